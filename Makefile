@@ -1,0 +1,63 @@
+# Every target sets up what it needs in .venv; nothing outside this directory is touched.
+# PYTHON chooses the interpreter (3.11 or newer): make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
+
+CREATED := $(VENV)/.created
+BASE := $(VENV)/.base
+DEV := $(VENV)/.dev
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench golden soak clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(BASE) ## anonymize an invented table of patients, start to end
+	@$(BIN)/sqlanon demo
+
+test: $(DEV) ## run the tests on two workers, with branch coverage
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov $(ARGS)
+
+check: $(DEV) ## formatting, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(DEV) ## measure the search and the release
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+golden: $(DEV) ## rewrite the snapshots of generated SQL
+	@$(BIN)/python -m pytest tests/golden --update-golden -q $(ARGS)
+
+soak: $(DEV) ## run the tests that take minutes
+	@$(BIN)/python -m pytest -m soak $(ARGS)
+
+clean: ## remove .venv, caches and build output
+	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "clean"
+
+$(CREATED):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "sqlanon needs Python 3.11 or newer, and '$(PYTHON)' is not: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+		exit 1; }
+	@echo "creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(BASE): pyproject.toml | $(CREATED)
+	@echo "installing sqlanon"
+	@$(PIP) --editable .
+	@touch $@
+
+$(DEV): pyproject.toml | $(CREATED)
+	@echo "installing sqlanon and its development tools (about a minute)"
+	@$(PIP) --editable '.[dev]'
+	@touch $(BASE) $@

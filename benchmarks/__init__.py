@@ -1,0 +1,1 @@
+"""Speed, measured as a ratio to the engine's own GROUP BY scan or to a peer, in one run."""

@@ -1,0 +1,172 @@
+"""Binding a spec to the catalog: every name it uses is looked up before anything is read or written.
+
+Fails closed: an unknown column, a column nobody classified, a target that is the source or a rule that does not fit
+its column's type is an error here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from sqlglot import exp
+
+from sqlanon.engines.base import Capability, ColumnInfo, Engine
+from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
+from sqlanon.hierarchies.base import Family, Rule
+from sqlanon.spec import FileSource, FileTarget, QuerySource, Spec, ViewTarget
+from sqlanon.sqlgen.relations import File, Query, Relation, Table, column
+from sqlanon.sqlgen.traits import Traits
+from sqlanon.sqlgen.user_sql import parse_query
+
+
+@dataclass(frozen=True)
+class BoundColumn:
+    """A quasi-identifier with its type and the rule of its hierarchy."""
+
+    name: str
+    family: Family
+    rule: Rule
+
+    def key(self, alias: str, traits: Traits) -> exp.Expression:
+        """The column of relation `alias` as a grouping key."""
+        return traits.key(column(self.name, alias), self.family)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A spec whose every name has been found in the database."""
+
+    spec: Spec
+    source: Relation
+    target: Table | File
+    as_view: bool
+    scratch: tuple[str, ...]
+    """The schema of scratch tables; empty: the session's default schema."""
+    columns: tuple[ColumnInfo, ...]
+    quasi_identifiers: tuple[BoundColumn, ...]
+    released: tuple[str, ...]
+    """The columns of the release, in the order of the source."""
+
+    @property
+    def k(self) -> int:
+        """The least size of a class."""
+        return self.spec.privacy.k or 1
+
+    @property
+    def blank(self) -> bool:
+        """Whether suppressed rows keep what is no quasi-identifier."""
+        return self.spec.privacy.suppression.mode == "blank"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The quasi-identifier, in the order of every distance vector."""
+        return tuple(item.name for item in self.quasi_identifiers)
+
+    def limit_rows(self, rows: int) -> int:
+        """The most rows of a source of so many that may be suppressed."""
+        return self.spec.privacy.suppression.limit.rows(rows)
+
+
+def bind(spec: Spec, engine: Engine) -> Binding:
+    """Look everything up. Reads the catalog, and hierarchy files; no table."""
+    source = bind_source(spec, engine)
+    infos = engine.columns(source)
+    known = {info.name: info for info in infos}
+    _refuse_unknown(spec, known)
+    _refuse_unlisted(spec, infos)
+    target = bind_target(spec, engine)
+    _refuse_source_as_target(engine, source, target)
+    return Binding(
+        spec=spec,
+        source=source,
+        target=target,
+        as_view=isinstance(spec.target, ViewTarget),
+        scratch=_scratch_schema(spec, target),
+        columns=infos,
+        quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
+        released=tuple(info.name for info in infos if _is_released(spec, info.name)),
+    )
+
+
+def bind_source(spec: Spec, engine: Engine) -> Relation:
+    """What the spec reads from."""
+    match spec.source:
+        case FileSource():
+            _require(engine, Capability.FILE_SOURCES, "source", "files")
+            return File(spec.source.location, spec.source.format)
+        case QuerySource():
+            return Query(parse_query(spec.source.query, engine.dialect, "source.query"))
+        case _:
+            return Table(spec.source.parts)
+
+
+def bind_column(spec: Spec, info: ColumnInfo) -> BoundColumn:
+    """A quasi-identifier with its rule; HierarchyError when the rule does not fit the column's type."""
+    try:
+        rule = spec.hierarchy(info.name).rule(info.family)
+    except ValueError as error:
+        raise HierarchyError(f"column '{info.name}': {error}", column=info.name) from error
+    return BoundColumn(info.name, info.family, rule)
+
+
+def _refuse_unknown(spec: Spec, known: Mapping[str, ColumnInfo]) -> None:
+    for name in spec.columns:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise SourceError(f"columns.{name}: the source has no column '{name}'{hint}")
+
+
+def _refuse_unlisted(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
+    unlisted = [info.name for info in infos if info.name not in spec.columns]
+    if unlisted and spec.default_role is None:
+        more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
+        raise SourceError(
+            f"column '{unlisted[0]}'{more} of the source is not listed under 'columns'; "
+            f"give it a role, or set default_role"
+        )
+
+
+def _is_released(spec: Spec, name: str) -> bool:
+    role = spec.columns[name].role if name in spec.columns else spec.default_role
+    return role != "identifier"
+
+
+def bind_target(spec: Spec, engine: Engine) -> Table | File:
+    """What the spec writes to."""
+    if isinstance(spec.target, FileTarget):
+        _require(engine, Capability.FILE_TARGETS, "target", "files")
+        folder = Path(spec.target.location).parent
+        if not folder.is_dir():
+            raise UsageError(f"target: there is no folder '{folder}'")
+        return File(spec.target.location, spec.target.format)
+    target = Table(spec.target.parts)
+    kind = engine.relation_kind(target)
+    wanted = "view" if isinstance(spec.target, ViewTarget) else "table"
+    if kind is not None and kind != wanted:
+        raise UsageError(f"target: {target} exists and is a {kind}, not a {wanted}; drop it or name another target")
+    return target
+
+
+def _refuse_source_as_target(engine: Engine, source: Relation, target: Table | File) -> None:
+    same = (
+        isinstance(source, Table) and isinstance(target, Table) and engine.same_object(source, target)
+    ) or (
+        isinstance(source, File) and isinstance(target, File) and Path(source.path).resolve() == Path(target.path).resolve()
+    )
+    if same:
+        raise SpecError("target: the target is the source; the source is only ever read, name another target")
+
+
+def _scratch_schema(spec: Spec, target: Table | File) -> tuple[str, ...]:
+    if spec.scratch is not None:
+        return spec.scratch
+    return target.schema if isinstance(target, Table) else ()
+
+
+def _require(engine: Engine, capability: Capability, key: str, what: str) -> None:
+    if capability not in engine.capabilities:
+        raise UsageError(f"{key}: {engine.name} reads and writes tables, not {what}; name a table")

@@ -1,0 +1,186 @@
+"""The engine contract: the few things sqlanon asks of a database, and the wrapper that traces, tags and times them.
+
+An engine subclasses `Engine`, implements the underscored primitives and states its capabilities. Nothing above this
+package knows which engine it talks to.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, final
+
+from sqlglot import exp
+
+from sqlanon.errors import EngineError
+from sqlanon.hierarchies.base import Family
+from sqlanon.sqlgen.relations import File, Relation, Table
+from sqlanon.sqlgen.traits import Traits
+
+Row = tuple[Any, ...]
+
+ROW_LIMIT = 100_000
+"""More rows than any aggregate we ask for. Reaching it means a source row was about to enter Python."""
+
+
+class Capability(StrEnum):
+    """What an engine can do; code asks for these and never for an engine's name."""
+
+    TRANSACTIONAL_DDL = "creating, renaming and dropping tables takes part in transactions"
+    FILE_SOURCES = "csv and parquet files can be read as tables"
+    FILE_TARGETS = "a table can be written to a csv or parquet file"
+    SERVER = "the database is a server of its own: several sessions may work at once"
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """One column as the catalog describes it."""
+
+    name: str
+    type: exp.DataType
+    family: Family
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement with the step of the run it belongs to, for tags, traces and evidence."""
+
+    step: str
+    expression: exp.Expression
+
+
+@dataclass
+class TraceEvent:
+    """What the trace hook sees: once before a statement runs (`seconds` is None), once after."""
+
+    step: str
+    sql: str
+    seconds: float | None = None
+    rows: int | None = None
+    failed: bool = False
+
+
+TraceHook = Callable[[TraceEvent], None]
+
+
+@dataclass
+class Session:
+    """What a run tells its engine: who it is, how long a statement may take, who listens."""
+
+    run: str = "adhoc"
+    statement_seconds: float | None = None
+    hooks: list[TraceHook] = field(default_factory=list)
+
+
+class Engine(ABC):
+    """A connection to one database. Final methods wrap the underscored primitives that an engine implements."""
+
+    name: ClassVar[str]
+    dialect: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]]
+    traits: ClassVar[Traits]
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.step = "session"
+
+    @property
+    def tag(self) -> str:
+        """Run and step of the statement that runs now, as the leading comment of its text."""
+        return f"sqlanon run={self.session.run} step={self.step}"
+
+    # -- running statements ------------------------------------------------------------------------------------
+
+    @final
+    def render(self, statement: Statement) -> str:
+        """The text that is sent: the tag of run and step as a comment, then the statement."""
+        self.step = statement.step
+        return self.traits.render(statement.expression, tag=self.tag)
+
+    @final
+    def execute(self, statement: Statement) -> int:
+        """Run a statement that returns no rows; the number of rows it touched, -1 where the engine cannot tell."""
+        sql = self.render(statement)
+        return int(self._traced(statement.step, sql, lambda: self._execute(sql)))
+
+    @final
+    def query(self, statement: Statement) -> list[Row]:
+        """Run a statement whose result is small by construction: aggregates, catalog rows, labels asked for."""
+        sql = self.render(statement)
+        rows: list[Row] = self._traced(statement.step, sql, lambda: self._query(sql, ROW_LIMIT))
+        if len(rows) >= ROW_LIMIT:
+            raise EngineError(f"step '{statement.step}' returned more rows than any aggregate may have")
+        return rows
+
+    @final
+    def load(self, step: str, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+        """Fill an existing table of text columns with hierarchy definitions, by bound parameters or bulk load."""
+        self.step = step
+        self._traced(step, f"/* {self.tag} */ -- load {table}", lambda: self._load(table, columns, rows))
+
+    def _traced(self, step: str, sql: str, action: Callable[[], Any]) -> Any:
+        self.step = step
+        for hook in self.session.hooks:
+            hook(TraceEvent(step, sql))
+        started = time.perf_counter()
+        failed = True
+        rows = None
+        try:
+            result = action()
+            failed = False
+            rows = result if isinstance(result, int) else len(result) if isinstance(result, list) else None
+            return result
+        finally:
+            for hook in self.session.hooks:
+                hook(TraceEvent(step, sql, time.perf_counter() - started, rows, failed))
+
+    @abstractmethod
+    def _execute(self, sql: str) -> int: ...
+
+    @abstractmethod
+    def _query(self, sql: str, limit: int) -> list[Row]: ...
+
+    @abstractmethod
+    def _load(self, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None: ...
+
+    # -- the rest of the contract --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing, reading one snapshot throughout. Commits on success, rolls back on any exception."""
+
+    @abstractmethod
+    def columns(self, relation: Relation) -> tuple[ColumnInfo, ...]:
+        """The columns of a table, view, file or query, in order; SourceError when there is no such thing."""
+
+    @abstractmethod
+    def relation_kind(self, table: Table) -> str | None:
+        """'table', 'view', 'other' (the name is taken by neither), or None when nothing of that name exists."""
+
+    @abstractmethod
+    def same_object(self, left: Table, right: Table) -> bool:
+        """Whether two names mean one object of the database (default schemas resolved, case as the engine folds it)."""
+
+    @abstractmethod
+    def replace(self, staging: Table, target: Table) -> None:
+        """Within a transaction: let `staging` take the place of `target`, keeping its grants, comments and indexes."""
+
+    @abstractmethod
+    def write_file(self, step: str, table: Table, target: File) -> None:
+        """Write a table to a file that appears complete or not at all (FILE_TARGETS)."""
+
+    @abstractmethod
+    def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
+        """Scratch tables in a schema whose run is no longer alive."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Stop the statement that runs now, from another thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the connection back; afterwards nothing of the session remains."""

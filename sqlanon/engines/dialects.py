@@ -1,0 +1,73 @@
+"""The traits of the engines: how DuckDB and PostgreSQL want a few things written.
+
+Imports no driver, so that SQL can be printed for an engine that is not installed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sqlglot import exp, parse_one
+
+from sqlanon.hierarchies.base import Family
+from sqlanon.sqlgen.relations import File, identifier, literal
+from sqlanon.sqlgen.traits import Traits
+
+# PostgreSQL writes a float in scientific notation from 10^15 (real: 10^6) on and drops a fraction of zero; DuckDB
+# keeps '.0', goes on to 10^16 and spells nan and inf. `whole` is the number of digits before the point.
+_FLOAT_TEXT = """
+case
+    when isnan(:value) then 'NaN'
+    when isinf(:value) then case when :value > 0 then 'Infinity' else '-Infinity' end
+    when strpos(ltrim(cast(:value as text), '-'), '.') - 1 > case when typeof(:value) = 'FLOAT' then 6 else 15 end then
+        case when :value < 0 then '-' else '' end
+        || regexp_replace(
+            regexp_replace(
+                replace(ltrim(cast(:value as text), '-'), '.', ''), '^(.)(.*?)0*$', '\\1.\\2'
+            ), '[.]$', ''
+        )
+        || 'e+' || lpad(cast(strpos(ltrim(cast(:value as text), '-'), '.') - 2 as text), 2, '0')
+    else regexp_replace(cast(:value as text), '[.]0$', '')
+end
+"""
+
+
+@dataclass(frozen=True)
+class DuckDBTraits(Traits):
+    """DuckDB reads files; its floats are spelled as PostgreSQL spells them."""
+
+    dialect: str = "duckdb"
+
+    def text(self, value: exp.Expression, family: Family) -> exp.Expression:
+        if family is Family.FLOAT:
+            return exp.replace_placeholders(_float_text().copy(), value=value)
+        return super().text(value, family)
+
+    def file(self, file: File, alias: str) -> exp.Expression:
+        options = (("sample_size", exp.Literal.number(-1)), ("header", exp.true())) if file.format == "csv" else ()
+        reader = exp.Anonymous(
+            this="read_csv" if file.format == "csv" else "read_parquet",
+            expressions=[
+                literal(file.path),
+                *(exp.EQ(this=exp.var(name), expression=value) for name, value in options),
+            ],
+        )
+        return exp.Table(this=reader, alias=exp.TableAlias(this=identifier(alias)))
+
+
+@dataclass(frozen=True)
+class PostgresTraits(Traits):
+    """PostgreSQL: scratch tables need no write-ahead log, a crash reclaims them."""
+
+    dialect: str = "postgres"
+    unlogged_scratch: bool = True
+
+
+@lru_cache(maxsize=1)
+def _float_text() -> exp.Expression:
+    return exp.Paren(this=parse_one(_FLOAT_TEXT, dialect="duckdb"))
+
+
+DUCKDB = DuckDBTraits()
+POSTGRES = PostgresTraits()

@@ -1,0 +1,49 @@
+"""From an engine's type text to a type of the AST and to the family that hierarchies care about.
+
+Pure: engines pass what their catalogs print.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlanon.hierarchies.base import Family
+
+DType = exp.DataType.Type
+
+_FAMILIES: dict[Family, frozenset[DType]] = {
+    Family.TEXT: frozenset({DType.TEXT, DType.VARCHAR, DType.CHAR, DType.NCHAR, DType.NVARCHAR, DType.BPCHAR})
+    | {DType.NAME, DType.ENUM},
+    Family.INTEGER: frozenset({DType.TINYINT, DType.SMALLINT, DType.INT, DType.BIGINT, DType.INT128, DType.BIGNUM})
+    | {DType.UTINYINT, DType.USMALLINT, DType.UINT, DType.UBIGINT, DType.UINT128},
+    Family.DECIMAL: frozenset({DType.DECIMAL}),
+    Family.FLOAT: frozenset({DType.FLOAT, DType.DOUBLE}),
+    Family.BOOLEAN: frozenset({DType.BOOLEAN}),
+    Family.DATE: frozenset({DType.DATE}),
+    Family.TIMESTAMP: frozenset({DType.TIMESTAMP, DType.TIMESTAMP_NS, DType.TIMESTAMP_MS, DType.TIMESTAMP_S})
+    | {DType.DATETIME, DType.TIMESTAMPNTZ},
+    Family.TIMESTAMP_TZ: frozenset({DType.TIMESTAMPTZ, DType.TIMESTAMPLTZ}),
+}
+
+FAMILY_OF: dict[DType, Family] = {kind: family for family, kinds in _FAMILIES.items() for kind in kinds}
+
+
+def data_type(text: str, dialect: str) -> exp.DataType:
+    """The type for use in a CAST; a type sqlglot does not know is carried by its name.
+
+    >>> data_type("numeric(5,2)", "postgres").sql("postgres")
+    'DECIMAL(5, 2)'
+    """
+    try:
+        built = exp.DataType.build(text, dialect=dialect, udt=True)
+    except SqlglotError:
+        built = None
+    if isinstance(built, exp.DataType):
+        return built
+    return exp.DataType(this=DType.USERDEFINED, kind=text)
+
+
+def family(kind: exp.DataType) -> Family:
+    """The family of a type; OTHER for anything that no hierarchy rule computes with."""
+    return FAMILY_OF.get(kind.this, Family.OTHER)

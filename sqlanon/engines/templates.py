@@ -1,0 +1,32 @@
+"""Fixed catalog queries with named holes, parsed once per dialect and filled with literals of the AST.
+
+For the queries that engines ask their own catalogs; everything about data is made by sqlgen.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp, parse_one
+
+from sqlanon.sqlgen.relations import Table, literal, table_expression
+
+
+def fill(template: str, dialect: str, **values: str | int | None) -> exp.Expression:
+    """The parsed template with each `:name` replaced by a literal.
+
+    >>> fill("select :a", "postgres", a="it's").sql("postgres")
+    "SELECT 'it''s'"
+    """
+    holes = {name: literal(value) for name, value in values.items()}
+    return exp.replace_placeholders(_parsed(template, dialect).copy(), **holes)
+
+
+def quoted_name(table: Table, dialect: str) -> str:
+    """The name as the dialect writes it, every part quoted."""
+    return table_expression(table).sql(dialect=dialect)
+
+
+@lru_cache(maxsize=None)
+def _parsed(template: str, dialect: str) -> exp.Expression:
+    return parse_one(template, dialect=dialect)

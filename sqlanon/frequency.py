@@ -1,0 +1,83 @@
+"""The frequency set of a source: the one scan, the hierarchies from its domains, and the widening.
+
+Everything after it works on this table; its size is the number of distinct combinations, not of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlanon.binding import Binding
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import InfeasibleError
+from sqlanon.hierarchy_store import StoredHierarchy, store_hierarchy
+from sqlanon.scratch import Scratch
+from sqlanon.sqlgen import frequency as frequency_sql
+from sqlanon.sqlgen.frequency import HierarchyTable
+from sqlanon.sqlgen.hierarchy import domain
+from sqlanon.sqlgen.relations import Table, column, table_expression
+
+
+@dataclass(frozen=True)
+class Base:
+    """The scan's result: distinct combinations of the quasi-identifier with their rows."""
+
+    table: Table
+    combinations: int
+    rows: int
+    nulls: tuple[bool, ...]
+    """For each column, whether the source has NULL in it."""
+
+
+@dataclass(frozen=True)
+class FrequencySet:
+    """The widened base, ready to evaluate nodes on."""
+
+    table: Table
+    combinations: int
+    rows: int
+    hierarchies: tuple[StoredHierarchy, ...]
+
+    @property
+    def hierarchy_tables(self) -> tuple[HierarchyTable, ...]:
+        return tuple(hierarchy.table for hierarchy in self.hierarchies)
+
+
+def scan(engine: Engine, binding: Binding, scratch: Scratch) -> Base:
+    """Read the source once. An empty source is an error, never a safe release."""
+    keys = [item.key("source", engine.traits) for item in binding.quasi_identifiers]
+    source = engine.traits.relation(binding.source, "source")
+    table = scratch.create("scan source", "base", frequency_sql.base_groups(source, keys))
+    [(combinations, rows, *nulls)] = engine.query(
+        Statement("count rows", frequency_sql.base_totals(table, len(keys)))
+    )
+    if not rows:
+        raise InfeasibleError(f"{binding.source} has no rows: nothing to release")
+    return Base(table, int(combinations), int(rows), tuple(bool(number) for number in nulls))
+
+
+def store_hierarchies(
+    engine: Engine, binding: Binding, base: Base, scratch: Scratch, *, show_values: bool = False
+) -> tuple[StoredHierarchy, ...]:
+    """Build and validate the hierarchy of every quasi-identifier from the base's domains."""
+    return tuple(
+        store_hierarchy(
+            engine,
+            item,
+            domain(table_expression(base.table), column(f"q_{position}")),
+            scratch,
+            position,
+            has_null=base.nulls[position],
+            show_values=show_values,
+        )
+        for position, item in enumerate(binding.quasi_identifiers)
+    )
+
+
+def widen(engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], scratch: Scratch) -> FrequencySet:
+    """Join the base once to every hierarchy; the base is no longer needed then."""
+    query = frequency_sql.widened(base.table, [hierarchy.table for hierarchy in hierarchies])
+    table = scratch.create("widen frequency set", "frequency", query)
+    scratch.drop(base.table)
+    return FrequencySet(table, base.combinations, base.rows, tuple(hierarchies))

@@ -1,0 +1,90 @@
+"""The base of every pydantic model of the spec, and the few checks that builders share.
+
+Pure. Models are frozen and refuse unknown keys; their errors never carry the value that was refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from sqlanon.hierarchies.base import Family
+
+
+class Definition(BaseModel):
+    """A part of the spec."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
+
+
+BARE = ConfigDict(frozen=True, hide_input_in_errors=True)
+"""The same for a part that is a bare list or tree, which has no keys to refuse."""
+
+
+def not_boolean(value: object) -> object:
+    """Python counts True as 1; a spec does not."""
+    if isinstance(value, bool):
+        raise ValueError("a number is expected, not true or false")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(not_boolean)]
+"""A whole number."""
+
+Real = Annotated[float, BeforeValidator(not_boolean)]
+"""A finite number, for weights and thresholds."""
+
+LARGEST_EXPONENT = 18
+"""Bounds of intervals have at most this many digits before and after the point: every engine's decimals hold them."""
+
+
+def _exact(value: object) -> object:
+    not_boolean(value)
+    number = Decimal(repr(value)) if isinstance(value, float) else value
+    if isinstance(number, Decimal) and not math.isfinite(number):
+        raise ValueError("a finite number is expected")
+    return number
+
+
+def bounded(value: Decimal) -> Decimal:
+    """The number itself, refused where an engine's decimals could not hold it."""
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent < -LARGEST_EXPONENT or value.adjusted() >= LARGEST_EXPONENT:
+        raise ValueError(f"a number of at most {LARGEST_EXPONENT} digits before and after the point is expected")
+    return value
+
+
+Exact = Annotated[Decimal, BeforeValidator(_exact)]
+"""A decimal number exactly as it was written."""
+
+
+def decimals(value: Decimal) -> int:
+    """How many decimals a number was written with.
+
+    >>> decimals(Decimal("2.50")), decimals(Decimal("1E+3"))
+    (2, 0)
+    """
+    exponent = value.as_tuple().exponent
+    return max(-exponent, 0) if isinstance(exponent, int) else 0
+
+
+def written(number: Fraction, scale: int) -> str:
+    """A number in plain notation with `scale` decimals; exact where the number has no more of them.
+
+    >>> written(Fraction(-5, 2), 2), written(Fraction(20), 0)
+    ('-2.50', '20')
+    """
+    digits = f"{abs(round(number * 10**scale)):0{scale + 1}d}"
+    sign = "-" if number < 0 else ""
+    return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else f"{sign}{digits}"
+
+
+def require_family(builder: str, family: Family, allowed: Collection[Family], advice: str) -> None:
+    """Refuse a column that the builder has no labels for."""
+    if family not in allowed:
+        raise ValueError(f"{builder} does not fit a column of {family.value} values; {advice}")

@@ -1,0 +1,33 @@
+"""The sql builder: labels as SQL expressions over the column.
+
+Text only: sqlgen parses the expressions and refuses what is not one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, RootModel
+
+from sqlanon.hierarchies.base import Expressions, Family
+from sqlanon.hierarchies.definition import BARE
+
+Expression = Annotated[str, Field(min_length=1)]
+
+
+class Sql(RootModel[Annotated[tuple[Expression, ...], Field(min_length=1)]]):
+    """One SQL expression per level over the column, in the engine's dialect; the first is the column itself."""
+
+    model_config = BARE
+
+    def starts_with(self, column: str) -> bool:
+        """Whether level 0 is the bare column, as it must be.
+
+        >>> Sql(("amount", "'*'")).starts_with("amount")
+        True
+        """
+        return self.root[0].strip() in (column, '"' + column.replace('"', '""') + '"')
+
+    def rule(self, family: Family) -> Expressions:
+        """The expressions above level 0."""
+        return Expressions(self.root[1:])

@@ -1,0 +1,289 @@
+"""Hierarchies as lookup tables in the database: drafted from their rule, built, then validated by SQL.
+
+A draft is everything there is to know before the table exists; `store_hierarchy` runs it, `sqlanon sql` prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from sqlanon.binding import BoundColumn
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import HierarchyError
+from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference
+from sqlanon.hierarchies.levels import MaskLevel
+from sqlanon.scratch import Scratch
+from sqlanon.sqlgen import hierarchy as hierarchy_sql
+from sqlanon.sqlgen.frequency import HierarchyTable
+from sqlanon.sqlgen.labels import label, text_length
+from sqlanon.sqlgen.relations import Query, Table, column, literal, table_expression
+from sqlanon.sqlgen.user_sql import parse_expression
+
+SHOWN_VALUES = 5
+"""How many values an error shows when showing values was asked for."""
+
+
+@dataclass(frozen=True)
+class HierarchyDraft:
+    """A hierarchy table that is about to be built."""
+
+    column: str
+    labelled: exp.Query
+    """Values with their labels; reads the listing table when there is one."""
+    families: tuple[Family, ...]
+    """The kind of the labels of each level, from 0 to the top."""
+    top: str
+    listing: Lookup | None = None
+    listing_table: Table | None = None
+    may_cycle: bool = False
+
+    @property
+    def height(self) -> int:
+        return len(self.families) - 1
+
+    def listing_columns(self) -> list[str]:
+        width = len(self.listing.rows[0]) if self.listing and self.listing.rows else 0
+        return [f"label_{level}" for level in range(width)]
+
+
+@dataclass(frozen=True)
+class StoredHierarchy:
+    """A hierarchy table that stands in the database and has passed validation."""
+
+    column: str
+    table: HierarchyTable
+    top: str
+    values: int
+    """Distinct values of the source, NULL not counted."""
+    families: tuple[Family, ...]
+
+    @property
+    def height(self) -> int:
+        return self.table.height
+
+
+def describe_hierarchies(hierarchies: Sequence[StoredHierarchy]) -> dict[str, dict[str, Any]]:
+    """Height and top label of each column's hierarchy: what a lock file holds a later run to."""
+    return {item.column: {"height": item.height, "top": item.top} for item in hierarchies}
+
+
+def store_hierarchy(
+    engine: Engine,
+    item: BoundColumn,
+    domain: exp.Query,
+    scratch: Scratch,
+    position: int,
+    *,
+    has_null: bool,
+    show_values: bool = False,
+) -> StoredHierarchy:
+    """Build one column's hierarchy from the values in `domain` and hold it to every rule."""
+    draft = draft_hierarchy(engine, item, domain, scratch.name(f"l{position}"))
+    step = f"hierarchy {item.name}"
+    if draft.listing is not None:
+        listing_table = scratch.create_text(step, f"l{position}", draft.listing_columns())
+        engine.load(step, listing_table, draft.listing_columns(), draft.listing.rows)
+    coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
+    table = scratch.create(step, f"h{position}", coded)
+    if draft.listing_table is not None:
+        scratch.drop(draft.listing_table)
+    return _validated(engine, draft, table, has_null=has_null, show_values=show_values)
+
+
+def draft_hierarchy(engine: Engine, item: BoundColumn, domain: exp.Query, listing_table: Table) -> HierarchyDraft:
+    """Turn a column's rule into the query of its hierarchy table."""
+    text = engine.traits.text(column("value"), item.family)
+    match item.rule:
+        case Formula():
+            return _from_formula(engine, item, item.rule, domain, text)
+        case Lookup():
+            return _from_listing(item, item.rule, domain, text, listing_table)
+        case Reference():
+            return _from_table(engine, item, item.rule, domain, text)
+        case Expressions():
+            return _from_expressions(engine, item, item.rule, domain, text)
+
+
+def _from_formula(
+    engine: Engine, item: BoundColumn, rule: Formula, domain: exp.Query, text: exp.Expression
+) -> HierarchyDraft:
+    levels = _with_lengths(engine, item, rule.levels, domain)
+    top = TOP if rule.top is None else rule.top
+    labels = [label(level, column("value"), item.family, engine.traits) for level in levels]
+    labels.append(_constant_top(item, rule, top, engine))
+    labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
+    return HierarchyDraft(item.name, labelled, (Family.TEXT,) * (len(labels) + 1), top)
+
+
+def _constant_top(item: BoundColumn, rule: Formula, top: str, engine: Engine) -> exp.Expression:
+    """The top label. A mask has a greatest length; its top covers no longer value either."""
+    masks = [level for level in rule.levels if isinstance(level, MaskLevel) and level.length is not None]
+    constant = exp.cast(literal(top), "text")
+    if not masks:
+        return constant
+    fits = exp.LTE(
+        this=text_length(column("value"), item.family, engine.traits), expression=literal(masks[0].length or 0)
+    )
+    return exp.Case().when(fits, constant)
+
+
+def _with_lengths(
+    engine: Engine, item: BoundColumn, levels: Sequence[Level], domain: exp.Query
+) -> list[Level]:
+    """Masks without a declared length take that of the longest value."""
+    if not any(isinstance(level, MaskLevel) and level.length is None for level in levels):
+        return list(levels)
+    length = text_length(column("value"), item.family, engine.traits)
+    statement = Statement(f"longest {item.name}", hierarchy_sql.longest(domain.copy(), length))
+    longest = int(engine.query(statement)[0][0] or 1)
+    most = max(level.masked for level in levels if isinstance(level, MaskLevel))
+    return [
+        replace(level, length=max(longest, most)) if isinstance(level, MaskLevel) else level for level in levels
+    ]
+
+
+def _from_listing(
+    item: BoundColumn, rule: Lookup, domain: exp.Query, text: exp.Expression, listing_table: Table
+) -> HierarchyDraft:
+    given = len(rule.rows[0]) - 1
+    tops = {row[-1] for row in rule.rows}
+    constant = _top_above(item.name, given, len(tops), has_star=TOP in tops)
+    listing = hierarchy_sql.listing_of_rows(listing_table, given)
+    labelled = hierarchy_sql.labelled_by_list(domain, text, listing, given, constant)
+    height = given + (constant is not None)
+    top = constant if constant is not None else next(iter(tops))
+    return HierarchyDraft(
+        item.name, labelled, (Family.TEXT,) * (height + 1), top, rule, listing_table, may_cycle=height > 1
+    )
+
+
+def _from_table(
+    engine: Engine, item: BoundColumn, rule: Reference, domain: exp.Query, text: exp.Expression
+) -> HierarchyDraft:
+    table = Table(rule.table)
+    known = {info.name: info for info in engine.columns(table)}
+    for name in rule.columns:
+        if name not in known:
+            raise HierarchyError(f"column '{item.name}': {table} has no column '{name}'", column=item.name)
+    infos = [known[name] for name in rule.columns]
+    labels: list[exp.Expression] = [column(info.name) for info in infos[1:]]
+    first = engine.traits.text(column(infos[0].name), infos[0].family)
+    listing = hierarchy_sql.listing_of_table(table_expression(table), first, labels)
+    families = [Family.TEXT, *(info.family for info in infos[1:])]
+    tops, stars = _last_level(engine, item, listing, len(labels))
+    constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
+    labelled = hierarchy_sql.labelled_by_list(domain, text, listing, len(labels), constant)
+    return _topped(item, labelled, families, constant, may_cycle=True)
+
+
+def _from_expressions(
+    engine: Engine, item: BoundColumn, rule: Expressions, domain: exp.Query, text: exp.Expression
+) -> HierarchyDraft:
+    where = f"columns.{item.name}.hierarchy.sql"
+    labels = [parse_expression(given, engine.dialect, item.name, where) for given in rule.expressions]
+    labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
+    infos = engine.columns(Query(labelled))[1:]
+    tops, stars = _last_level(engine, item, labelled, len(labels))
+    constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
+    if constant is not None:
+        labels.append(exp.cast(literal(constant), "text"))
+        labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
+    return _topped(item, labelled, [info.family for info in infos], constant, may_cycle=False)
+
+
+def _topped(
+    item: BoundColumn, labelled: exp.Query, families: list[Family], constant: str | None, *, may_cycle: bool
+) -> HierarchyDraft:
+    if constant is not None:
+        families = [*families, Family.TEXT]
+    return HierarchyDraft(item.name, labelled, tuple(families), constant or "", may_cycle=may_cycle)
+
+
+def _last_level(engine: Engine, item: BoundColumn, labelled: exp.Query, height: int) -> tuple[int, int]:
+    statement = Statement(f"top of {item.name}", hierarchy_sql.last_level(labelled.copy(), height, TOP))
+    [(tops, stars)] = engine.query(statement)
+    return int(tops), int(stars)
+
+
+def _top_above(name: str, level: int, tops: int, *, has_star: bool) -> str | None:
+    """`*` above a last level of several labels; None when it is one label already (docs/adr, on tops)."""
+    if tops == 1 and level > 0:
+        return None
+    if has_star and level > 0:
+        raise HierarchyError(
+            f"column '{name}': the top of its hierarchy, level {level}, has {tops} labels and '{TOP}' is one of them; "
+            f"end every value in the same label",
+            column=name,
+            level=level,
+            count=tops,
+        )
+    return TOP
+
+
+def _validated(
+    engine: Engine, draft: HierarchyDraft, table: Table, *, has_null: bool, show_values: bool
+) -> StoredHierarchy:
+    height = draft.height
+    statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height))
+    [row] = engine.query(statement)
+    missing, parents = row[:height], row[height : 2 * height]
+    tops, leaves, values, top = row[2 * height :]
+    for level, number in enumerate(missing, start=1):
+        if number:
+            raise _failure(engine, draft, table, level - 1, int(number), missing=True, show_values=show_values)
+    for level, number in enumerate(parents):
+        if number:
+            raise _failure(engine, draft, table, level, int(number), missing=False, show_values=show_values)
+    if tops > 1:
+        raise HierarchyError(
+            f"column '{draft.column}': the top of its hierarchy has {tops} labels, not one",
+            column=draft.column,
+            level=height,
+            count=int(tops),
+        )
+    if draft.may_cycle:
+        _refuse_cycles(engine, draft, table)
+    stored = HierarchyTable(table, height, int(leaves) + has_null)
+    return StoredHierarchy(draft.column, stored, str(top if top is not None else draft.top), int(values), draft.families)
+
+
+def _refuse_cycles(engine: Engine, draft: HierarchyDraft, table: Table) -> None:
+    query = hierarchy_sql.labels_in_cycles(table, draft.height)
+    [(number,)] = engine.query(Statement(f"validate {draft.column}", query))
+    if number:
+        raise HierarchyError(
+            f"column '{draft.column}': {number} labels of its hierarchy are their own ancestors; "
+            f"a label may stand at several levels only above itself",
+            column=draft.column,
+            count=int(number),
+        )
+
+
+def _failure(
+    engine: Engine, draft: HierarchyDraft, table: Table, level: int, number: int, *, missing: bool, show_values: bool
+) -> HierarchyError:
+    name = draft.column
+    if missing and level == 0:
+        message = f"column '{name}': {_counted(number, 'value')} outside its hierarchy"
+    elif missing:
+        message = f"column '{name}': {_counted(number, 'value')} without a label at level {level + 1} of its hierarchy"
+    else:
+        what = "value" if level == 0 else "label"
+        verb = "has" if number == 1 else "have"
+        plural = what if number == 1 else f"{what}s"
+        message = f"column '{name}': {number} {plural} at level {level} of its hierarchy {verb} more than one parent"
+    if show_values:
+        query = hierarchy_sql.offenders(table, level, missing=missing, most=SHOWN_VALUES)
+        shown = engine.query(Statement(f"show values of {name}", query))
+        message += ": " + ", ".join(repr(value) for (value,) in shown)
+    else:
+        message += " (--show-values shows some)"
+    return HierarchyError(message, column=name, level=level, count=number)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"1 {what} is" if number == 1 else f"{number} {what}s are"

@@ -1,0 +1,42 @@
+"""`aecs`: average equivalence class size, the suppressed rows counted as one more class.
+
+Measures rows, not columns: weights play no part.
+"""
+
+from __future__ import annotations
+
+from math import exp as exponential
+from math import inf, log
+
+from sqlglot import exp
+
+from sqlanon.metrics.base import Context, Verdict
+from sqlanon.metrics.discernibility import ByClasses
+from sqlanon.metrics.figures import all_classes
+
+ALL_CLASSES = "all_classes"
+
+
+class AverageClassSize(ByClasses):
+    """N / (kept classes, plus one when rows are suppressed)."""
+
+    name = "aecs"
+
+    def figures(self, columns: int) -> dict[str, exp.Expression]:
+        return {ALL_CLASSES: all_classes()}
+
+    def needs_figures(self, verdict: Verdict) -> bool:
+        return False
+
+    def score(self, verdict: Verdict, context: Context) -> float:
+        return context.rows / (verdict.classes + (1 if verdict.suppressed else 0))
+
+    def bound_of(self, total: float, context: Context) -> float:
+        return max(1.0, context.rows * exponential(total))
+
+    def ceiling(self, score: float, context: Context) -> float:
+        return log(score / context.rows) if score > 0 else -inf
+
+    def learned_bound(self, verdict: Verdict, context: Context) -> float:
+        """Generalizing never makes more classes than there are, kept or not."""
+        return context.rows / verdict.figures[ALL_CLASSES]

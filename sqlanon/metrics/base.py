@@ -1,0 +1,133 @@
+"""What a measure of a release is: figures the database sums per node, a score, and lower bounds known beforehand.
+
+Sees nodes, verdicts and static figures of levels; makes expressions, runs none. The search trusts every bound here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import ClassVar
+
+from sqlglot import exp
+
+from sqlanon.errors import UsageError
+from sqlanon.lattice import Node
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the database said of one node."""
+
+    node: Node
+    suppressed: int
+    """Rows of all classes that fail the requirement: the minimal required suppression."""
+    classes: int
+    """Classes that satisfy the requirement."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Sums that metrics compute scores from; filled by `measure`, empty after `check`."""
+
+
+@dataclass(frozen=True)
+class LevelFigures:
+    """What one column at one level costs over all rows, whatever the other columns do."""
+
+    share: float
+    """Sum over rows of (leaves under the generalized value / leaves of the hierarchy)."""
+    entropy: float
+    """Non-uniform entropy: minus the sum over rows of log2(f(value) / f(generalized value))."""
+    hdm: float
+    """Hierarchical discernibility (Li and Li 2007): sum over rows of (f(generalized) - f(value)) / (N - f(value))."""
+    values: int
+    """Distinct generalized values."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Everything a metric may know without a query."""
+
+    rows: int
+    heights: Node
+    leaves: tuple[int, ...]
+    """For each column: leaves of its whole hierarchy (D)."""
+    levels: tuple[tuple[LevelFigures, ...], ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if any(weight < 0 for weight in self.weights) or not sum(self.weights) > 0:
+            raise UsageError("column weights must not be negative, and at least one must be positive")
+
+    @property
+    def columns(self) -> range:
+        return range(len(self.heights))
+
+    @property
+    def weight_shares(self) -> tuple[float, ...]:
+        """The weights, scaled to sum to one: 1/m each when all weights are equal."""
+        total = sum(self.weights)
+        return tuple(weight / total for weight in self.weights)
+
+    def level(self, column: int, node: Node) -> LevelFigures:
+        return self.levels[column][node[column]]
+
+
+Costs = tuple[tuple[float, ...], ...]
+"""For each column, for each level: a cost that never falls as the level rises."""
+
+
+class Metric(ABC):
+    """One measure; smaller is better.
+
+    The bound known without a query has a fixed shape, so that searches can handle it for whole lattices at once: each
+    column adds the cost of its level, and `bound_of` turns the total into a score, never falling as the total rises.
+    """
+
+    name: ClassVar[str]
+    static: ClassVar[bool] = False
+    """The score of a node needs no query: it equals the bound."""
+    learns: ClassVar[bool] = False
+    """`learned_bound` says more than `bound`, so that measuring a node helps to prune others."""
+
+    def figures(self, columns: int) -> dict[str, exp.Expression]:
+        """Named scalar expressions over the relation `classes`: n, kept, and code_i, leaves_i of each column i."""
+        return {}
+
+    def needs_figures(self, verdict: Verdict) -> bool:
+        """Whether `score` reads figures that this verdict does not have."""
+        return any(name not in verdict.figures for name in self.figures(len(verdict.node)))
+
+    @abstractmethod
+    def score(self, verdict: Verdict, context: Context) -> float:
+        """The score of a node, its minimal required suppression included."""
+
+    @abstractmethod
+    def level_costs(self, context: Context) -> Sequence[Sequence[float]]:
+        """For each column, for each level: what that level adds to the total behind the bound."""
+
+    def bound_of(self, total: float, context: Context) -> float:
+        """The bound that a total of costs stands for."""
+        return total
+
+    def ceiling(self, score: float, context: Context) -> float:
+        """The largest total whose bound does not exceed this score: the inverse of `bound_of`."""
+        return score
+
+    def costs(self, context: Context) -> Costs:
+        """The level costs with rounding errors smoothed out, so that they never fall."""
+        return tuple(tuple(accumulate(column, max)) for column in self.level_costs(context))
+
+    def bound(self, node: Node, context: Context) -> float:
+        """No score of this node or of any generalization of it lies below."""
+        costs = self.costs(context)
+        return self.bound_of(sum(costs[column][level] for column, level in enumerate(node)), context)
+
+    def learned_bound(self, verdict: Verdict, context: Context) -> float:
+        """As `bound`, from what the database said of the node; holds for its generalizations too."""
+        return self.bound(verdict.node, context)
+
+
+def relative_level(level: int, height: int) -> float:
+    """Samarati 2001, section 6: the distance of a column over the height of its hierarchy."""
+    return level / height if height else 0.0

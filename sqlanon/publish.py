@@ -1,0 +1,170 @@
+"""Publishing a release: classes measured anew, staging, independent audit, swap; all in one transaction.
+
+The source is only read. Until the swap nothing is visible; after any failure the old target stands unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlanon.audit import AuditResult, audit
+from sqlanon.binding import Binding
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import HierarchyError, InfeasibleError, RequirementError
+from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.privacy.base import Requirement
+from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.scratch import Scratch
+from sqlanon.sqlgen import release as release_sql
+from sqlanon.sqlgen.build import create_table_as
+from sqlanon.sqlgen.relations import File, Table, literal
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything that decides what is published."""
+
+    binding: Binding
+    hierarchies: tuple[StoredHierarchy, ...]
+    recoding: FullDomain
+    requirement: Requirement
+
+    def columns(self, engine: Engine) -> list[release_sql.QuasiIdentifier]:
+        """The quasi-identifiers at their levels, as the release statements want them."""
+        items = zip(self.binding.quasi_identifiers, self.hierarchies, self.recoding.node, strict=True)
+        return [
+            release_sql.QuasiIdentifier(
+                item.name,
+                item.key("source", engine.traits),
+                hierarchy.table,
+                level,
+                hierarchy.top,
+                _blank(item.family if level == 0 else hierarchy.families[level]),
+            )
+            for item, hierarchy, level in items
+        ]
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What was published."""
+
+    rows: int
+    """Rows of the source, in the snapshot that was published."""
+    suppressed: int
+    blanked: int
+    """Suppressed rows that were released without their quasi-identifier."""
+    audit: AuditResult
+
+
+@dataclass(frozen=True)
+class _Classes:
+    table: Table
+    rows: int
+    suppressed: int
+
+
+def publish(engine: Engine, release: Release, scratch: Scratch) -> Publication:
+    """Publish a release to its target, or leave everything as it was."""
+    target = release.binding.target
+    if isinstance(target, File):
+        return _publish_file(engine, release, target, scratch)
+    with engine.transaction():
+        classes = _measure_classes(engine, release, scratch)
+        staging = target.beside(scratch.name("staging").name)
+        blank = _blanks(release, classes)
+        _stage(engine, release, classes, staging)
+        measured = _audited(engine, release, staging, classes, blank=blank)
+        engine.replace(staging, target)
+        scratch.drop(classes.table)
+    return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+
+
+def _publish_file(engine: Engine, release: Release, target: File, scratch: Scratch) -> Publication:
+    classes = _measure_classes(engine, release, scratch)
+    blank = _blanks(release, classes)
+    staging = scratch.create("stage release", "staging", release_query(engine, release, classes.table))
+    measured = _audited(engine, release, staging, classes, blank=blank)
+    engine.write_file("write file", staging, target)
+    scratch.drop(staging, classes.table)
+    return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+
+
+def _measure_classes(engine: Engine, release: Release, scratch: Scratch) -> _Classes:
+    """The classes of the release in this very snapshot; refuses what the plan no longer covers."""
+    columns = release.columns(engine)
+    table = scratch.create("measure classes", "classes", classes_query(engine, release))
+    [(rows, suppressed, kept, *outside)] = engine.query(
+        Statement("judge classes", release_sql.class_totals(table, columns))
+    )
+    _refuse_uncovered([item for item in columns if not item.at_top], outside)
+    limit = release.binding.limit_rows(int(rows))
+    if suppressed > limit:
+        raise InfeasibleError(
+            f"this generalization would suppress {suppressed} of {rows} rows, the limit is {limit}: plan again"
+        )
+    if not kept:
+        raise InfeasibleError("no class satisfies the requirement: nothing to release")
+    return _Classes(table, int(rows), int(suppressed))
+
+
+def _refuse_uncovered(columns: Sequence[release_sql.QuasiIdentifier], outside: Sequence[int]) -> None:
+    for item, number in zip(columns, outside, strict=True):
+        if number:
+            raise HierarchyError(
+                f"column '{item.name}': {number} rows hold values outside its hierarchy; the source changed, plan again",
+                column=item.name,
+                count=int(number),
+            )
+
+
+def _blanks(release: Release, classes: _Classes) -> bool:
+    """Whether the release query keeps suppressed rows: blanked rows are a class, at least as large as any other."""
+    return release.binding.blank and 0 < classes.suppressed >= release.binding.k
+
+
+def _stage(engine: Engine, release: Release, classes: _Classes, staging: Table) -> None:
+    query = release_query(engine, release, classes.table)
+    statement = create_table_as(staging, query, engine.traits, scratch=False)
+    engine.execute(Statement("stage release", statement))
+
+
+def classes_query(engine: Engine, release: Release) -> exp.Select:
+    """The classes of the release as the source stands now, each with its verdict."""
+    source = engine.traits.relation(release.binding.source, "source")
+    classes = release_sql.classes(source, release.columns(engine), release.requirement.aggregates())
+    return release_sql.judged(classes, release.requirement.satisfied())
+
+
+def release_query(engine: Engine, release: Release, class_table: Table) -> exp.Select:
+    """The rows to publish."""
+    binding = release.binding
+    return release_sql.release(
+        engine.traits.relation(binding.source, "source"),
+        release.columns(engine),
+        binding.released,
+        class_table,
+        blank_from=binding.k if binding.blank else None,
+        shuffle=True,
+    )
+
+
+def _audited(engine: Engine, release: Release, staging: Table, classes: _Classes, *, blank: bool) -> AuditResult:
+    measured = audit(engine, staging, [item.name for item in release.binding.quasi_identifiers], release.binding.k)
+    expected = classes.rows - (0 if blank else classes.suppressed)
+    if not measured.satisfied:
+        raise RequirementError(f"the release failed its audit and was not published: {measured.violations[0]}")
+    if measured.rows != expected:
+        raise RequirementError(
+            f"the release failed its audit and was not published: it has {measured.rows} rows, expected {expected}"
+        )
+    return measured
+
+
+def _blank(family: Family) -> exp.Expression:
+    """`*` where the released column is text, NULL where it is not."""
+    return exp.cast(literal(TOP), "text") if family is Family.TEXT else exp.Null()

@@ -1,0 +1,30 @@
+"""Full-domain generalization (Samarati 2001, section 3): every value of a column at one level.
+
+A value object: what a search decided, what a lock file records, what publish carries out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlanon.lattice import Node
+
+
+@dataclass(frozen=True)
+class FullDomain:
+    """The level of each quasi-identifier, in the order of the spec."""
+
+    columns: tuple[str, ...]
+    node: Node
+
+    def levels(self) -> dict[str, int]:
+        return dict(zip(self.columns, self.node, strict=True))
+
+    def to_dict(self) -> dict[str, object]:
+        return {"kind": "full_domain", "levels": self.levels()}
+
+    @classmethod
+    def from_levels(cls, columns: tuple[str, ...], levels: Mapping[str, int]) -> FullDomain:
+        """The recoding that these levels describe; every column must have one."""
+        return cls(columns, tuple(levels[name] for name in columns))

@@ -1,0 +1,136 @@
+"""What the commands return: typed results with plain-data and notebook forms.
+
+Plain data; no database, no terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from sqlanon.audit import AuditResult
+from sqlanon.lattice import Node
+from sqlanon.metrics.base import Verdict
+from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.publish import Publication
+from sqlanon.search.result import SearchResult
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """What a search decided."""
+
+    columns: tuple[str, ...]
+    heights: Node
+    rows: int
+    limit: int
+    combinations: int
+    """Distinct combinations of the quasi-identifier: the size of the frequency set."""
+    requirement: Mapping[str, Any]
+    hierarchies: Mapping[str, Mapping[str, Any]]
+    search: SearchResult
+    engine: str
+    seconds: Mapping[str, float]
+
+    @property
+    def chosen(self) -> Verdict:
+        return self.search.chosen
+
+    @property
+    def levels(self) -> dict[str, int]:
+        return dict(zip(self.columns, self.chosen.node, strict=True))
+
+    def figures(self) -> dict[str, Any]:
+        """What the plan found, without what only this run took: the part that a lock file keeps."""
+        node = self.chosen.node
+        return {
+            "height": sum(node),
+            "rows": self.rows,
+            "suppressed": self.chosen.suppressed,
+            "limit": self.limit,
+            "classes": self.chosen.classes,
+            "minimal": [list(vector) for vector in self.search.minimal],
+            "minimal_complete": self.search.minimal_complete,
+            "ties": [list(vector) for vector in self.search.ties],
+            "score": {self.search.metric: self.search.score},
+            "accuracy": accuracy(node, self.heights),
+            "completeness": completeness(self.chosen.suppressed, self.rows),
+            "lattice": self.search.lattice,
+            "algorithm": self.search.algorithm,
+            "proven": self.search.proven,
+            "undecided": self.search.undecided,
+            "verified": self.search.verified,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "levels": self.levels,
+            **self.figures(),
+            "acceptable": None if self.search.acceptable is None else len(self.search.acceptable),
+            "checks": self.search.checks,
+            "combinations": self.combinations,
+            "requirement": dict(self.requirement),
+            "hierarchies": {name: dict(hierarchy) for name, hierarchy in self.hierarchies.items()},
+            "trace": [dict(step) for step in self.search.trace],
+            "seconds": dict(self.seconds),
+            "engine": self.engine,
+        }
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{level} of {height}") for (name, level), height in zip(self.levels.items(), self.heights, strict=True)]
+        rows += [
+            ("suppressed", f"{self.chosen.suppressed} of {self.rows} rows"),
+            ("classes", f"{self.chosen.classes}"),
+            (self.search.metric, f"{self.search.score:.6g}"),
+        ]
+        return html_table("sqlanon plan", rows)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What was published; `plan` is None when a lock file had decided."""
+
+    target: str
+    levels: Mapping[str, int]
+    publication: Publication
+    plan: PlanResult | None
+    engine: str
+    seconds: Mapping[str, float]
+
+    @property
+    def audit(self) -> AuditResult:
+        return self.publication.audit
+
+    def to_dict(self) -> dict[str, Any]:
+        planned = {} if self.plan is None else self.plan.to_dict()
+        return {
+            **planned,
+            "target": self.target,
+            "levels": dict(self.levels),
+            "height": sum(self.levels.values()),
+            "rows": self.publication.rows,
+            "suppressed": self.publication.suppressed,
+            "blanked": self.publication.blanked,
+            "released": self.audit.rows,
+            "classes": self.audit.classes,
+            "audit": self.audit.to_dict(),
+            "seconds": dict(self.seconds),
+            "engine": self.engine,
+        }
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(level)) for name, level in self.levels.items()]
+        rows += [
+            ("released", f"{self.audit.rows} of {self.publication.rows} rows"),
+            ("smallest class", str(self.audit.k)),
+            ("satisfied", "yes" if self.audit.satisfied else "no"),
+        ]
+        return html_table(f"sqlanon release {self.target}", rows)
+
+
+def html_table(title: str, rows: list[tuple[str, str]]) -> str:
+    """A small table for notebooks."""
+    body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
+    return f"<table><caption>{escape(title)}</caption>{body}</table>"

@@ -1,0 +1,70 @@
+"""The tables a run makes for itself: named after the run, listed as they are made, dropped when it ends.
+
+A run that died leaves its tables behind; the next run in the same schema drops those whose run is no longer alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from sqlglot import exp
+
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import SqlanonError
+from sqlanon.sqlgen.build import create_table_as, create_text_table, drop_table
+from sqlanon.sqlgen.relations import Table
+
+
+class Scratch:
+    """The scratch tables of one run, in one schema. A context manager: what was made is dropped at its end."""
+
+    def __init__(self, engine: Engine, schema: tuple[str, ...]) -> None:
+        self.engine = engine
+        self.schema = schema
+        self._tables: list[Table] = []
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.drop(*self._tables)
+        except SqlanonError:
+            # The error that ended the run matters more; the tables are reclaimable by the next run.
+            if error is None:
+                raise
+
+    def name(self, name: str) -> Table:
+        """What a scratch table of this run is called."""
+        return Table((*self.schema, f"sqlanon_{self.engine.session.run}_{name}"))
+
+    def create(self, step: str, name: str, query: exp.Query) -> Table:
+        """Make a scratch table from a query."""
+        return self._made(step, name, lambda table: create_table_as(table, query, self.engine.traits, scratch=True))
+
+    def create_text(self, step: str, name: str, columns: list[str]) -> Table:
+        """Make an empty scratch table of text columns."""
+        return self._made(step, name, lambda table: create_text_table(table, columns, self.engine.traits))
+
+    def drop(self, *tables: Table) -> None:
+        """Give tables back before the run ends."""
+        for table in tables:
+            self.engine.execute(Statement("clean up", drop_table(table)))
+        self._tables = [table for table in self._tables if table not in tables]
+
+    def _made(self, step: str, name: str, statement: Callable[[Table], exp.Expression]) -> Table:
+        table = self.name(name)
+        self._tables.append(table)
+        self.engine.execute(Statement(step, statement(table)))
+        return table
+
+
+def reclaim(engine: Engine, schema: tuple[str, ...]) -> int:
+    """Drop what runs that are no longer alive left in a schema; how many tables that were."""
+    tables = engine.leftovers(schema)
+    for table in tables:
+        engine.execute(Statement("reclaim", drop_table(table)))
+    return len(tables)

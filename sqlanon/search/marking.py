@@ -1,0 +1,54 @@
+"""What is known of every node, by its own verdict or inherited from another's.
+
+Pure. Acceptable nodes make all their generalizations acceptable, unacceptable ones all their specializations
+unacceptable (Samarati 2001, corollary 5.1), but only where the evaluator says that its requirement is monotone.
+"""
+
+from __future__ import annotations
+
+from sqlanon.lattice import Node
+from sqlanon.metrics.base import Verdict
+from sqlanon.search.coding import Coding
+
+
+class Marking:
+    """Two growing sets of nodes: known to be acceptable, known to be unacceptable."""
+
+    def __init__(self, coding: Coding, limit: int, monotone: bool) -> None:
+        self._coding = coding
+        self._limit = limit
+        self._monotone = monotone
+        self.acceptable = 0
+        self.unacceptable = 0
+
+    def record(self, verdict: Verdict) -> bool:
+        """Mark what follows from a verdict; whether its node is acceptable. The node may lie outside the lattice."""
+        accepted = verdict.suppressed <= self._limit
+        if not self._monotone:
+            self._mark(accepted, self._alone(verdict.node))
+        elif accepted:
+            self._mark(True, self._coding.upset(verdict.node))
+        else:
+            self._mark(False, self._coding.downset(verdict.node))
+        return accepted
+
+    @property
+    def undecided(self) -> int:
+        """The nodes of which nothing is known."""
+        return self._coding.everything & ~(self.acceptable | self.unacceptable)
+
+    def knows(self, node: Node) -> bool | None:
+        """Whether a node of the lattice is acceptable; None when that is not known."""
+        bit = self._alone(node)
+        if self.acceptable & bit:
+            return True
+        return False if self.unacceptable & bit else None
+
+    def _alone(self, node: Node) -> int:
+        return 1 << self._coding.number(node) if node in self._coding.lattice else 0
+
+    def _mark(self, accepted: bool, bits: int) -> None:
+        if accepted:
+            self.acceptable |= bits
+        else:
+            self.unacceptable |= bits

@@ -1,0 +1,115 @@
+"""One search under way: asks the evaluator within the budget, and keeps every verdict and what follows from it.
+
+Algorithms differ in which nodes they ask for; asking, remembering and reporting happen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from sqlanon.errors import InfeasibleError
+from sqlanon.lattice import Node
+from sqlanon.metrics.base import Verdict
+from sqlanon.search.base import Evaluator, Progress
+from sqlanon.search.budget import Budget, Meter
+from sqlanon.search.coding import Coding
+from sqlanon.search.marking import Marking
+from sqlanon.search.objective import Objective
+from sqlanon.search.preferences import Candidate, Preferences, preferred
+
+BATCH = 32
+"""Nodes asked for in one batch, where an algorithm has that many to ask for."""
+
+
+class Session:
+    """The state every algorithm shares."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        objective: Objective,
+        preferences: Preferences,
+        budget: Budget,
+        progress: Progress | None,
+    ) -> None:
+        self.evaluator = evaluator
+        self.objective = objective
+        self.preferences = preferences
+        self.meter = Meter(budget, evaluator)
+        self.verdicts: dict[Node, Verdict] = {}
+        self._progress = progress
+
+    @cached_property
+    def coding(self) -> Coding:
+        return Coding(self.evaluator.lattice)
+
+    @cached_property
+    def marking(self) -> Marking:
+        return Marking(self.coding, self.evaluator.limit, self.evaluator.monotone)
+
+    @cached_property
+    def allowed(self) -> int:
+        """The nodes that may be chosen."""
+        return self.preferences.allowed(self.coding)
+
+    # -- asking ------------------------------------------------------------------------------------------------
+
+    def check(self, nodes: Iterable[Node], measure: bool = False) -> list[Verdict]:
+        """Ask for nodes, as many as the budget has room for, and mark what follows. Known nodes are not asked again."""
+        wanted = [node for node in dict.fromkeys(nodes) if measure or node not in self.verdicts]
+        answered: list[Verdict] = []
+        for start in range(0, len(wanted), BATCH):
+            answered += self._ask(wanted[start : start + BATCH], measure)
+        return answered
+
+    def accepts(self, verdict: Verdict) -> bool:
+        return verdict.suppressed <= self.evaluator.limit
+
+    def _ask(self, nodes: Sequence[Node], measure: bool) -> list[Verdict]:
+        new = [node for node in nodes if node not in self.verdicts]
+        if new:
+            room = self.meter.room()
+            if room is not None and len(new) > room:
+                left_out = set(new[room:])
+                nodes = [node for node in nodes if node not in left_out]
+        verdicts = self.evaluator.measure(nodes) if measure else self.evaluator.check(nodes)
+        for verdict in verdicts:
+            self.verdicts[verdict.node] = verdict
+            self.marking.record(verdict)
+        if self._progress is not None:
+            self._progress(self.meter.checks, self.marking.undecided.bit_count())
+        return verdicts
+
+    # -- reporting ---------------------------------------------------------------------------------------------
+
+    def score(self, node: Node) -> float:
+        """The score of a node, measured first where the metric needs it, also beyond the budget."""
+        verdict = self.settled(node)
+        if self.objective.needs_figures(verdict):
+            verdict = self.verdicts[node] = self.evaluator.measure([node])[0]
+        return self.objective.score(verdict)
+
+    def settled(self, node: Node) -> Verdict:
+        """The verdict of a node, asked for also beyond the budget: an answer carries its own numbers."""
+        if node not in self.verdicts:
+            self.verdicts[node] = self.evaluator.check([node])[0]
+        return self.verdicts[node]
+
+    def preferred(self, nodes: Iterable[Node], policies: Sequence[str]) -> list[Node]:
+        """The most preferred of these nodes, all that tie, in vector order."""
+        heights, weights = self.evaluator.heights, self.objective.context.weights
+        candidates = [Candidate(self.settled(node), heights, weights) for node in nodes]
+        return [candidate.node for candidate in preferred(candidates, policies)]
+
+    def infeasible(self, stopped: bool) -> InfeasibleError:
+        """What to raise when no acceptable node was found."""
+        least = min((verdict.suppressed for verdict in self.verdicts.values()), default=self.evaluator.rows)
+        seen = (
+            f"the least suppression seen is {least} of {self.evaluator.rows} rows, the limit is {self.evaluator.limit}"
+        )
+        if stopped:
+            return InfeasibleError(f"the budget was spent before an acceptable generalization was found: {seen}")
+        if least <= self.evaluator.limit:
+            return InfeasibleError("the constraints on levels leave no acceptable generalization that may be chosen")
+        return InfeasibleError(f"no generalization within the allowed levels satisfies the requirement: {seen}")

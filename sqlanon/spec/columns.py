@@ -1,0 +1,57 @@
+"""The columns of a release: the role of each, and how a quasi-identifier is generalized.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from sqlanon.hierarchies import HierarchySpec
+from sqlanon.hierarchies.definition import Definition, Real, Whole
+from sqlanon.spec.refusals import Finding, refuse
+
+Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
+LevelNumber = Annotated[Whole, Field(ge=0)]
+Weight = Annotated[Real, Field(gt=0)]
+
+
+class LevelBounds(Definition):
+    """The levels of a hierarchy that may be released."""
+
+    min: LevelNumber = Field(0, description="The least level; 0 is the value itself.")
+    max: LevelNumber | None = Field(None, description="The highest level. Default: the top.")
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if self.max is not None and self.min > self.max:
+            raise ValueError("min must not exceed max")
+        return self
+
+
+class Column(Definition):
+    """One column of the source."""
+
+    role: Role = Field(
+        description="identifier: never released. quasi_identifier: generalized. sensitive: released, protected by "
+        "models such as l-diversity. insensitive: released as it is."
+    )
+    hierarchy: HierarchySpec | None = Field(
+        None, description="How values are generalized. Default for a quasi-identifier: suppression."
+    )
+    levels: LevelBounds = Field(default=LevelBounds(min=0, max=None), description="The levels that may be released.")
+    weight: Weight = Field(1.0, description="How much generalizing this column counts in weighted measures.")
+
+    @model_validator(mode="after")
+    def _check_role(self) -> Self:
+        findings: list[Finding] = []
+        if self.hierarchy is not None and self.role not in ("quasi_identifier", "sensitive"):
+            findings.append((("hierarchy",), f"only a quasi_identifier or sensitive column has one, not {self.role}"))
+        if self.role != "quasi_identifier":
+            for key in ("levels", "weight"):
+                if key in self.model_fields_set:
+                    findings.append(((key,), f"only a quasi_identifier has this, not {self.role}"))
+        refuse(findings)
+        return self

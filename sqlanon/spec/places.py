@@ -1,0 +1,152 @@
+"""Where a release reads from and writes to: tables, views, files, a query.
+
+Pure: names and paths only. Paths are relative to the folder of the spec.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, PrivateAttr, Tag, WithJsonSchema, field_validator
+
+from sqlanon.hierarchies.definition import Definition
+from sqlanon.hierarchies.names import NameParts
+
+_FILE = re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE | re.DOTALL)
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class _TableName(Definition):
+    table: NameParts = Field(description="The name, as schema.table.")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the name, outermost first."""
+        return self.table
+
+
+class TableSource(_TableName):
+    """A table or view to read."""
+
+
+class TableTarget(_TableName):
+    """A table to write."""
+
+
+class ViewTarget(Definition):
+    """A view to create."""
+
+    view: NameParts = Field(description="The name, as schema.view.")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the name, outermost first."""
+        return self.view
+
+
+class _FilePath(Definition):
+    file: str = Field(min_length=1, description="A path that ends in .csv, .tsv or .parquet.")
+    _folder: Path = PrivateAttr(default=Path())
+
+    @field_validator("file", mode="after")
+    @classmethod
+    def _known_format(cls, file: str) -> str:
+        if not _FILE.fullmatch(file):
+            raise ValueError("a path that ends in .csv, .tsv or .parquet is expected")
+        return file
+
+    def model_post_init(self, context: Any) -> None:
+        """Remember the folder of the spec, which the loader passes as context."""
+        if isinstance(context, dict) and "folder" in context:
+            self._folder = Path(context["folder"])
+
+    @property
+    def location(self) -> str:
+        """The path to open: absolute or relative to the working directory; a URL stays as it is."""
+        return self.file if _REMOTE.match(self.file) else str(self._folder / self.file)
+
+    @property
+    def format(self) -> Literal["csv", "parquet"]:
+        """How the file is written. A .tsv file is a csv file with tabs."""
+        return "parquet" if self.file.lower().endswith(".parquet") else "csv"
+
+
+class FileSource(_FilePath):
+    """A file to read, on engines that read files."""
+
+
+class FileTarget(_FilePath):
+    """A file to write, on engines that write files."""
+
+
+class QuerySource(Definition):
+    """A query to read from."""
+
+    query: str = Field(min_length=1, description="A SELECT statement in the engine's dialect.")
+
+
+def _as_mapping(value: object) -> object:
+    """A bare text is a path where it ends like one, else a name."""
+    if isinstance(value, str):
+        return {"file": value} if _FILE.fullmatch(value) else {"table": value}
+    return value
+
+
+def _source(value: object) -> object:
+    return _checked(_as_mapping(value), "a name, a path, or one of {table: ...}, {file: ...}, {query: ...}")
+
+
+def _target(value: object) -> object:
+    return _checked(_as_mapping(value), "a name, a path, or one of {table: ...}, {view: ...}, {file: ...}")
+
+
+def _checked(value: object, expected: str) -> object:
+    if isinstance(value, BaseModel):
+        return value
+    keys = re.findall(r"\{(\w+):", expected)
+    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in keys:
+        raise ValueError(f"{expected} is expected")
+    return value
+
+
+def _key(value: object) -> str | None:
+    keys = value if isinstance(value, Mapping) else type(value).model_fields if isinstance(value, BaseModel) else ()
+    return next((str(key) for key in keys), None)
+
+
+def _described(keys: Mapping[str, str]) -> dict[str, Any]:
+    choices: list[dict[str, Any]] = [{"type": "string", "description": "A name like schema.table, or a path."}]
+    for key, description in keys.items():
+        properties = {key: {"type": "string", "minLength": 1, "description": description}}
+        choices.append({"type": "object", "properties": properties, "required": [key], "additionalProperties": False})
+    return {"anyOf": choices}
+
+
+Source = Annotated[
+    Annotated[TableSource, Tag("table")] | Annotated[FileSource, Tag("file")] | Annotated[QuerySource, Tag("query")],
+    Discriminator(_key),
+    BeforeValidator(_source),
+    WithJsonSchema(_described({"table": "A table or view.", "file": "A csv or parquet file.", "query": "A SELECT."})),
+]
+"""What a release is made from."""
+
+Target = Annotated[
+    Annotated[TableTarget, Tag("table")] | Annotated[ViewTarget, Tag("view")] | Annotated[FileTarget, Tag("file")],
+    Discriminator(_key),
+    BeforeValidator(_target),
+    WithJsonSchema(_described({"table": "A table.", "view": "A view.", "file": "A csv or parquet file."})),
+]
+"""What a release becomes."""
+
+
+def same_place(source: object, target: object) -> bool:
+    """Whether a release would overwrite what it reads, as far as names alone tell."""
+    if isinstance(source, TableSource) and isinstance(target, TableTarget | ViewTarget):
+        return source.parts == target.parts
+    if isinstance(source, FileSource) and isinstance(target, FileTarget):
+        return os.path.realpath(source.location) == os.path.realpath(target.location)
+    return False

@@ -1,0 +1,91 @@
+"""How the generalization is looked for: algorithm, measure, preferences, constraints and budget.
+
+Pure. Which algorithms and measures do what is the business of the search and metrics packages.
+"""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from sqlanon.hierarchies.definition import Definition, Whole
+from sqlanon.spec.columns import LevelNumber, Weight
+from sqlanon.spec.privacy import ColumnName, Positive
+
+Algorithm = Literal["samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus"]
+Metric = Literal["height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm"]
+Preference = Literal[
+    "minimum_suppression",
+    "minimum_absolute_distance",
+    "minimum_relative_distance",
+    "maximum_distribution",
+    "highest_absolute_peak",
+    "lowest_absolute_peak",
+    "highest_relative_peak",
+    "lowest_relative_peak",
+    "fewest_generalized",
+    "most_generalized",
+]
+
+
+class Budget(Definition):
+    """When the search gives up."""
+
+    nodes: Annotated[Whole, Field(ge=1)] | None = Field(None, description="Most nodes to evaluate. Default: no bound.")
+    seconds: Positive | None = Field(None, description="Longest time to search. Default: no bound.")
+
+
+class Constraints(Definition):
+    """Nodes that may not be chosen, beyond the bounds in columns.*.levels."""
+
+    before: tuple[tuple[ColumnName, ColumnName], ...] = Field(
+        (), description="Pairs [a, b]: generalize a before b, both quasi-identifiers."
+    )
+    forbidden: tuple[Annotated[dict[ColumnName, LevelNumber], Field(min_length=1)], ...] = Field(
+        (), description="Combinations of levels that may not be released, as {column: level, ...}."
+    )
+
+    @field_validator("before", mode="after")
+    @classmethod
+    def _check_cycles(cls, before: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        sorter: TopologicalSorter[str] = TopologicalSorter()
+        for first, second in before:
+            sorter.add(second, first)
+        try:
+            sorter.prepare()
+        except CycleError:
+            cyclic = True
+        else:
+            cyclic = False
+        if cyclic:
+            raise ValueError("the pairs contradict each other: a column would have to come before itself")
+        return before
+
+
+class Search(Definition):
+    """How to look for the generalization."""
+
+    algorithm: Algorithm = Field("optimal", description="The search algorithm.")
+    satisfies: Literal["counts", "matrix"] = Field(
+        "counts", description="How samarati tests a node: by GROUP BY counts, or by the distance-vector matrix."
+    )
+    prefer: tuple[Preference, ...] = Field(
+        (), description="Which of several minimal solutions to take, in order; ties break by vector order."
+    )
+    metric: Metric = Field("loss", description="What optimal minimizes.")
+    weights: dict[ColumnName, Weight] = Field(
+        default={}, description="Weights of quasi-identifiers; the same as weight at the column."
+    )
+    constraints: Constraints = Field(
+        default=Constraints(before=(), forbidden=()), description="Nodes that may not be chosen."
+    )
+    budget: Budget = Field(default=Budget(nodes=None, seconds=None), description="When the search gives up.")
+
+    @field_validator("prefer", mode="after")
+    @classmethod
+    def _check_unique(cls, prefer: tuple[Preference, ...]) -> tuple[Preference, ...]:
+        if len(set(prefer)) != len(prefer):
+            raise ValueError("each preference may stand once")
+        return prefer

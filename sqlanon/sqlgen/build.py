@@ -1,0 +1,110 @@
+"""Small words for building sqlglot expressions, shared by the makers of statements in this package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+
+from sqlglot import exp
+
+from sqlanon.sqlgen.relations import Table, identifier, literal, table_expression
+from sqlanon.sqlgen.traits import Traits
+
+
+def concat(*parts: exp.Expression | str) -> exp.Expression:
+    """Text concatenation by the standard operator."""
+    operands = [literal(part) if isinstance(part, str) else part for part in parts]
+    return reduce(lambda left, right: exp.DPipe(this=left, expression=right, safe=True), operands)
+
+
+def named(value: exp.Expression, name: str) -> exp.Alias:
+    """`value AS "name"`."""
+    return exp.Alias(this=value, alias=identifier(name))
+
+
+def total(value: exp.Expression) -> exp.Expression:
+    """SUM that is 0, not NULL, over no rows."""
+    return exp.Coalesce(this=exp.Sum(this=value), expressions=[literal(0)])
+
+
+def total_where(condition: exp.Expression, value: exp.Expression) -> exp.Expression:
+    """The sum of `value` over the rows that satisfy `condition`."""
+    return total(exp.Case().when(condition, value).else_(literal(0)))
+
+
+def count() -> exp.Expression:
+    return exp.Count(this=exp.Star())
+
+
+def all_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
+    """Conjunction; TRUE of none."""
+    parts = list(conditions)
+    return exp.and_(*parts, copy=False) if parts else exp.true()
+
+
+def any_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
+    """Disjunction; FALSE of none."""
+    parts = list(conditions)
+    return exp.or_(*parts, copy=False) if parts else exp.false()
+
+
+def equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    return exp.EQ(this=left, expression=right)
+
+
+def is_null(value: exp.Expression) -> exp.Expression:
+    return exp.Is(this=value, expression=exp.Null())
+
+
+def is_present(value: exp.Expression) -> exp.Expression:
+    return exp.Not(this=is_null(value))
+
+
+def subquery(select: exp.Query, alias: str) -> exp.Subquery:
+    return exp.Subquery(this=select, alias=exp.TableAlias(this=identifier(alias)))
+
+
+def scalar(select: exp.Query) -> exp.Subquery:
+    """A query of one value as an expression."""
+    return exp.Subquery(this=select)
+
+
+def with_queries(select: exp.Select, queries: Mapping[str, exp.Query]) -> exp.Select:
+    """The select with common table expressions before it, in order."""
+    return reduce(
+        lambda query, item: query.with_(identifier(item[0]), as_=item[1], copy=False), queries.items(), select
+    )
+
+
+def create_table_as(table: Table, query: exp.Query, traits: Traits, *, scratch: bool) -> exp.Create:
+    """CREATE TABLE ... AS; scratch tables skip the write-ahead log where the engine can."""
+    properties = exp.Properties(expressions=[exp.UnloggedProperty()]) if scratch and traits.unlogged_scratch else None
+    return exp.Create(this=table_expression(table), kind="TABLE", expression=query, properties=properties)
+
+
+def create_text_table(table: Table, columns: Sequence[str], traits: Traits) -> exp.Create:
+    """An empty scratch table of text columns, for hierarchy definitions."""
+    definitions = [exp.ColumnDef(this=identifier(name), kind=exp.DataType.build("text")) for name in columns]
+    properties = exp.Properties(expressions=[exp.UnloggedProperty()]) if traits.unlogged_scratch else None
+    schema = exp.Schema(this=table_expression(table), expressions=definitions)
+    return exp.Create(this=schema, kind="TABLE", properties=properties)
+
+
+def insert_text(table: Table, rows: Sequence[Sequence[str | None]]) -> exp.Insert:
+    """INSERT ... VALUES of text rows, for scripts that a person reads."""
+    values = exp.Values(expressions=[exp.Tuple(expressions=[literal(value) for value in row]) for row in rows])
+    return exp.Insert(this=table_expression(table), expression=values)
+
+
+def rename_table(table: Table, target: Table) -> exp.Alter:
+    """Give a table another name in its schema."""
+    new_name = exp.AlterRename(this=exp.Table(this=identifier(target.name)))
+    return exp.Alter(this=table_expression(table), kind="TABLE", actions=[new_name])
+
+
+def drop_table(table: Table) -> exp.Drop:
+    return exp.Drop(this=table_expression(table), kind="TABLE", exists=True)
+
+
+def drop_view(view: Table) -> exp.Drop:
+    return exp.Drop(this=table_expression(view), kind="VIEW", exists=True)

@@ -1,0 +1,171 @@
+"""Statements that build and check hierarchy tables.
+
+A hierarchy table has one row per value: `value` (as a grouping key; NULL for listed values that the source lacks),
+`label_0` (its text), `label_1` ... `label_h`, and for levels below the top `code_l` (a small integer per label,
+from 1; 0 is kept for NULL) and `leaves_l` (values under that label).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqlanon.hierarchies.base import Family
+from sqlanon.sqlgen.build import count, equal, is_null, is_present, named, scalar, subquery, with_queries
+from sqlanon.sqlgen.relations import Table, column, literal, table_expression
+from sqlanon.sqlgen.traits import Traits
+
+
+def domain(relation: exp.Expression, key: exp.Expression) -> exp.Select:
+    """The distinct values of a column, NULL left out."""
+    return exp.select(named(key, "value")).distinct().from_(relation).where(is_present(key.copy()))
+
+
+def longest(domain_query: exp.Query, length: exp.Expression) -> exp.Select:
+    """The length of the longest value's text; `length` reads column `value`."""
+    return exp.select(exp.Max(this=length)).from_(subquery(domain_query, "domain"))
+
+
+def labelled_by_formula(
+    domain_query: exp.Query, text: exp.Expression, labels: Sequence[exp.Expression]
+) -> exp.Select:
+    """Values with labels computed from them; `text` and `labels` read column `value`."""
+    items = [column("value"), named(text, "label_0"), *_numbered(labels)]
+    return exp.select(*items).from_(subquery(domain_query, "domain"))
+
+
+def labelled_by_list(
+    domain_query: exp.Query, text: exp.Expression, listing: exp.Query, height: int, constant_top: str | None
+) -> exp.Select:
+    """Values matched by their text to a listing of `label_0` ... ; listed values that the source lacks stay as leaves."""
+    known = [column(f"label_{level}", "listed") for level in range(1, height + 1)]
+    if constant_top is not None:
+        present = is_present(column("label_0", "listed"))
+        known.append(exp.Case().when(present, literal(constant_top)))
+    own_text = exp.Coalesce(this=column("label_0", "listed"), expressions=[text.copy()])
+    return (
+        exp.select(column("value", "domain"), named(own_text, "label_0"), *_numbered(known))
+        .from_(subquery(listing, "listed"))
+        .join(subquery(domain_query, "domain"), on=equal(text, column("label_0", "listed")), join_type="full outer")
+    )
+
+
+def listing_of_table(table: exp.Expression, texts: exp.Expression, labels: Sequence[exp.Expression]) -> exp.Select:
+    """The distinct rows of a reference table: level 0 as text, then the labels."""
+    present = is_present(texts.copy())
+    return exp.select(named(texts, "label_0"), *_numbered(labels)).distinct().from_(table).where(present)
+
+
+def listing_of_rows(table: Table, height: int) -> exp.Select:
+    """The distinct rows of a loaded definition."""
+    names = [column(f"label_{level}") for level in range(height + 1)]
+    return exp.select(*names).distinct().from_(table_expression(table))
+
+
+def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: Traits) -> exp.Select:
+    """The labelled values with codes and leaf counts for every level below the top."""
+    source = "labelled"
+    items: list[exp.Expression] = [column("value"), *(column(f"label_{level}") for level in range(height + 1))]
+    for level in range(height):
+        key = traits.key(column(f"label_{level}"), families[level])
+        rank = exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=[exp.Ordered(this=key)]))
+        items.append(named(exp.cast(rank, "int"), f"code_{level}"))
+        leaves = exp.Window(this=count(), partition_by=[key.copy()])
+        items.append(named(exp.cast(leaves, "int"), f"leaves_{level}"))
+    return with_queries(exp.select(*items).from_(source), {source: labelled})
+
+
+def validation(table: Table, height: int) -> exp.Select:
+    """One row: missing labels per level 1..h, labels with two parents per level 0..h-1, tops, leaves, values, the top.
+
+    A label with two parents and a label shared by two branches are one thing seen from below and from above.
+    """
+    present = is_present(column("value"))
+    items: list[exp.Expression] = []
+    for level in range(1, height + 1):
+        items.append(exp.Count(this=exp.Case().when(is_null(column(f"label_{level}")), literal(1))))
+    for level in range(height):
+        items.append(scalar(_several_parents(table, level)))
+    items.append(exp.Count(this=exp.Distinct(expressions=[column(f"label_{height}")])))
+    items.append(count())
+    items.append(exp.Count(this=exp.Case().when(present, literal(1))))
+    items.append(exp.Min(this=column(f"label_{height}")))
+    return exp.select(*items).from_(table_expression(table))
+
+
+def _several_parents(table: Table, level: int) -> exp.Select:
+    return exp.select(count()).from_(subquery(_codes_with_several_parents(table, level), "labels"))
+
+
+def offenders(table: Table, level: int, *, missing: bool, most: int) -> exp.Select:
+    """A few labels of `level` without a label above (`missing`) or with two parents, for a user who asked to see them."""
+    label = column(f"label_{level}")
+    parent = column(f"label_{level + 1}")
+    select = exp.select(label).distinct().from_(table_expression(table)).order_by(label.copy()).limit(most)
+    if missing:
+        return select.where(is_null(parent))
+    return select.where(exp.In(this=column(f"code_{level}"), query=scalar(_codes_with_several_parents(table, level))))
+
+
+def last_level(labelled: exp.Query, height: int, star: str) -> exp.Select:
+    """How many labels the last given level has, and how many rows carry the label `star` there."""
+    label = exp.cast(column(f"label_{height}"), "text")
+    stars = exp.Count(this=exp.Case().when(equal(label.copy(), literal(star)), literal(1)))
+    distinct = exp.Count(this=exp.Distinct(expressions=[label]))
+    return exp.select(distinct, stars).from_(subquery(labelled, "labelled"))
+
+
+def top_label(labelled: exp.Query, height: int) -> exp.Select:
+    """The label of the last level, where that is one."""
+    return exp.select(exp.Min(this=exp.cast(column(f"label_{height}"), "text"))).from_(subquery(labelled, "labelled"))
+
+
+def _codes_with_several_parents(table: Table, level: int) -> exp.Select:
+    parent = f"label_{level + 1}"
+    return (
+        exp.select(column(f"code_{level}"))
+        .from_(table_expression(table))
+        .where(is_present(column(parent)))
+        .group_by(column(f"code_{level}"))
+        .having(exp.NEQ(this=exp.Min(this=column(parent)), expression=exp.Max(this=column(parent))))
+    )
+
+
+def labels_in_cycles(table: Table, height: int) -> exp.Select:
+    """How many labels are, by some rows, their own ancestor."""
+    edges: exp.Query = _edges_of(table, 0)
+    for level in range(1, height):
+        edges = exp.union(edges, _edges_of(table, level), distinct=True)
+    start = exp.select(column("child"), column("parent")).from_(exp.to_table("edges"))
+    onward = (
+        exp.select(column("child", "reach"), column("parent", "edges"))
+        .from_(exp.to_table("reach"))
+        .join(exp.to_table("edges"), on=equal(column("parent", "reach"), column("child", "edges")))
+    )
+    reach = exp.union(start, onward, distinct=True)
+    query = exp.select(exp.Count(this=exp.Distinct(expressions=[column("child")]))).from_(exp.to_table("reach"))
+    query = query.where(equal(column("child"), column("parent")))
+    return query.with_("edges", as_=edges, copy=False).with_("reach", as_=reach, recursive=True, copy=False)
+
+
+def _edges_of(table: Table, level: int) -> exp.Select:
+    child, parent = column(f"label_{level}"), column(f"label_{level + 1}")
+    return (
+        exp.select(named(exp.cast(child, "text"), "child"), named(exp.cast(parent, "text"), "parent"))
+        .distinct()
+        .from_(table_expression(table))
+        .where(exp.NEQ(this=exp.cast(child.copy(), "text"), expression=exp.cast(parent.copy(), "text")))
+    )
+
+
+def rows(table: Table, height: int) -> exp.Select:
+    """The labels of every value, for printing and export, ordered from the top down."""
+    labels = [column(f"label_{level}") for level in range(height + 1)]
+    order = [column(f"label_{level}") for level in range(height, -1, -1)]
+    return exp.select(*labels).distinct().from_(table_expression(table)).order_by(*order)
+
+
+def _numbered(labels: Sequence[exp.Expression]) -> list[exp.Alias]:
+    return [named(label, f"label_{level}") for level, label in enumerate(labels, start=1)]
+

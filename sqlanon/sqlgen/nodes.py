@@ -1,0 +1,107 @@
+"""Statements that evaluate lattice nodes on a frequency set or on a roll-up of one.
+
+A node is a GROUP BY over the code columns of its levels; a column at its top is one value and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlanon.lattice import Node
+from sqlanon.sqlgen.build import named, subquery, total_where, with_queries
+from sqlanon.sqlgen.frequency import HierarchyTable
+from sqlanon.sqlgen.relations import Table, column, literal, table_expression
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What node queries need to know of the frequency set: its hierarchies and extra aggregates per class."""
+
+    hierarchies: tuple[HierarchyTable, ...]
+    aggregates: Mapping[str, exp.Expression]
+    """Further columns of a class, each an aggregate over frequency rows, beside `n`."""
+
+    def heights(self) -> Node:
+        return tuple(hierarchy.height for hierarchy in self.hierarchies)
+
+    def code_columns(self, node: Node) -> list[str]:
+        """The columns a node groups by."""
+        return [
+            f"c{position}_{level}"
+            for position, level in enumerate(node)
+            if level < self.hierarchies[position].height
+        ]
+
+
+def classes(frequency: Table, node: Node, shape: Shape) -> exp.Select:
+    """The classes of a node: one row each, with `n` and the aggregates of the requirement."""
+    items = [named(exp.Sum(this=column("n")), "n")]
+    items += [named(aggregate.copy(), name) for name, aggregate in shape.aggregates.items()]
+    keys = [column(name) for name in shape.code_columns(node)]
+    select = exp.select(*items).from_(table_expression(frequency))
+    return select.group_by(*keys) if keys else select
+
+
+def check(
+    requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: exp.Expression
+) -> exp.Query:
+    """Verdicts of many nodes in one statement: index, suppressed rows, satisfying classes."""
+    queries = [_check_one(index, classes(table, node, shape), satisfied) for index, node, table in requests]
+    result: exp.Query = queries[0]
+    for query in queries[1:]:
+        result = exp.union(result, query, distinct=False, copy=False)
+    return result
+
+
+def _check_one(index: int, class_query: exp.Select, satisfied: exp.Expression) -> exp.Select:
+    return exp.select(
+        named(literal(index), "node"),
+        named(total_where(exp.Not(this=exp.Paren(this=satisfied.copy())), column("n")), "suppressed"),
+        named(total_where(satisfied.copy(), literal(1)), "classes"),
+    ).from_(subquery(class_query, "classes"))
+
+
+def measure(
+    frequency: Table, node: Node, shape: Shape, satisfied: exp.Expression, figures: Mapping[str, exp.Expression]
+) -> exp.Select:
+    """Suppressed rows, satisfying classes and the figures of the metrics, for one node."""
+    items: list[exp.Expression] = [
+        named(total_where(exp.Not(this=column("kept")), column("n")), "suppressed"),
+        named(total_where(column("kept"), literal(1)), "classes"),
+    ]
+    items += [named(figure.copy(), name) for name, figure in figures.items()]
+    grouped = _classes_with_values(frequency, node, shape)
+    judged = exp.select(exp.Star(), named(satisfied.copy(), "kept")).from_(subquery(grouped, "grouped"))
+    return with_queries(exp.select(*items).from_("classes"), {"classes": judged})
+
+
+def _classes_with_values(frequency: Table, node: Node, shape: Shape) -> exp.Select:
+    """Classes with the code of each column's value and the leaves under it, as metrics expect them."""
+    select = classes(frequency, node, shape)
+    for position, level in enumerate(node):
+        hierarchy = shape.hierarchies[position]
+        value: exp.Expression = literal(0)
+        leaves: exp.Expression = literal(hierarchy.leaves)
+        if level < hierarchy.height:
+            value = column(f"c{position}_{level}")
+            leaves = literal(1) if level == 0 else exp.Min(this=column(f"w{position}_{level}"))
+        select = select.select(named(value, f"code_{position}"), named(leaves, f"leaves_{position}"), copy=False)
+    return select
+
+
+def roll_up(frequency: Table, node: Node, shape: Shape) -> exp.Select:
+    """The frequency set of `node`, fit to evaluate every generalization of it."""
+    keys: list[str] = []
+    values: list[str] = []
+    for position, level in enumerate(node):
+        for higher in range(level, shape.hierarchies[position].height):
+            (keys if higher == level else values).append(f"c{position}_{higher}")
+            if higher > 0:
+                values.append(f"w{position}_{higher}")
+    items = [column(name) for name in keys]
+    items += [named(exp.Min(this=column(name)), name) for name in values]
+    select = exp.select(named(exp.Sum(this=column("n")), "n"), *items).from_(table_expression(frequency))
+    return select.group_by(*(column(name) for name in keys)) if keys else select

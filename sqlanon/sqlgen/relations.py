@@ -1,0 +1,87 @@
+"""Names of things in a database, and what can stand in a FROM clause.
+
+Every identifier is quoted, always: names mean exactly what they say on every engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view by its name parts, outermost first: (schema, name), (name,) or (catalog, schema, name)."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1]
+
+    @property
+    def schema(self) -> tuple[str, ...]:
+        """The parts that name the schema; empty: the session's default schema."""
+        return self.parts[:-1]
+
+    def beside(self, name: str) -> Table:
+        """Another table of the same schema."""
+        return Table((*self.schema, name))
+
+    def __str__(self) -> str:
+        return ".".join(
+            part if part.replace("_", "a").isalnum() else '"' + part.replace('"', '""') + '"' for part in self.parts
+        )
+
+
+@dataclass(frozen=True)
+class File:
+    """A csv or parquet file that the engine itself reads."""
+
+    path: str
+    format: Literal["csv", "parquet"]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True)
+class Query:
+    """A SELECT of the user's, already parsed in the engine's dialect."""
+
+    select: exp.Query
+
+    def __str__(self) -> str:
+        return "the source query"
+
+
+Relation = Table | File | Query
+
+
+def identifier(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def column(name: str, table: str | None = None) -> exp.Column:
+    """A quoted column, optionally of a quoted table alias."""
+    return exp.Column(this=identifier(name), table=identifier(table) if table is not None else None)
+
+
+def table_expression(table: Table, alias: str | None = None) -> exp.Table:
+    """A table for a FROM clause, or for DDL when no alias is given."""
+    names = [identifier(part) for part in table.parts]
+    return exp.Table(
+        this=names[-1],
+        db=names[-2] if len(names) > 1 else None,
+        catalog=names[-3] if len(names) > 2 else None,
+        alias=exp.TableAlias(this=identifier(alias)) if alias is not None else None,
+    )
+
+
+def literal(value: str | int | None) -> exp.Expression:
+    """A literal of the two kinds we write ourselves: text and whole numbers."""
+    if value is None:
+        return exp.Null()
+    return exp.Literal.string(value) if isinstance(value, str) else exp.Literal.number(value)

@@ -1,0 +1,59 @@
+"""Where engines differ in ways that sqlglot's dialects do not already cover.
+
+A `Traits` object is the only thing sqlgen asks about an engine. Engines subclass it; the defaults suit engines that
+follow the standard.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlanon.hierarchies.base import Family
+from sqlanon.sqlgen.relations import File, Query, Relation, identifier, table_expression
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How one engine wants a few things written."""
+
+    dialect: str
+    unlogged_scratch: bool = False
+
+    def render(self, expression: exp.Expression, tag: str = "", pretty: bool = False) -> str:
+        """SQL text in the engine's dialect, tagged by a leading comment."""
+        text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False)
+        return f"/* {tag.replace('*/', '* /')} */ {text}" if tag else text
+
+    def key(self, value: exp.Expression, family: Family) -> exp.Expression:
+        """The value as a grouping key that compares alike on every engine: byte-wise text, one zero."""
+        if family is Family.TEXT:
+            # The cast comes first: enumerations, char(n) and citext take no collation or compare by rules of their own.
+            return exp.Collate(this=exp.cast(value, "text"), expression=identifier("C"))
+        if family is Family.FLOAT:
+            # A zero of the narrowest float type keeps the type of the value: real stays real.
+            return exp.Paren(this=exp.Add(this=value, expression=exp.cast(exp.Literal.number(0), "float")))
+        return value
+
+    def text(self, value: exp.Expression, family: Family) -> exp.Expression:
+        """The value as text, spelled alike on every engine."""
+        return exp.cast(value, "text")
+
+    def relation(self, relation: Relation, alias: str) -> exp.Expression:
+        """A relation for a FROM clause."""
+        match relation:
+            case File():
+                return self.file(relation, alias)
+            case Query(select=select):
+                return exp.Subquery(this=select.copy(), alias=exp.TableAlias(this=identifier(alias)))
+            case _:
+                return table_expression(relation, alias)
+
+    def file(self, file: File, alias: str) -> exp.Expression:
+        """A file for a FROM clause, on engines that read files."""
+        raise TypeError(f"{self.dialect} reads no files")
+
+    def iso_year(self, value: exp.Expression) -> exp.Expression:
+        """The ISO week-numbering year."""
+        return exp.Extract(this=exp.var("ISOYEAR"), expression=value)

@@ -1,0 +1,55 @@
+"""SQL that a user wrote in a spec: parsed, and refused unless it can only read.
+
+A source query must be one SELECT; a hierarchy level one scalar expression over its own column.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp, parse
+from sqlglot.errors import SqlglotError
+
+from sqlanon.errors import SpecError
+from sqlanon.sqlgen.relations import identifier
+
+_WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock)
+
+
+def parse_query(text: str, dialect: str, where: str) -> exp.Query:
+    """One SELECT, or a SpecError at key `where`."""
+    expression = _parse_one(text, dialect, where)
+    if not isinstance(expression, exp.Query):
+        raise SpecError(f"{where}: must be one SELECT")
+    if any(isinstance(node, _WRITES) for node in expression.walk() if not isinstance(node, exp.Query)):
+        raise SpecError(f"{where}: may only read; found a part that writes or locks")
+    return expression
+
+
+def parse_expression(text: str, dialect: str, column: str, where: str) -> exp.Expression:
+    """A scalar expression over `column`, which becomes the column `value` of the hierarchy's domain."""
+    select = _parse_one(f"SELECT {text}", dialect, where)
+    if not isinstance(select, exp.Select) or set(_parts(select)) != {"expressions"} or len(select.expressions) != 1:
+        raise SpecError(f"{where}: must be one expression over column '{column}'")
+    expression: exp.Expression = select.expressions[0]
+    for node in list(expression.walk()):
+        if isinstance(node, (exp.Query, exp.AggFunc, exp.Window, exp.Star, exp.Alias, *_WRITES)):
+            raise SpecError(f"{where}: must be a plain expression: no subquery, aggregate, window or alias")
+        if isinstance(node, exp.Column) and (node.table or node.name.lower() != column.lower()):
+            raise SpecError(f"{where}: may read only column '{column}'")
+    replaced = expression.transform(
+        lambda node: exp.Column(this=identifier("value")) if isinstance(node, exp.Column) else node
+    )
+    return exp.Paren(this=replaced)
+
+
+def _parse_one(text: str, dialect: str, where: str) -> exp.Expression:
+    try:
+        statements = [statement for statement in parse(text, dialect=dialect) if statement is not None]
+    except SqlglotError as error:
+        raise SpecError(f"{where}: is not valid SQL for {dialect}") from error
+    if len(statements) != 1:
+        raise SpecError(f"{where}: must be one statement, found {len(statements)}")
+    return statements[0]
+
+
+def _parts(select: exp.Select) -> list[str]:
+    return [name for name, value in select.args.items() if value not in (None, [], False)]
