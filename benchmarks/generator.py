@@ -54,7 +54,9 @@ CENSUS = (
 """The first nine make a lattice of 12,960 nodes, the first twelve one of 466,560."""
 
 
-def generate(engine: Engine, table: Table, rows: int, attributes: tuple[Attribute, ...], *, distinct: int | None = None) -> None:
+def generate(
+    engine: Engine, table: Table, rows: int, attributes: tuple[Attribute, ...], *, distinct: int | None = None
+) -> None:
     """Make `table` with `rows` rows. With `distinct`, rows repeat the first so many: same combinations, more rows."""
     number: exp.Expression = column("i")
     if distinct is not None:
@@ -88,7 +90,9 @@ def _tree(attribute: Attribute) -> dict[str, object]:
         groups: dict[int, list[tuple[int, object]]] = {}
         for number, member in below:
             groups.setdefault(number // width * width, []).append((number, member))
-        below = [(first, {f"{attribute.name} {level}/{first:02d}": _members(members)}) for first, members in groups.items()]
+        below = [
+            (first, {f"{attribute.name} {level}/{first:02d}": _members(members)}) for first, members in groups.items()
+        ]
     merged: dict[str, object] = {}
     for _, member in below:
         if isinstance(member, dict):
@@ -121,15 +125,20 @@ def _stream(seed: int) -> exp.Expression:
 
 
 def _modular(value: exp.Expression, factor: int, offset: int) -> exp.Expression:
-    product = exp.Mul(this=exp.Paren(this=exp.Mod(this=value, expression=literal(PRIME))), expression=literal(factor % PRIME))
-    return exp.Paren(this=exp.Mod(this=exp.Paren(this=exp.Add(this=product, expression=literal(offset))), expression=literal(PRIME)))
+    product = exp.Mul(
+        this=exp.Paren(this=exp.Mod(this=value, expression=literal(PRIME))), expression=literal(factor % PRIME)
+    )
+    return exp.Paren(
+        this=exp.Mod(this=exp.Paren(this=exp.Add(this=product, expression=literal(offset))), expression=literal(PRIME))
+    )
 
 
 def _value(position: int, attribute: Attribute) -> exp.Expression:
     own, shared = column(f"u_{position}"), column("z")
     weight = attribute.correlation
     mixed: exp.Expression = exp.Add(
-        this=exp.Mul(this=own, expression=_double(1 - weight)), expression=exp.Mul(this=shared, expression=_double(weight))
+        this=exp.Mul(this=own, expression=_double(1 - weight)),
+        expression=exp.Mul(this=shared, expression=_double(weight)),
     )
     powered: exp.Expression = exp.Paren(this=mixed)
     for _ in range(attribute.skew - 1):

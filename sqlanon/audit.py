@@ -56,10 +56,9 @@ class AuditResult:
             return ["the table has no rows"]
         if self.k >= self.required_k:
             return []
-        return [
-            f"k: {self.classes_at_risk} of {self.classes} classes have fewer than {self.required_k} rows "
-            f"({self.rows_at_risk} of {self.rows} rows at risk; the smallest class has {self.k})"
-        ]
+        at_risk = f"{self.rows_at_risk} of {self.rows} rows at risk; the smallest class has {self.k}"
+        below = f"{self.classes_at_risk} of {self.classes} classes have fewer than {self.required_k} rows"
+        return [f"k: {below} ({at_risk})"]
 
     @property
     def average_risk(self) -> float:

@@ -152,10 +152,10 @@ def bind_target(spec: Spec, engine: Engine) -> Table | File:
 
 
 def _refuse_source_as_target(engine: Engine, source: Relation, target: Table | File) -> None:
-    same = (
-        isinstance(source, Table) and isinstance(target, Table) and engine.same_object(source, target)
-    ) or (
-        isinstance(source, File) and isinstance(target, File) and Path(source.path).resolve() == Path(target.path).resolve()
+    same = (isinstance(source, Table) and isinstance(target, Table) and engine.same_object(source, target)) or (
+        isinstance(source, File)
+        and isinstance(target, File)
+        and Path(source.path).resolve() == Path(target.path).resolve()
     )
     if same:
         raise SpecError("target: the target is the source; the source is only ever read, name another target")

@@ -13,8 +13,8 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Lattice, Node
-from sqlanon.privacy.base import Requirement
 from sqlanon.metrics.base import LevelFigures, Verdict
+from sqlanon.privacy.base import Requirement
 from sqlanon.sqlgen import frequency as frequency_sql
 from sqlanon.sqlgen import nodes as node_sql
 

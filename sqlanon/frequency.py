@@ -49,9 +49,7 @@ def scan(engine: Engine, binding: Binding, scratch: Scratch) -> Base:
     keys = [item.key("source", engine.traits) for item in binding.quasi_identifiers]
     source = engine.traits.relation(binding.source, "source")
     table = scratch.create("scan source", "base", frequency_sql.base_groups(source, keys))
-    [(combinations, rows, *nulls)] = engine.query(
-        Statement("count rows", frequency_sql.base_totals(table, len(keys)))
-    )
+    [(combinations, rows, *nulls)] = engine.query(Statement("count rows", frequency_sql.base_totals(table, len(keys))))
     if not rows:
         raise InfeasibleError(f"{binding.source} has no rows: nothing to release")
     return Base(table, int(combinations), int(rows), tuple(bool(number) for number in nulls))

@@ -5,8 +5,9 @@ A draft is everything there is to know before the table exists; `store_hierarchy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from sqlglot import exp
@@ -14,7 +15,7 @@ from sqlglot import exp
 from sqlanon.binding import BoundColumn
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError
-from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference
+from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference, Rule
 from sqlanon.hierarchies.levels import MaskLevel
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import hierarchy as hierarchy_sql
@@ -60,15 +61,58 @@ class StoredHierarchy:
     values: int
     """Distinct values of the source, NULL not counted."""
     families: tuple[Family, ...]
+    fingerprint: str
+    """A hash of the rule, listed rows included."""
 
     @property
     def height(self) -> int:
         return self.table.height
 
 
+PAGE = 20_000
+"""Rows of a hierarchy that are printed or exported at a time."""
+
+
+@dataclass(frozen=True)
+class HierarchyReport:
+    """A validated hierarchy, for people: how many labels each level has, and its rows on demand."""
+
+    column: str
+    top: str
+    values: int
+    leaves: int
+    labels: tuple[int, ...]
+    """Distinct labels of each level, from 0 to the top."""
+    rows: Callable[[], Iterator[tuple[str, ...]]]
+    """The labels of every value, level 0 first, page by page; to be called while the table stands."""
+
+
+def report_hierarchy(engine: Engine, hierarchy: StoredHierarchy) -> HierarchyReport:
+    """Count the labels of a stored hierarchy."""
+    query = hierarchy_sql.label_counts(hierarchy.table.table, hierarchy.height)
+    [counts] = engine.query(Statement(f"count labels of {hierarchy.column}", query))
+    return HierarchyReport(
+        hierarchy.column,
+        hierarchy.top,
+        hierarchy.values,
+        hierarchy.table.leaves,
+        tuple(int(number) for number in counts),
+        lambda: _pages(engine, hierarchy, int(counts[0])),
+    )
+
+
+def _pages(engine: Engine, hierarchy: StoredHierarchy, codes: int) -> Iterator[tuple[str, ...]]:
+    for first in range(1, codes + 1, PAGE):
+        query = hierarchy_sql.rows(hierarchy.table.table, hierarchy.height, first, first + PAGE - 1)
+        for row in engine.query(Statement(f"labels of {hierarchy.column}", query)):
+            yield tuple(str(label) for label in row)
+
+
 def describe_hierarchies(hierarchies: Sequence[StoredHierarchy]) -> dict[str, dict[str, Any]]:
-    """Height and top label of each column's hierarchy: what a lock file holds a later run to."""
-    return {item.column: {"height": item.height, "top": item.top} for item in hierarchies}
+    """What a lock file holds a later run to: height, top label and a fingerprint of the definition."""
+    return {
+        item.column: {"height": item.height, "top": item.top, "definition": item.fingerprint} for item in hierarchies
+    }
 
 
 def store_hierarchy(
@@ -91,11 +135,13 @@ def store_hierarchy(
     table = scratch.create(step, f"h{position}", coded)
     if draft.listing_table is not None:
         scratch.drop(draft.listing_table)
-    return _validated(engine, draft, table, has_null=has_null, show_values=show_values)
+    return _validated(engine, item, draft, table, has_null=has_null, show_values=show_values)
 
 
-def draft_hierarchy(engine: Engine, item: BoundColumn, domain: exp.Query, listing_table: Table) -> HierarchyDraft:
-    """Turn a column's rule into the query of its hierarchy table."""
+def draft_hierarchy(
+    engine: Engine, item: BoundColumn, domain: exp.Query, listing_table: Table | None
+) -> HierarchyDraft:
+    """Turn a column's rule into the query of its hierarchy table. Without a listing table, listed rows stand in it."""
     text = engine.traits.text(column("value"), item.family)
     match item.rule:
         case Formula():
@@ -131,9 +177,7 @@ def _constant_top(item: BoundColumn, rule: Formula, top: str, engine: Engine) ->
     return exp.Case().when(fits, constant)
 
 
-def _with_lengths(
-    engine: Engine, item: BoundColumn, levels: Sequence[Level], domain: exp.Query
-) -> list[Level]:
+def _with_lengths(engine: Engine, item: BoundColumn, levels: Sequence[Level], domain: exp.Query) -> list[Level]:
     """Masks without a declared length take that of the longest value."""
     if not any(isinstance(level, MaskLevel) and level.length is None for level in levels):
         return list(levels)
@@ -141,23 +185,27 @@ def _with_lengths(
     statement = Statement(f"longest {item.name}", hierarchy_sql.longest(domain.copy(), length))
     longest = int(engine.query(statement)[0][0] or 1)
     most = max(level.masked for level in levels if isinstance(level, MaskLevel))
-    return [
-        replace(level, length=max(longest, most)) if isinstance(level, MaskLevel) else level for level in levels
-    ]
+    return [replace(level, length=max(longest, most)) if isinstance(level, MaskLevel) else level for level in levels]
 
 
 def _from_listing(
-    item: BoundColumn, rule: Lookup, domain: exp.Query, text: exp.Expression, listing_table: Table
+    item: BoundColumn, rule: Lookup, domain: exp.Query, text: exp.Expression, listing_table: Table | None
 ) -> HierarchyDraft:
     given = len(rule.rows[0]) - 1
     tops = {row[-1] for row in rule.rows}
     constant = _top_above(item.name, given, len(tops), has_star=TOP in tops)
-    listing = hierarchy_sql.listing_of_rows(listing_table, given)
+    listing = hierarchy_sql.listing_of_rows(listing_table if listing_table is not None else rule.rows, given)
     labelled = hierarchy_sql.labelled_by_list(domain, text, listing, given, constant)
     height = given + (constant is not None)
     top = constant if constant is not None else next(iter(tops))
     return HierarchyDraft(
-        item.name, labelled, (Family.TEXT,) * (height + 1), top, rule, listing_table, may_cycle=height > 1
+        item.name,
+        labelled,
+        (Family.TEXT,) * (height + 1),
+        top,
+        rule if listing_table is not None else None,
+        listing_table,
+        may_cycle=height > 1,
     )
 
 
@@ -225,7 +273,7 @@ def _top_above(name: str, level: int, tops: int, *, has_star: bool) -> str | Non
 
 
 def _validated(
-    engine: Engine, draft: HierarchyDraft, table: Table, *, has_null: bool, show_values: bool
+    engine: Engine, item: BoundColumn, draft: HierarchyDraft, table: Table, *, has_null: bool, show_values: bool
 ) -> StoredHierarchy:
     height = draft.height
     statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height))
@@ -247,8 +295,19 @@ def _validated(
         )
     if draft.may_cycle:
         _refuse_cycles(engine, draft, table)
-    stored = HierarchyTable(table, height, int(leaves) + has_null)
-    return StoredHierarchy(draft.column, stored, str(top if top is not None else draft.top), int(values), draft.families)
+    return StoredHierarchy(
+        column=draft.column,
+        table=HierarchyTable(table, height, int(leaves) + has_null),
+        top=str(top if top is not None else draft.top),
+        values=int(values),
+        families=draft.families,
+        fingerprint=fingerprint(item.rule),
+    )
+
+
+def fingerprint(rule: Rule) -> str:
+    """A short hash of a rule; equal rules have equal hashes in every process."""
+    return sha256(repr(rule).encode()).hexdigest()[:16]
 
 
 def _refuse_cycles(engine: Engine, draft: HierarchyDraft, table: Table) -> None:

@@ -82,11 +82,13 @@ class MatrixEvaluator:
     def _agree(self, counted: Verdict) -> None:
         if counted.suppressed != self._verdicts[counted.node].suppressed:
             raise RequirementError(
-                f"the distance-vector matrix and the counts disagree on vector {list(counted.node)}: nothing was released"
+                f"the distance-vector matrix and the counts disagree on {list(counted.node)}: nothing was released"
             )
 
     def _build(self, frequency: FrequencySet, scratch: Scratch) -> Table:
-        [(outliers, tuples)] = self._engine.query(Statement("size of matrix", matrix_sql.size(frequency.table, self._k)))
+        [(outliers, tuples)] = self._engine.query(
+            Statement("size of matrix", matrix_sql.size(frequency.table, self._k))
+        )
         if outliers * tuples > MOST_ENTRIES:
             raise UsageError(
                 f"search.satisfies: the distance-vector matrix would have {outliers} x {tuples} entries, "

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 from sqlanon.audit import AuditResult, audit
 from sqlanon.binding import Binding, bind, bind_source, bind_target
-from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session, TraceHook
+from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluate import SqlEvaluator
 from sqlanon.frequency import Base, FrequencySet, scan, store_hierarchies, widen
-from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
+from sqlanon.hierarchy_store import HierarchyReport, StoredHierarchy, describe_hierarchies, report_hierarchy
 from sqlanon.lattice import Lattice
 from sqlanon.lock import Lock
 from sqlanon.matrix import MatrixEvaluator
@@ -30,6 +30,7 @@ from sqlanon.publish import Release, publish
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.scratch import Scratch, reclaim
+from sqlanon.script import ScriptWriter
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective
@@ -47,6 +48,9 @@ class Options:
     all_minimal: bool = False
     hooks: tuple[TraceHook, ...] = ()
     progress: Progress | None = None
+
+
+DEFAULT = Options()
 
 
 @dataclass
@@ -76,17 +80,17 @@ class _Run:
 
     @property
     def requirement(self) -> Requirement:
-        return Requirement((KAnonymity(self.binding.k),))
+        return _requirement(self.binding)
 
 
-def plan(spec: Spec, options: Options = Options()) -> PlanResult:
+def plan(spec: Spec, options: Options = DEFAULT) -> PlanResult:
     """Search for the generalization to release. Writes nothing but scratch tables, which are dropped."""
     with _running(spec, options) as run:
         _, result = _search(run)
         return result
 
 
-def run(spec: Spec, options: Options = Options()) -> RunResult:
+def run(spec: Spec, options: Options = DEFAULT) -> RunResult:
     """Search and publish."""
     with _running(spec, options) as run:
         frequency, result = _search(run)
@@ -94,32 +98,47 @@ def run(spec: Spec, options: Options = Options()) -> RunResult:
         return _publish(run, frequency.hierarchies, recoding, result)
 
 
-def apply(spec: Spec, lock: Lock, options: Options = Options()) -> RunResult:
+def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
     """Publish exactly what a plan decided, measured and audited anew."""
-    if lock.spec_hash != spec.hash():
-        raise UsageError("the spec has changed since this lock file was written: plan again")
+    levels = _locked_levels(spec, lock)
     with _running(spec, options) as run:
         with run.watch.phase("frequency"):
             base = scan(run.engine, run.binding, run.scratch)
             _refuse_too_few(run.binding, base.rows)
             hierarchies = _hierarchies(run, base)
         _refuse_changed_hierarchies(lock, hierarchies)
-        recoding = FullDomain.from_levels(run.binding.names, lock.levels)
+        recoding = FullDomain.from_levels(run.binding.names, levels)
         return _publish(run, hierarchies, recoding, None)
 
 
-def audit_spec(spec: Spec, options: Options = Options()) -> AuditResult:
+def audit_spec(spec: Spec, options: Options = DEFAULT) -> AuditResult:
     """Measure the published target of a spec against its requirement."""
     with open_for(spec, options) as engine:
         target = bind_target(spec, engine)
         return audit(engine, target, spec.quasi_identifiers, spec.privacy.k or 1, source=bind_source(spec, engine))
 
 
+def script(spec: Spec, lock: Lock | None, options: Options = DEFAULT) -> str:
+    """The release as one SQL script: as a lock file decided, or as a search decides now."""
+    levels = plan(spec, options).levels if lock is None else _locked_levels(spec, lock)
+    with open_for(spec, options) as engine:
+        binding = bind(spec, engine)
+        return ScriptWriter(engine, binding, _requirement(binding), levels).text()
+
+
+def hierarchies(spec: Spec, options: Options = DEFAULT) -> Iterator[HierarchyReport]:
+    """Build and validate each hierarchy on its own, and report on it while its table stands."""
+    with _running(spec, options) as run:
+        base = scan(run.engine, run.binding, run.scratch)
+        for hierarchy in _hierarchies(run, base):
+            yield report_hierarchy(run.engine, hierarchy)
+
+
 @contextmanager
 def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engine]:
     """The engine that a spec's connection names, closed at the end."""
     session = Session(run, spec.limits.statement_seconds, list(options.hooks))
-    engine = open_engine(spec.connection.reveal(), session)
+    engine = open_engine(spec.connection.reveal(), session, spec.folder)
     try:
         yield engine
     finally:
@@ -240,6 +259,16 @@ def _publish(
     )
 
 
+def _requirement(binding: Binding) -> Requirement:
+    return Requirement((KAnonymity(binding.k),))
+
+
+def _locked_levels(spec: Spec, lock: Lock) -> dict[str, int]:
+    if lock.spec_hash != spec.hash():
+        raise UsageError("the spec has changed since this lock file was written: plan again")
+    return lock.levels
+
+
 def _refuse_too_few(binding: Binding, rows: int) -> None:
     if rows < binding.k:
         raise InfeasibleError(
@@ -251,4 +280,6 @@ def _refuse_changed_hierarchies(lock: Lock, hierarchies: Sequence[StoredHierarch
     now = describe_hierarchies(hierarchies)
     for name, known in lock.hierarchies.items():
         if now.get(name) != known:
-            raise UsageError(f"the hierarchy of column '{name}' has changed since this lock file was written: plan again")
+            raise UsageError(
+                f"the hierarchy of column '{name}' has changed since this lock file was written: plan again"
+            )

@@ -5,8 +5,8 @@ The source is only read. Until the swap nothing is visible; after any failure th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -15,12 +15,13 @@ from sqlanon.binding import Binding
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError, InfeasibleError, RequirementError
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.hierarchy_store import StoredHierarchy, draft_hierarchy
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.scratch import Scratch
+from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen.build import create_table_as
+from sqlanon.sqlgen.build import create_table_as, create_view, drop_view
 from sqlanon.sqlgen.relations import File, Table, literal
 
 
@@ -32,6 +33,8 @@ class Release:
     hierarchies: tuple[StoredHierarchy, ...]
     recoding: FullDomain
     requirement: Requirement
+    lookups: tuple[exp.Query, ...] | None = None
+    """For a view: the queries that stand in place of the hierarchy tables."""
 
     def columns(self, engine: Engine) -> list[release_sql.QuasiIdentifier]:
         """The quasi-identifiers at their levels, as the release statements want them."""
@@ -40,12 +43,13 @@ class Release:
             release_sql.QuasiIdentifier(
                 item.name,
                 item.key("source", engine.traits),
-                hierarchy.table,
+                hierarchy.table.table if self.lookups is None else self.lookups[position],
                 level,
+                level == hierarchy.height,
                 hierarchy.top,
                 _blank(item.family if level == 0 else hierarchy.families[level]),
             )
-            for item, hierarchy, level in items
+            for position, (item, hierarchy, level) in enumerate(items)
         ]
 
 
@@ -73,6 +77,8 @@ def publish(engine: Engine, release: Release, scratch: Scratch) -> Publication:
     target = release.binding.target
     if isinstance(target, File):
         return _publish_file(engine, release, target, scratch)
+    if release.binding.as_view:
+        return _publish_view(engine, release, target, scratch)
     with engine.transaction():
         classes = _measure_classes(engine, release, scratch)
         staging = target.beside(scratch.name("staging").name)
@@ -92,6 +98,30 @@ def _publish_file(engine: Engine, release: Release, target: File, scratch: Scrat
     engine.write_file("write file", staging, target)
     scratch.drop(staging, classes.table)
     return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+
+
+def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scratch) -> Publication:
+    """A view that computes classes and hierarchies from the source as it is when somebody reads it."""
+    with engine.transaction():
+        classes = _measure_classes(engine, release, scratch)
+        blank = _blanks(release, classes)
+        live = replace(release, lookups=tuple(_live_hierarchies(engine, release.binding)))
+        query = release_query(engine, live, classes_query(engine, live), shuffle=False)
+        staging = target.beside(scratch.name("staging").name)
+        engine.execute(Statement("stage view", create_view(staging, query, replace=False)))
+        measured = _audited(engine, release, staging, classes, blank=blank)
+        engine.execute(Statement("drop staging view", drop_view(staging)))
+        engine.execute(Statement("publish view", create_view(target, query, replace=True)))
+        scratch.drop(classes.table)
+    return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+
+
+def _live_hierarchies(engine: Engine, binding: Binding) -> Iterator[exp.Query]:
+    source = engine.traits.relation(binding.source, "source")
+    for item in binding.quasi_identifiers:
+        domain = hierarchy_sql.domain(source.copy(), item.key("source", engine.traits))
+        draft = draft_hierarchy(engine, item, domain, None)
+        yield hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
 
 
 def _measure_classes(engine: Engine, release: Release, scratch: Scratch) -> _Classes:
@@ -116,7 +146,7 @@ def _refuse_uncovered(columns: Sequence[release_sql.QuasiIdentifier], outside: S
     for item, number in zip(columns, outside, strict=True):
         if number:
             raise HierarchyError(
-                f"column '{item.name}': {number} rows hold values outside its hierarchy; the source changed, plan again",
+                f"column '{item.name}': {number} rows lie outside its hierarchy; the source changed, plan again",
                 column=item.name,
                 count=int(number),
             )
@@ -140,16 +170,16 @@ def classes_query(engine: Engine, release: Release) -> exp.Select:
     return release_sql.judged(classes, release.requirement.satisfied())
 
 
-def release_query(engine: Engine, release: Release, class_table: Table) -> exp.Select:
+def release_query(engine: Engine, release: Release, classes: Table | exp.Query, *, shuffle: bool = True) -> exp.Select:
     """The rows to publish."""
     binding = release.binding
     return release_sql.release(
         engine.traits.relation(binding.source, "source"),
         release.columns(engine),
         binding.released,
-        class_table,
+        classes,
         blank_from=binding.k if binding.blank else None,
-        shuffle=True,
+        shuffle=shuffle,
     )
 
 

@@ -79,7 +79,10 @@ class PlanResult:
         }
 
     def _repr_html_(self) -> str:
-        rows = [(name, f"{level} of {height}") for (name, level), height in zip(self.levels.items(), self.heights, strict=True)]
+        rows = [
+            (name, f"{level} of {height}")
+            for (name, level), height in zip(self.levels.items(), self.heights, strict=True)
+        ]
         rows += [
             ("suppressed", f"{self.chosen.suppressed} of {self.rows} rows"),
             ("classes", f"{self.chosen.classes}"),

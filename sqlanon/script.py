@@ -84,7 +84,7 @@ class ScriptWriter:
         draft = draft_hierarchy(self._engine, item, domain, self._name(f"l{position}"))
         table = self._name(f"h{position}")
         top = draft.top or self._top_of(draft)
-        stored = StoredHierarchy(item.name, HierarchyTable(table, draft.height, 0), top, 0, draft.families)
+        stored = StoredHierarchy(item.name, HierarchyTable(table, draft.height, 0), top, 0, draft.families, "")
         if self._recoding.node[position] == draft.height:
             return stored, []
         coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, self._engine.traits)
@@ -111,7 +111,9 @@ class ScriptWriter:
         classes = self._name("classes")
         columns = release.columns(engine)
         judged = create_table_as(classes, classes_query(engine, release), engine.traits, scratch=True)
-        yield from self._fresh("The classes of the generalized quasi-identifier, each with its verdict.", classes, judged)
+        yield from self._fresh(
+            "The classes of the generalized quasi-identifier, each with its verdict.", classes, judged
+        )
         covered = release_sql.no_value_outside(classes, columns)
         yield Part(
             "Stop if a value lies outside its hierarchy.",

@@ -117,6 +117,11 @@ def test_interval_levels_as_sqlgen_reads_them() -> None:
     )
 
 
+def test_an_interval_level_has_cuts_or_a_width() -> None:
+    with pytest.raises(ValueError, match="cuts or a width"):
+        IntervalLevel(None, None).label(1)
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -266,8 +271,10 @@ def test_csv_that_is_a_folder(tmp_path: Path) -> None:
         ({"interval": {"widths": [0]}}, "above 0"),
         ({"interval": {"widths": [10, 25]}}, "widths must nest"),
         ({"interval": {"widths": [10, 10]}}, "widths must nest"),
-        ({"interval": {"widths": ["0.000000000000000001", "123456789012345678"], "min": 5, "max": 5}}, "below max"),
+        ({"interval": {"widths": ["0.000000001", "123456789"], "min": 5, "max": 5}}, "below max"),
         ({"interval": {"widths": [10], "min": "1e999999999"}}, "at most 18 digits"),
+        ({"interval": {"widths": ["0.0000000001"]}}, "at most 9 decimals"),
+        ({"interval": {"widths": ["0.01"], "max": "12345678901234567"}}, "at most 18 digits"),
         ({"interval": {"widths": [True]}}, "not true or false"),
         ({"interval": {"widths": [float("inf")]}}, "finite"),
         ({"interval": {"cuts": []}}, "at least one number"),

@@ -47,6 +47,10 @@ WRONG = {
         HEAD + COLUMNS + "privacy: {k: 2}\nsearch:\n  budget: {qqqq: 1}\n",
         "7: search.budget.qqqq: unknown key; the keys here are nodes, seconds",
     ),
+    "misspelt key in a list": (
+        HEAD + COLUMNS + "privacy:\n  k: 2\n  t_closeness:\n    - {colum: d, t: 0.1}\n",
+        "8: privacy.t_closeness[0].colum: unknown key; did you mean 'column'?",
+    ),
     "missing key": (HEAD + COLUMNS, "1: privacy: this key is required"),
     "missing role": (column("a: {}"), "4: columns.a.role: this key is required"),
     "version": ("version: 2\n" + HEAD + COLUMNS + PRIVACY, "1: version: 1 is expected"),
@@ -110,8 +114,8 @@ WRONG = {
     "algorithm": (
         HEAD + COLUMNS + PRIVACY + "search: {algorithm: samaraty}\n",
         (
-            "6: search.algorithm: one of samarati, incognito, optimal, datafly, exhaustive, minimal, mu_argus is expected; "
-            "did you mean 'samarati'?"
+            "6: search.algorithm: one of samarati, incognito, optimal, datafly, exhaustive, minimal, mu_argus "
+            "is expected; did you mean 'samarati'?"
         ),
     ),
     "preference twice": (

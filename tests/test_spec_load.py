@@ -16,8 +16,10 @@ from sqlanon.spec import (
     FileTarget,
     LevelBounds,
     Limit,
+    Privacy,
     QuerySource,
     Spec,
+    SuppressionRule,
     TableSource,
     TableTarget,
     ViewTarget,
@@ -258,6 +260,18 @@ def test_values_are_not_expanded_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQLANON_TEST_A", "${SQLANON_TEST_B}")
     spec = spec_from_dict({**LEAST, "source": {"query": "select '${SQLANON_TEST_A}'"}})
     assert spec.source == QuerySource(query="select '${SQLANON_TEST_B}'")
+
+
+def test_python_objects_stand_for_themselves() -> None:
+    spec = spec_from_dict(LEAST)
+    again = Spec(
+        connection=spec.connection,
+        source=spec.source,
+        target=spec.target,
+        columns=spec.columns,
+        privacy=Privacy(k=1, suppression=SuppressionRule(limit=Limit(count=0))),
+    )
+    assert again == spec
 
 
 def test_problems_of_python_values_name_the_key() -> None:

@@ -50,7 +50,7 @@ class Statement:
     """A statement with the step of the run it belongs to, for tags, traces and evidence."""
 
     step: str
-    expression: exp.Expression
+    expression: exp.Expr
 
 
 @dataclass
@@ -87,6 +87,7 @@ class Engine(ABC):
     def __init__(self, session: Session) -> None:
         self.session = session
         self.step = "session"
+        self.in_transaction = False
 
     @property
     def tag(self) -> str:

@@ -1,16 +1,171 @@
 """DuckDB through its own API: the embedded engine, which also reads and writes csv and parquet files.
 
-The only room that imports the driver besides its errors. One process owns a database file at a time.
+Only this room and its errors import the driver. One process owns a database file at a time.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import batched
-from pathlib import Path
-from typing import ClassVar, TypeVar
+from itertools import islice
+from typing import Any, ClassVar, TypeVar
 
 import duckdb
 from sqlglot import exp
+
+from sqlanon.engines import duckdb_catalog, duckdb_files, scratch
+from sqlanon.engines.base import Capability, ColumnInfo, Engine, Row, Session, Statement
+from sqlanon.engines.dialects import DUCKDB
+from sqlanon.engines.duckdb_errors import cannot_open, first_line, translate
+from sqlanon.engines.families import data_type, family
+from sqlanon.engines.runner import Runner, TimeLimitReached
+from sqlanon.engines.transactions import transaction
+from sqlanon.errors import SourceError, StatementTimeout
+from sqlanon.sqlgen.relations import File, Query, Relation, Table, identifier, literal, table_expression
+
+Result = TypeVar("Result")
+
+BATCH = 10_000
+"""Rows of a hierarchy definition that are bound at once."""
+
+_SETTINGS: dict[str, str] = {
+    "timezone": "UTC",
+    "default_collation": "",
+    "default_null_order": "nulls_last",
+    "default_order": "asc",
+    # A misspelt table must be an error, not a variable of the calling program.
+    "python_enable_replacements": "false",
+}
+
+
+class DuckDBEngine(Engine):
+    """One connection to a DuckDB database: a file, or memory (`:memory:`)."""
+
+    name: ClassVar[str] = "duckdb"
+    dialect: ClassVar[str] = "duckdb"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.TRANSACTIONAL_DDL, Capability.FILE_SOURCES, Capability.FILE_TARGETS}
+    )
+    traits = DUCKDB
+
+    def __init__(self, session: Session, path: str = ":memory:") -> None:
+        super().__init__(session)
+        try:
+            self._connection: Any = duckdb.connect(path)
+        except duckdb.Error as error:
+            raise cannot_open(error, path) from None
+        self._runner = Runner(self._connection.interrupt)
+        self._closed = False
+        scratch.enter(session.run)
+        for setting, value in _SETTINGS.items():
+            assignment = exp.EQ(this=exp.var(setting), expression=literal(value))
+            self.execute(Statement("session", exp.Set(expressions=[exp.SetItem(this=assignment)])))
+
+    # -- running statements ------------------------------------------------------------------------------------
+
+    def _execute(self, sql: str) -> int:
+        rows = self._run(lambda: self._connection.execute(sql).fetchall())
+        counted = len(rows) == 1 and len(rows[0]) == 1 and isinstance(rows[0][0], int)
+        return int(rows[0][0]) if counted else -1
+
+    def _query(self, sql: str, limit: int) -> list[Row]:
+        return self._run(lambda: list(self._connection.execute(sql).fetchmany(limit)))
+
+    def _load(self, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+        sql = self.traits.render(_insert(table, columns), self.tag)
+        for batch in _batches(rows):
+            self._run(lambda values=_by_column(batch): self._connection.execute(sql, values))
+
+    def _run(self, action: Callable[[], Result]) -> Result:
+        seconds = self.session.statement_seconds
+        try:
+            return self._runner.run(action, seconds)
+        except TimeLimitReached:
+            raise StatementTimeout(f"step '{self.step}' ran longer than {seconds:g} seconds") from None
+        except duckdb.Error as error:
+            raise translate(error, self.step) from None
+
+    # -- the rest of the contract --------------------------------------------------------------------------------
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return transaction(self)
+
+    def columns(self, relation: Relation) -> tuple[ColumnInfo, ...]:
+        if isinstance(relation, Table) and self.relation_kind(relation) is None:
+            raise SourceError(f"there is no table or view {relation}")
+        select = exp.select("*").from_(self.traits.relation(relation, "source"))
+        sql = self.render(Statement("describe", exp.Describe(this=select)))
+        try:
+            described = self._traced("describe", sql, lambda: self._describe(sql))
+        except (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException) as error:
+            raise SourceError(f"cannot read {relation}: {first_line(error)}") from None
+        except duckdb.IOException as error:
+            if isinstance(relation, File):
+                raise SourceError(f"cannot read file '{relation}': {first_line(error)}") from None
+            raise translate(error, self.step) from None
+        except duckdb.Error as error:
+            raise translate(error, self.step) from None
+        if isinstance(relation, Query):
+            _refuse_duplicates([name for name, *_ in described])
+        return tuple(_column(name, text) for name, text, *_ in described)
+
+    def _describe(self, sql: str) -> list[Row]:
+        return self._runner.run(lambda: list(self._connection.execute(sql).fetchall()))
+
+    def relation_kind(self, table: Table) -> str | None:
+        found = duckdb_catalog.locate(self, table)
+        return found.kind if found else None
+
+    def same_object(self, left: Table, right: Table) -> bool:
+        return duckdb_catalog.identity(self, left) == duckdb_catalog.identity(self, right)
+
+    def replace(self, staging: Table, target: Table) -> None:
+        duckdb_catalog.replace(self, staging, target)
+
+    def write_file(self, step: str, table: Table, target: File) -> None:
+        duckdb_files.write_file(self, step, table, target)
+
+    def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
+        return duckdb_catalog.leftovers(self, schema)
+
+    def cancel(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        scratch.leave(self.session.run)
+        self._runner.close()
+        with suppress(duckdb.Error):
+            self._connection.close()
+
+
+def _insert(table: Table, columns: Sequence[str]) -> exp.Insert:
+    lists = [exp.func("unnest", exp.cast(exp.Placeholder(), "text[]", dialect="duckdb")) for _ in columns]
+    names = [identifier(name) for name in columns]
+    into = exp.Schema(this=table_expression(table), expressions=names)
+    return exp.Insert(this=into, expression=exp.select(*lists))
+
+
+def _batches(rows: Iterable[Sequence[str | None]]) -> Iterator[list[Sequence[str | None]]]:
+    remaining = iter(rows)
+    while batch := list(islice(remaining, BATCH)):
+        yield batch
+
+
+def _by_column(batch: list[Sequence[str | None]]) -> list[list[str | None]]:
+    return [list(values) for values in zip(*batch, strict=True)]
+
+
+def _column(name: str, text: str) -> ColumnInfo:
+    kind = data_type(text, "duckdb")
+    return ColumnInfo(name, kind, family(kind))
+
+
+def _refuse_duplicates(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise SourceError(f"the source query has two columns named '{name}': give one of them another name")
+        seen.add(name.lower())

@@ -1,6 +1,6 @@
-"""A transaction as three traced statements, the same on every engine that has them.
+"""A transaction as traced statements, the same on every engine that has them.
 
-Touches the engine only through its public `execute`.
+Touches the engine only through its public members.
 """
 
 from __future__ import annotations
@@ -17,12 +17,23 @@ from sqlanon.errors import EngineError
 @contextmanager
 def transaction(engine: Engine, *modes: str) -> Iterator[None]:
     """Begin, then commit; on any exception, Ctrl-C too, roll back and let it through."""
-    engine.execute(Statement("begin", exp.Transaction(modes=list(modes))))
+    if engine.in_transaction:
+        raise RuntimeError("transactions do not nest")
+    engine.in_transaction = True
     try:
+        engine.execute(Statement("begin", exp.Transaction(modes=list(modes))))
         yield
         engine.execute(Statement("commit", exp.Commit()))
     except BaseException:
-        # The first error is the one to report: a lost connection has rolled back by itself.
+        # The first error is the one to report; a lost connection has rolled back by itself.
         with suppress(EngineError):
             engine.execute(Statement("rollback", exp.Rollback()))
         raise
+    finally:
+        engine.in_transaction = False
+
+
+def require_transaction(engine: Engine) -> None:
+    """Replacing a table outside a transaction would show readers a moment without it."""
+    if not engine.in_transaction:
+        raise RuntimeError("a table is replaced only within a transaction")

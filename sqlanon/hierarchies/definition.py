@@ -39,9 +39,6 @@ Whole = Annotated[int, BeforeValidator(not_boolean)]
 Real = Annotated[float, BeforeValidator(not_boolean)]
 """A finite number, for weights and thresholds."""
 
-LARGEST_EXPONENT = 18
-"""Bounds of intervals have at most this many digits before and after the point: every engine's decimals hold them."""
-
 
 def _exact(value: object) -> object:
     not_boolean(value)
@@ -49,14 +46,6 @@ def _exact(value: object) -> object:
     if isinstance(number, Decimal) and not math.isfinite(number):
         raise ValueError("a finite number is expected")
     return number
-
-
-def bounded(value: Decimal) -> Decimal:
-    """The number itself, refused where an engine's decimals could not hold it."""
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int) or exponent < -LARGEST_EXPONENT or value.adjusted() >= LARGEST_EXPONENT:
-        raise ValueError(f"a number of at most {LARGEST_EXPONENT} digits before and after the point is expected")
-    return value
 
 
 Exact = Annotated[Decimal, BeforeValidator(_exact)]

@@ -11,13 +11,17 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from sqlanon.hierarchies.base import Family, Formula
-from sqlanon.hierarchies.definition import Definition, Exact, bounded, decimals, require_family
+from sqlanon.hierarchies.definition import Definition, Exact, decimals, require_family
 from sqlanon.hierarchies.levels import IntervalLevel
 
-Bound = Annotated[Exact, AfterValidator(bounded), WithJsonSchema({"type": "number"})]
+MOST_DECIMALS = 9
+MOST_DIGITS = 18
+"""Scaled to whole numbers, the bounds of a definition fit the 64-bit integers that labels are computed with."""
+
+Bound = Annotated[Exact, WithJsonSchema({"type": "number"})]
 
 
 def _one_level(value: object) -> object:
@@ -59,6 +63,7 @@ class Interval(Definition):
     def _check_levels(self) -> Self:
         if (self.widths is None) == (self.cuts is None):
             raise ValueError("give either widths or cuts")
+        _check_digits(self._numbers())
         if self.widths is not None:
             _check_widths(self.widths)
         if self.cuts is not None:
@@ -85,6 +90,12 @@ class Interval(Definition):
     def _numbers(self) -> list[Decimal]:
         bounds = [bound for bound in (self.min, self.max) if bound is not None]
         return [*(self.widths or ()), *(cut for cuts in self.cuts or () for cut in cuts), *bounds]
+
+
+def _check_digits(numbers: Sequence[Decimal]) -> None:
+    scale = max(map(decimals, numbers), default=0)
+    if scale > MOST_DECIMALS or any(number.adjusted() + scale >= MOST_DIGITS for number in numbers):
+        raise ValueError(f"numbers have at most {MOST_DECIMALS} decimals, and with these at most {MOST_DIGITS} digits")
 
 
 def _check_widths(widths: Sequence[Decimal]) -> None:

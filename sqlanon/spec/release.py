@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from sqlanon.hierarchies import HierarchySpec, Sql, Suppression
 from sqlanon.hierarchies.base import TOP
@@ -63,6 +64,17 @@ class Spec(Definition):
         description="How to look for the generalization.",
     )
     limits: Limits = Field(default=Limits(statement_seconds=None), description="What a run may take of the database.")
+    _folder: Path = PrivateAttr(default=Path())
+
+    def model_post_init(self, context: Any) -> None:
+        """Remember the folder of the spec, which the loader passes as context."""
+        if isinstance(context, dict) and "folder" in context:
+            self._folder = Path(context["folder"])
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths of the spec, the connection's too, start from."""
+        return self._folder
 
     @field_validator("respondent", mode="after")
     @classmethod

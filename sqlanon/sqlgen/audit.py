@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.build import count, named, subquery, total, total_where, with_queries
+from sqlanon.sqlgen.build import all_of, count, named, subquery, total, total_where, with_queries
 from sqlanon.sqlgen.relations import column, literal
 
 BUCKETS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
@@ -37,7 +37,7 @@ def k_anonymity(relation: exp.Expression, keys: Sequence[exp.Expression], k: int
     for low, high in zip(BUCKETS, (*BUCKETS[1:], None), strict=True):
         inside: exp.Expression = exp.GTE(this=size.copy(), expression=literal(low))
         if high is not None:
-            inside = exp.and_(inside, exp.LT(this=size.copy(), expression=literal(high)))
+            inside = all_of([inside, exp.LT(this=size.copy(), expression=literal(high))])
         items.append(total_where(inside, literal(1)))
         items.append(total_where(inside.copy(), size.copy()))
     return exp.select(*items).from_(subquery(classes(relation, keys), "classes"))

@@ -38,14 +38,19 @@ def count() -> exp.Expression:
 
 def all_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
     """Conjunction; TRUE of none."""
-    parts = list(conditions)
-    return exp.and_(*parts, copy=False) if parts else exp.true()
+    parts = [_grouped(condition) for condition in conditions]
+    return reduce(lambda left, right: exp.And(this=left, expression=right), parts) if parts else exp.true()
 
 
 def any_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
     """Disjunction; FALSE of none."""
-    parts = list(conditions)
-    return exp.or_(*parts, copy=False) if parts else exp.false()
+    parts = [_grouped(condition) for condition in conditions]
+    return reduce(lambda left, right: exp.Or(this=left, expression=right), parts) if parts else exp.false()
+
+
+def _grouped(condition: exp.Expression) -> exp.Expression:
+    """In parentheses where it is a connective itself, so that nesting says what it means."""
+    return exp.Paren(this=condition) if isinstance(condition, (exp.And, exp.Or)) else condition
 
 
 def equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
@@ -102,9 +107,20 @@ def rename_table(table: Table, target: Table) -> exp.Alter:
     return exp.Alter(this=table_expression(table), kind="TABLE", actions=[new_name])
 
 
+def text_values(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> exp.Select:
+    """Rows of text as a query of its own."""
+    tuples = [exp.Tuple(expressions=[exp.cast(literal(value), "text") for value in row]) for row in rows]
+    alias = exp.TableAlias(this=identifier("given"), columns=[identifier(name) for name in columns])
+    return exp.select(exp.Star()).from_(exp.Values(expressions=tuples, alias=alias))
+
+
+def create_view(view: Table, query: exp.Query, *, replace: bool) -> exp.Create:
+    return exp.Create(this=table_expression(view), kind="VIEW", expression=query, replace=replace)
+
+
 def drop_table(table: Table) -> exp.Drop:
-    return exp.Drop(this=table_expression(table), kind="TABLE", exists=True)
+    return exp.Drop(tables=[table_expression(table)], kind="TABLE", exists=True)
 
 
 def drop_view(view: Table) -> exp.Drop:
-    return exp.Drop(this=table_expression(view), kind="VIEW", exists=True)
+    return exp.Drop(tables=[table_expression(view)], kind="VIEW", exists=True)

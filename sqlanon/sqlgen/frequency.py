@@ -103,10 +103,16 @@ def _figures_of_level(values: exp.Select, position: int, level: int, hierarchy: 
     ).from_(subquery(values.copy(), "by_value"))
     own, group, everything = column("f"), column("g"), column("total")
     log_ratio = exp.Div(this=exp.Ln(this=exp.Div(this=group, expression=own)), expression=exp.Ln(this=literal(2)))
-    penalty = exp.Case().when(equal(everything, own), _double(literal(0))).else_(
-        exp.Div(
-            this=exp.Mul(this=own.copy(), expression=exp.Paren(this=exp.Sub(this=group.copy(), expression=own.copy()))),
-            expression=exp.Paren(this=exp.Sub(this=everything.copy(), expression=own.copy())),
+    penalty = (
+        exp.Case()
+        .when(equal(everything, own), _double(literal(0)))
+        .else_(
+            exp.Div(
+                this=exp.Mul(
+                    this=own.copy(), expression=exp.Paren(this=exp.Sub(this=group.copy(), expression=own.copy()))
+                ),
+                expression=exp.Paren(this=exp.Sub(this=everything.copy(), expression=own.copy())),
+            )
         )
     )
     return exp.select(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.build import count, equal, is_null, is_present, named, scalar, subquery, with_queries
+from sqlanon.sqlgen.build import count, equal, is_null, is_present, named, scalar, subquery, text_values, with_queries
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 from sqlanon.sqlgen.traits import Traits
 
@@ -27,9 +27,7 @@ def longest(domain_query: exp.Query, length: exp.Expression) -> exp.Select:
     return exp.select(exp.Max(this=length)).from_(subquery(domain_query, "domain"))
 
 
-def labelled_by_formula(
-    domain_query: exp.Query, text: exp.Expression, labels: Sequence[exp.Expression]
-) -> exp.Select:
+def labelled_by_formula(domain_query: exp.Query, text: exp.Expression, labels: Sequence[exp.Expression]) -> exp.Select:
     """Values with labels computed from them; `text` and `labels` read column `value`."""
     items = [column("value"), named(text, "label_0"), *_numbered(labels)]
     return exp.select(*items).from_(subquery(domain_query, "domain"))
@@ -38,8 +36,8 @@ def labelled_by_formula(
 def labelled_by_list(
     domain_query: exp.Query, text: exp.Expression, listing: exp.Query, height: int, constant_top: str | None
 ) -> exp.Select:
-    """Values matched by their text to a listing of `label_0` ... ; listed values that the source lacks stay as leaves."""
-    known = [column(f"label_{level}", "listed") for level in range(1, height + 1)]
+    """Values matched by their text to a listing; listed values that the source lacks stay as leaves."""
+    known: list[exp.Expression] = [column(f"label_{level}", "listed") for level in range(1, height + 1)]
     if constant_top is not None:
         present = is_present(column("label_0", "listed"))
         known.append(exp.Case().when(present, literal(constant_top)))
@@ -57,10 +55,12 @@ def listing_of_table(table: exp.Expression, texts: exp.Expression, labels: Seque
     return exp.select(named(texts, "label_0"), *_numbered(labels)).distinct().from_(table).where(present)
 
 
-def listing_of_rows(table: Table, height: int) -> exp.Select:
-    """The distinct rows of a loaded definition."""
-    names = [column(f"label_{level}") for level in range(height + 1)]
-    return exp.select(*names).distinct().from_(table_expression(table))
+def listing_of_rows(rows: Table | Sequence[Sequence[str]], height: int) -> exp.Select:
+    """The distinct rows of a definition: loaded into a table, or written out."""
+    names = [f"label_{level}" for level in range(height + 1)]
+    if not isinstance(rows, Table):
+        return text_values(names, rows)
+    return exp.select(*(column(name) for name in names)).distinct().from_(table_expression(rows))
 
 
 def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: Traits) -> exp.Select:
@@ -99,7 +99,7 @@ def _several_parents(table: Table, level: int) -> exp.Select:
 
 
 def offenders(table: Table, level: int, *, missing: bool, most: int) -> exp.Select:
-    """A few labels of `level` without a label above (`missing`) or with two parents, for a user who asked to see them."""
+    """A few labels of `level` without a label above (`missing`) or with two parents, where they may be shown."""
     label = column(f"label_{level}")
     parent = column(f"label_{level + 1}")
     select = exp.select(label).distinct().from_(table_expression(table)).order_by(label.copy()).limit(most)
@@ -159,13 +159,19 @@ def _edges_of(table: Table, level: int) -> exp.Select:
     )
 
 
-def rows(table: Table, height: int) -> exp.Select:
-    """The labels of every value, for printing and export, ordered from the top down."""
+def label_counts(table: Table, height: int) -> exp.Select:
+    """The number of distinct labels of each level."""
+    counts = [exp.Count(this=exp.Distinct(expressions=[column(f"code_{level}")])) for level in range(height)]
+    top = exp.Count(this=exp.Distinct(expressions=[column(f"label_{height}")]))
+    return exp.select(*counts, top).from_(table_expression(table))
+
+
+def rows(table: Table, height: int, first: int, last: int) -> exp.Select:
+    """The labels of the values whose codes lie between two numbers, in the order of their codes."""
     labels = [column(f"label_{level}") for level in range(height + 1)]
-    order = [column(f"label_{level}") for level in range(height, -1, -1)]
-    return exp.select(*labels).distinct().from_(table_expression(table)).order_by(*order)
+    page = exp.Between(this=column("code_0"), low=literal(first), high=literal(last))
+    return exp.select(*labels).from_(table_expression(table)).where(page).order_by(column("code_0"))
 
 
 def _numbered(labels: Sequence[exp.Expression]) -> list[exp.Alias]:
     return [named(label, f"label_{level}") for level, label in enumerate(labels, start=1)]
-

@@ -6,6 +6,7 @@ The same rules compute labels in Python (`hierarchies.levels`); tests hold the t
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import pairwise
 
 from sqlglot import exp
 
@@ -77,7 +78,7 @@ def _interval(level: IntervalLevel, value: exp.Expression, family: Family) -> ex
 def _explicit_cuts(case: exp.Case, level: IntervalLevel, units: exp.Expression) -> exp.Expression:
     cuts = level.cuts or ()
     texts = [_plain(cut, level.scale) for cut in cuts]
-    labels = [f"<{texts[0]}", *(f"[{low}, {high})" for low, high in zip(texts, texts[1:], strict=False))]
+    labels = [f"<{texts[0]}", *(f"[{low}, {high})" for low, high in pairwise(texts))]
     for cut, name in zip(cuts, labels, strict=True):
         below = exp.LT(this=units.copy(), expression=literal(_scaled(cut, level.scale)))
         case = case.when(below, literal(name))
@@ -165,5 +166,5 @@ def _field(name: str, value: exp.Expression) -> exp.Expression:
 def _padded(number: exp.Expression, width: int) -> exp.Expression:
     """At least `width` digits: padding to less than a text's length would cut it."""
     text = exp.cast(number, "text")
-    wide = exp.Greatest(this=literal(width), expressions=[exp.Length(this=text.copy())])
+    wide = exp.cast(exp.Greatest(this=literal(width), expressions=[exp.Length(this=text.copy())]), "int")
     return exp.Pad(this=text, expression=wide, fill_pattern=literal("0"), is_left=True)

@@ -41,7 +41,7 @@ def matrix(frequency: Table, heights: Sequence[int], k: int) -> exp.Select:
 
 
 def required_suppression(table: Table, nodes: Sequence[tuple[int, Node]], k: int) -> exp.Query:
-    """For each node: the occurrences of the outliers whose cluster at that vector stays below k (Samarati's req_sup)."""
+    """For each node, Samarati's req_sup: occurrences of the outliers whose cluster at that vector stays below k."""
     queries: list[exp.Query] = []
     for index, node in nodes:
         within = all_of(
@@ -71,8 +71,7 @@ def least_upper_bound(table: Table, columns: int) -> exp.Select:
 
 def lowest_height(table: Table, columns: int, limit: int) -> exp.Select:
     """The least height at which every outlier that may not be suppressed has met another tuple."""
-    height = exp.Literal.number(0)
-    total_distance: exp.Expression = height
+    total_distance: exp.Expression = literal(0)
     for position in range(columns):
         total_distance = exp.Add(this=total_distance, expression=column(f"d_{position}"))
     moved = exp.GT(this=total_distance, expression=literal(0))

@@ -30,9 +30,7 @@ class Shape:
     def code_columns(self, node: Node) -> list[str]:
         """The columns a node groups by."""
         return [
-            f"c{position}_{level}"
-            for position, level in enumerate(node)
-            if level < self.hierarchies[position].height
+            f"c{position}_{level}" for position, level in enumerate(node) if level < self.hierarchies[position].height
         ]
 
 
@@ -45,9 +43,7 @@ def classes(frequency: Table, node: Node, shape: Shape) -> exp.Select:
     return select.group_by(*keys) if keys else select
 
 
-def check(
-    requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: exp.Expression
-) -> exp.Query:
+def check(requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: exp.Expression) -> exp.Query:
     """Verdicts of many nodes in one statement: index, suppressed rows, satisfying classes."""
     queries = [_check_one(index, classes(table, node, shape), satisfied) for index, node, table in requests]
     result: exp.Query = queries[0]
@@ -101,7 +97,7 @@ def roll_up(frequency: Table, node: Node, shape: Shape) -> exp.Select:
             (keys if higher == level else values).append(f"c{position}_{higher}")
             if higher > 0:
                 values.append(f"w{position}_{higher}")
-    items = [column(name) for name in keys]
+    items: list[exp.Expression] = [column(name) for name in keys]
     items += [named(exp.Min(this=column(name)), name) for name in values]
     select = exp.select(named(exp.Sum(this=column("n")), "n"), *items).from_(table_expression(frequency))
     return select.group_by(*(column(name) for name in keys)) if keys else select

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.sqlgen.build import all_of, any_of, count, equal, is_null, named, subquery, total, total_where
-from sqlanon.sqlgen.frequency import HierarchyTable, code
+from sqlanon.sqlgen.frequency import code
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 
 
@@ -23,16 +23,14 @@ class QuasiIdentifier:
     name: str
     key: exp.Expression
     """The column as a grouping key, read from alias `source`."""
-    hierarchy: HierarchyTable
+    lookup: Table | exp.Query
+    """The hierarchy: its table, or for a view the query that makes it."""
     level: int
+    at_top: bool
     top: str
     """The one label of the hierarchy's top."""
     blank: exp.Expression
     """What stands in the column of a blanked row."""
-
-    @property
-    def at_top(self) -> bool:
-        return self.level == self.hierarchy.height
 
     def value(self, alias: str) -> exp.Expression:
         """What is released: the value itself, its label, or the top."""
@@ -41,7 +39,9 @@ class QuasiIdentifier:
         return column(self.name, "source") if self.level == 0 else column(f"label_{self.level}", alias)
 
 
-def classes(source: exp.Expression, columns: Sequence[QuasiIdentifier], aggregates: Mapping[str, exp.Expression]) -> exp.Select:
+def classes(
+    source: exp.Expression, columns: Sequence[QuasiIdentifier], aggregates: Mapping[str, exp.Expression]
+) -> exp.Select:
     """Every class of the release with its rows `n`; a value outside its hierarchy shows as a NULL key."""
     keys = _keys(columns)
     items = [named(key, f"k_{position}") for position, key in keys]
@@ -67,9 +67,10 @@ def class_totals(table: Table, columns: Sequence[QuasiIdentifier]) -> exp.Select
     ).from_(table_expression(table))
 
 
-def suppressed_rows(table: Table) -> exp.Select:
+def suppressed_rows(classes: Table | exp.Query) -> exp.Select:
     """How many rows lie in classes that fail."""
-    return exp.select(total_where(exp.Not(this=column("kept")), column("n"))).from_(table_expression(table))
+    failing = total_where(exp.Not(this=column("kept")), column("n"))
+    return exp.select(failing).from_(_relation(classes, "failing"))
 
 
 def within_limit(table: Table, most: int, of_rows: int | None) -> exp.Select:
@@ -86,7 +87,7 @@ def release(
     source: exp.Expression,
     columns: Sequence[QuasiIdentifier],
     released: Sequence[str],
-    class_table: Table,
+    classes: Table | exp.Query,
     *,
     blank_from: int | None,
     shuffle: bool,
@@ -100,19 +101,17 @@ def release(
     blank = blank_from is not None
     by_name = {item.name: position for position, item in enumerate(columns)}
     items = [_item(name, columns, by_name, blank=blank) for name in released]
-    matched = [
-        equal(key, column(f"k_{position}", "class")) for position, key in _keys(columns)
-    ]
+    matched = [equal(key, column(f"k_{position}", "class")) for position, key in _keys(columns)]
     select = _joined(exp.select(*items).from_(source), columns)
-    class_relation = table_expression(class_table, "class")
+    class_relation = _relation(classes, "class")
     if matched:
         select = select.join(class_relation, on=all_of(matched), copy=False)
     else:
         select = select.join(class_relation, join_type="cross", copy=False)
     released_rows: exp.Expression = column("kept", "class")
     if blank_from is not None:
-        enough = exp.GTE(this=exp.Subquery(this=suppressed_rows(class_table)), expression=literal(blank_from))
-        released_rows = exp.or_(released_rows, enough)
+        enough = exp.GTE(this=exp.Subquery(this=suppressed_rows(classes)), expression=literal(blank_from))
+        released_rows = any_of([released_rows, enough])
     select = select.where(released_rows, copy=False)
     return select.order_by(exp.Rand(), copy=False) if shuffle else select
 
@@ -136,12 +135,16 @@ def _keys(columns: Sequence[QuasiIdentifier]) -> list[tuple[int, exp.Expression]
     ]
 
 
+def _relation(relation: Table | exp.Query, alias: str) -> exp.Expression:
+    return table_expression(relation, alias) if isinstance(relation, Table) else subquery(relation.copy(), alias)
+
+
 def _joined(select: exp.Select, columns: Sequence[QuasiIdentifier]) -> exp.Select:
     for position, item in enumerate(columns):
         if not item.at_top:
             alias = f"h_{position}"
             on = equal(item.key.copy(), column("value", alias))
-            select = select.join(table_expression(item.hierarchy.table, alias), on=on, join_type="left", copy=False)
+            select = select.join(_relation(item.lookup, alias), on=on, join_type="left", copy=False)
     return select
 
 

@@ -21,7 +21,7 @@ class Traits:
     dialect: str
     unlogged_scratch: bool = False
 
-    def render(self, expression: exp.Expression, tag: str = "", pretty: bool = False) -> str:
+    def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False) -> str:
         """SQL text in the engine's dialect, tagged by a leading comment."""
         text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False)
         return f"/* {tag.replace('*/', '* /')} */ {text}" if tag else text

@@ -48,7 +48,10 @@ def _parse_one(text: str, dialect: str, where: str) -> exp.Expression:
         raise SpecError(f"{where}: is not valid SQL for {dialect}") from error
     if len(statements) != 1:
         raise SpecError(f"{where}: must be one statement, found {len(statements)}")
-    return statements[0]
+    [statement] = statements
+    if not isinstance(statement, exp.Expression):
+        raise SpecError(f"{where}: is not valid SQL for {dialect}")
+    return statement
 
 
 def _parts(select: exp.Select) -> list[str]:

@@ -1,0 +1,157 @@
+"""What DuckDB's catalog knows: which object a name means, what a run left behind, what a replaced table must keep.
+
+Names fold case, as DuckDB does. Touches the engine only through its public members.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot import exp, parse_one
+
+from sqlanon.engines import scratch
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.templates import fill
+from sqlanon.engines.transactions import require_transaction
+from sqlanon.errors import EngineError
+from sqlanon.sqlgen.relations import Table, identifier, literal, table_expression
+
+_HERE = "select current_database(), current_schema()"
+
+_OBJECTS = """
+select database_name, schema_name, table_name, 'table' as kind from duckdb_tables()
+where lower(table_name) = lower(:name)
+union all
+select database_name, schema_name, view_name, 'view' as kind from duckdb_views()
+where lower(view_name) = lower(:name)
+"""
+
+_SCRATCH = """
+select database_name, schema_name, table_name from duckdb_tables() where starts_with(table_name, 'sqlanon_')
+union all
+select database_name, schema_name, view_name from duckdb_views() where starts_with(view_name, 'sqlanon_')
+order by 3
+"""
+
+_TABLE_COMMENT = """
+select comment from duckdb_tables()
+where database_name = :database and schema_name = :schema and table_name = :name and comment is not null
+"""
+
+_COLUMN_COMMENTS = """
+select column_name, comment from duckdb_columns()
+where database_name = :database and schema_name = :schema and table_name = :name and comment is not null
+order by column_index
+"""
+
+_INDEXES = """
+select index_name, sql from duckdb_indexes()
+where database_name = :database and schema_name = :schema and table_name = :name and sql is not null
+order by index_name
+"""
+
+
+class Located(NamedTuple):
+    """An object of the catalog."""
+
+    database: str
+    schema: str
+    name: str
+    kind: str
+
+
+def locate(engine: Engine, table: Table) -> Located | None:
+    """The object that a name means, or None."""
+    found = engine.query(Statement("catalog", fill(_OBJECTS, "duckdb", name=table.name)))
+    for place in _places(engine, table.schema):
+        for row in found:
+            if (row[0].lower(), row[1].lower()) == place:
+                return Located(*row)
+    return None
+
+
+def identity(engine: Engine, table: Table) -> tuple[str, str, str]:
+    """Database, schema and name, folded: of the object if there is one, else of what the name would create."""
+    found = locate(engine, table)
+    database, schema = (found.database, found.schema) if found else _places(engine, table.schema)[0]
+    return database.lower(), schema.lower(), table.name.lower()
+
+
+def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:
+    """Scratch objects in the schema whose run no longer lives in this process, the only one that can use the file."""
+    places = _places(engine, schema)
+    return [
+        Table((*schema, name))
+        for database, schema_name, name in engine.query(Statement("leftovers", fill(_SCRATCH, "duckdb")))
+        if (database.lower(), schema_name.lower()) in places and _abandoned(name)
+    ]
+
+
+def replace(engine: Engine, staging: Table, target: Table) -> None:
+    """Let `staging` take the place of `target`; comments and the indexes of surviving columns are made again."""
+    require_transaction(engine)
+    found = locate(engine, target)
+    if found and found.kind == "view":
+        raise EngineError(f"the target {target} is a view: drop it first or choose another target")
+    surviving = {column.name.lower() for column in engine.columns(staging)}
+    kept = _keepsakes(engine, found, target, surviving) if found else []
+    if found:
+        _run(engine, exp.Drop(tables=[table_expression(target)], kind="TABLE"))
+    _move(engine, staging, target)
+    for statement in kept:
+        _run(engine, statement)
+
+
+def _places(engine: Engine, schema: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The (database, schema) pairs that a qualifier can mean, the likeliest first."""
+    ((database, current),) = engine.query(Statement("catalog", fill(_HERE, "duckdb")))
+    folded = tuple(part.lower() for part in schema)
+    match folded:
+        case ():
+            return [(database.lower(), current.lower()), ("temp", "main")]
+        case (only,):
+            return [(database.lower(), only), (only, "main")]
+        case _:
+            return [(folded[-2], folded[-1])]
+
+
+def _abandoned(name: str) -> bool:
+    run = scratch.run_of(name)
+    return run is not None and not scratch.is_live(run)
+
+
+def _move(engine: Engine, staging: Table, target: Table) -> None:
+    if identity(engine, staging)[:2] == identity(engine, target)[:2]:
+        rename = exp.AlterRename(this=exp.Table(this=identifier(target.name)))
+        _run(engine, exp.Alter(this=table_expression(staging), kind="TABLE", actions=[rename]))
+        return
+    # DuckDB cannot move a table to another schema: the rows are copied within the transaction.
+    select = exp.select("*").from_(table_expression(staging))
+    _run(engine, exp.Create(this=table_expression(target), kind="TABLE", expression=select))
+    _run(engine, exp.Drop(tables=[table_expression(staging)], kind="TABLE"))
+
+
+def _keepsakes(engine: Engine, found: Located, target: Table, surviving: set[str]) -> list[exp.Expression]:
+    place = {"database": found.database, "schema": found.schema, "name": found.name}
+    kept: list[exp.Expression] = []
+    for (comment,) in engine.query(Statement("replace", fill(_TABLE_COMMENT, "duckdb", **place))):
+        kept.append(exp.Comment(this=table_expression(target), kind="TABLE", expression=literal(comment)))
+    for name, comment in engine.query(Statement("replace", fill(_COLUMN_COMMENTS, "duckdb", **place))):
+        if name.lower() in surviving:
+            kept.append(exp.Comment(this=_column_of(target, name), kind="COLUMN", expression=literal(comment)))
+    for _, sql in engine.query(Statement("replace", fill(_INDEXES, "duckdb", **place))):
+        index = parse_one(sql, dialect="duckdb")
+        if {column.name.lower() for column in index.find_all(exp.Column)} <= surviving:
+            index.this.set("table", table_expression(target))
+            kept.append(index)
+    return kept
+
+
+def _column_of(table: Table, name: str) -> exp.Column:
+    parts = [identifier(part) for part in (*table.parts, name)]
+    names = dict(zip(("this", "table", "db", "catalog"), reversed(parts), strict=False))
+    return exp.Column(**names)
+
+
+def _run(engine: Engine, expression: exp.Expression) -> None:
+    engine.execute(Statement("replace", expression))

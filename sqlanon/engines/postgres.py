@@ -1,0 +1,166 @@
+"""PostgreSQL through SQLAlchemy and psycopg 3: one session of its own, outside any pool.
+
+Statements are sent as they are rendered: no parameters, so that a percent sign or a colon means itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import Any, ClassVar, TypeVar
+
+import psycopg
+import sqlalchemy
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlglot import exp
+
+from sqlanon.engines import postgres_catalog, postgres_replace, scratch
+from sqlanon.engines.base import Capability, ColumnInfo, Engine, Row, Session, Statement
+from sqlanon.engines.dialects import POSTGRES
+from sqlanon.engines.postgres_connect import connect
+from sqlanon.engines.postgres_errors import is_about_names, is_cancelled, told, translate
+from sqlanon.engines.runner import Runner
+from sqlanon.engines.transactions import transaction
+from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout
+from sqlanon.sqlgen.relations import File, Relation, Table, identifier, table_expression
+
+Result = TypeVar("Result")
+
+STOP_SECONDS = 5.0
+"""How long the server may take to accept a request to stop a statement."""
+
+
+class PostgresEngine(Engine):
+    """One session of a PostgreSQL server."""
+
+    name: ClassVar[str] = "postgresql"
+    dialect: ClassVar[str] = "postgres"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.TRANSACTIONAL_DDL, Capability.SERVER})
+    traits = POSTGRES
+
+    def __init__(self, session: Session, url: str) -> None:
+        super().__init__(session)
+        self._connection: sqlalchemy.Connection = connect(url, f"sqlanon run={session.run}")
+        self._driver: psycopg.Connection[Any] = postgres_catalog.driver_of(self._connection)
+        self._runner = Runner(self._stop)
+        self._cancelled = False
+        try:
+            self._set_up()
+        except BaseException:
+            self.close()
+            raise
+
+    def _set_up(self) -> None:
+        self.query(Statement("session", postgres_catalog.settings(self.session.statement_seconds)))
+        if scratch.is_run(self.session.run):
+            self.query(Statement("session", postgres_catalog.lock_of(self.session.run)))
+
+    # -- running statements ------------------------------------------------------------------------------------
+
+    def _execute(self, sql: str) -> int:
+        def action() -> int:
+            with self._connection.exec_driver_sql(sql) as result:
+                return result.rowcount
+
+        return self._run(action)
+
+    def _query(self, sql: str, limit: int) -> list[Row]:
+        def action() -> list[Row]:
+            with self._connection.exec_driver_sql(sql) as result:
+                return [tuple(row) for row in result.fetchmany(limit)]
+
+        return self._run(action)
+
+    def _load(self, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+        into = exp.Schema(this=table_expression(table), expressions=[identifier(name) for name in columns])
+        copy = exp.Copy(this=into, kind=True, files=[exp.var("STDIN")])
+        sql = self.traits.render(copy, self.tag)
+
+        def action() -> None:
+            with self._driver.cursor() as cursor, cursor.copy(sql.encode()) as stream:
+                for row in rows:
+                    stream.write_row(row)
+
+        self._run(action)
+
+    def _run(self, action: Callable[[], Result]) -> Result:
+        try:
+            return self._run_bare(action)
+        except psycopg.Error as error:
+            raise self._translated(error) from None
+
+    def _run_bare(self, action: Callable[[], Result]) -> Result:
+        """Run on the statement thread; the errors that come out are psycopg's own."""
+        self._cancelled = False
+        try:
+            return self._runner.run(action)
+        except DBAPIError as error:
+            if isinstance(error.orig, psycopg.Error):
+                raise error.orig from None
+            raise EngineError(f"step '{self.step}': the driver failed", detail=str(error)) from None
+        except SQLAlchemyError as error:
+            message = f"step '{self.step}': the connection to the server was lost"
+            raise ConnectionFailed(message, detail=str(error)) from None
+
+    def _translated(self, error: psycopg.Error) -> EngineError:
+        if not is_cancelled(error):
+            return translate(error, self.step)
+        seconds = self.session.statement_seconds
+        if seconds is None or self._cancelled:
+            return EngineError(f"step '{self.step}' was cancelled", detail=str(error))
+        return StatementTimeout(f"step '{self.step}' ran longer than {seconds:g} seconds", detail=str(error))
+
+    # -- the rest of the contract --------------------------------------------------------------------------------
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return transaction(self, "ISOLATION LEVEL REPEATABLE READ")
+
+    def columns(self, relation: Relation) -> tuple[ColumnInfo, ...]:
+        if isinstance(relation, File):
+            raise SourceError(f"PostgreSQL does not read files: load '{relation}' into a table or use DuckDB")
+        if isinstance(relation, Table) and self.relation_kind(relation) in (None, "other"):
+            raise SourceError(f"there is no table or view {relation}")
+        select = exp.select("*").from_(self.traits.relation(relation, "source")).limit(0)
+        sql = self.render(Statement("describe", select))
+        try:
+            described = self._traced("describe", sql, lambda: self._run_bare(lambda: self._describe(sql)))
+        except psycopg.Error as error:
+            if is_about_names(error):
+                raise SourceError(f"cannot read {relation}: {told(error)}") from None
+            raise self._translated(error) from None
+        return postgres_catalog.columns_of(self, described)
+
+    def _describe(self, sql: str) -> list[postgres_catalog.Described]:
+        with self._driver.cursor() as cursor:
+            cursor.execute(sql.encode())
+            return postgres_catalog.described(cursor)
+
+    def relation_kind(self, table: Table) -> str | None:
+        return postgres_catalog.relation_kind(self, table)
+
+    def same_object(self, left: Table, right: Table) -> bool:
+        return postgres_catalog.identity(self, left) == postgres_catalog.identity(self, right)
+
+    def replace(self, staging: Table, target: Table) -> None:
+        postgres_replace.replace(self, staging, target)
+
+    def write_file(self, step: str, table: Table, target: File) -> None:
+        raise EngineError(f"step '{step}': PostgreSQL writes no files; name a table as the target of {table}")
+
+    def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
+        return postgres_catalog.leftovers(self, schema)
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._stop()
+
+    def _stop(self) -> None:
+        with suppress(psycopg.Error):
+            self._driver.cancel_safe(timeout=STOP_SECONDS)
+
+    def close(self) -> None:
+        """Ends the session: the server rolls back, and the lock that marks the run as alive goes with it."""
+        self._runner.close()
+        with suppress(SQLAlchemyError, psycopg.Error):
+            self._connection.close()
+        self._driver.close()

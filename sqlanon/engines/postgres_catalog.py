@@ -1,0 +1,160 @@
+"""What PostgreSQL's catalog knows: settings of the session, types, which object a name means, which runs are alive.
+
+A run is alive while a session holds the advisory lock that its id stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+import sqlalchemy
+from sqlglot import exp
+
+from sqlanon.engines import scratch
+from sqlanon.engines.base import ColumnInfo, Engine, Statement
+from sqlanon.engines.families import data_type, family
+from sqlanon.engines.templates import fill, quoted_name
+from sqlanon.errors import SourceError
+from sqlanon.hierarchies.base import Family
+from sqlanon.sqlgen.relations import Table, literal
+
+_LOCK_SPACE = 0x5371 << 48
+"""The upper bits of every lock key of ours; the run id fills the lower 48."""
+
+_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+}
+
+_TEXT_TYPES = frozenset({"citext", "name", '"char"'})
+
+_KINDS = {"r": "table", "p": "table", "f": "table", "v": "view", "m": "view"}
+
+_OBJECT = """
+select cast(c.oid as bigint), cast(c.relkind as text) from pg_class as c where c.oid = to_regclass(:name)
+"""
+
+_HERE = "select current_schema()"
+
+_SCRATCH = """
+select c.relname from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+where n.nspname = coalesce(:schema, current_schema()) and c.relkind in ('r', 'p', 'v', 'm')
+    and starts_with(c.relname, 'sqlanon_') and pg_has_role(c.relowner, 'USAGE')
+order by c.relname
+"""
+
+_LOCKS = """
+select cast(l.classid as bigint), cast(l.objid as bigint) from pg_locks as l
+join pg_database as d on d.oid = l.database
+where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and d.datname = current_database()
+"""
+
+_LOCK = "select pg_advisory_lock_shared(:key)"
+
+_KIND_OF_TYPE = "(select cast(t.typtype as text) from pg_type as t where t.oid = :oid)"
+
+
+class Described(NamedTuple):
+    """A column of a result as the protocol describes it."""
+
+    name: str
+    type: int
+    modifier: int
+
+
+def driver_of(connection: sqlalchemy.Connection) -> psycopg.Connection[Any]:
+    """The psycopg connection underneath."""
+    driver = connection.connection.driver_connection
+    if not isinstance(driver, psycopg.Connection):
+        raise TypeError("the PostgreSQL engine needs psycopg 3")
+    return driver
+
+
+def settings(statement_seconds: float | None) -> exp.Expression:
+    """What every session is set to, in one statement."""
+    milliseconds = 0 if statement_seconds is None else max(1, round(statement_seconds * 1000))
+    chosen = {**_SETTINGS, "statement_timeout": str(milliseconds)}
+    return exp.select(
+        *(exp.func("set_config", literal(name), literal(value), exp.false()) for name, value in chosen.items())
+    )
+
+
+def lock_of(run: str) -> exp.Expression:
+    """Takes the lock that says the run is alive; the session holds it to its end."""
+    return fill(_LOCK, "postgres", key=_LOCK_SPACE | int(run, 16))
+
+
+def described(cursor: psycopg.Cursor[Any]) -> list[Described]:
+    """The columns of the result that the cursor holds."""
+    result = cursor.pgresult
+    columns = cursor.description or ()
+    return [
+        Described(column.name, column.type_code, result.fmod(position) if result else -1)
+        for position, column in enumerate(columns)
+    ]
+
+
+def columns_of(engine: Engine, found: Sequence[Described]) -> tuple[ColumnInfo, ...]:
+    """The same columns with their types as the server writes them."""
+    names = [column.name for column in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise SourceError(f"the source query has two columns named '{name}': give one of them another name")
+    if not found:
+        return ()
+    texts = [exp.func("format_type", literal(column.type), literal(column.modifier)) for column in found]
+    kinds = [fill(_KIND_OF_TYPE, "postgres", oid=column.type) for column in found]
+    (row,) = engine.query(Statement("describe", exp.select(*texts, *kinds)))
+    return tuple(
+        _column(name, text, kind) for name, text, kind in zip(names, row[: len(found)], row[len(found) :], strict=True)
+    )
+
+
+def relation_kind(engine: Engine, table: Table) -> str | None:
+    """'table', 'view', 'other' for an index or a sequence, None for nothing."""
+    found = _object(engine, table)
+    return _KINDS.get(found[1], "other") if found else None
+
+
+def identity(engine: Engine, table: Table) -> object:
+    """The object's id; for a name that means nothing yet, the schema and name it would be created under."""
+    found = _object(engine, table)
+    return found[0] if found else (schema_of(engine, table), table.name)
+
+
+def schema_of(engine: Engine, table: Table) -> str:
+    """The schema that a name is created in."""
+    if table.schema:
+        return table.schema[-1]
+    ((schema,),) = engine.query(Statement("catalog", fill(_HERE, "postgres")))
+    return str(schema)
+
+
+def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:
+    """Scratch objects of dead runs that this session may drop."""
+    alive = {(high << 32) | low for high, low in engine.query(Statement("leftovers", fill(_LOCKS, "postgres")))}
+    statement = Statement("leftovers", fill(_SCRATCH, "postgres", schema=schema[-1] if schema else None))
+    names = [name for (name,) in engine.query(statement)]
+    return [
+        Table((*schema, name))
+        for name in names
+        if (run := scratch.run_of(name)) is not None and (_LOCK_SPACE | int(run, 16)) not in alive
+    ]
+
+
+def _object(engine: Engine, table: Table) -> tuple[int, str] | None:
+    statement = Statement("catalog", fill(_OBJECT, "postgres", name=quoted_name(table, "postgres")))
+    for identifier, kind in engine.query(statement):
+        return identifier, kind
+    return None
+
+
+def _column(name: str, text: str, kind: str) -> ColumnInfo:
+    type_ = data_type(text, "postgres")
+    textual = kind == "e" or text.rpartition(".")[2] in _TEXT_TYPES
+    return ColumnInfo(name, type_, Family.TEXT if textual else family(type_))

@@ -1,0 +1,136 @@
+"""Letting a staging table take the place of a PostgreSQL table without losing what hangs on it.
+
+The statements that make grants, comments, constraints and indexes again are written by the server itself, from its
+catalog, and run as they come. What could not be made again is refused before anything is dropped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.postgres_catalog import schema_of
+from sqlanon.engines.postgres_keepsakes import KEEPSAKES
+from sqlanon.engines.templates import fill, quoted_name
+from sqlanon.engines.transactions import require_transaction
+from sqlanon.errors import EngineError, SourceError
+from sqlanon.sqlgen.relations import Table, identifier, table_expression
+
+_FACTS = """
+select cast(c.oid as bigint), cast(c.relkind as text), cast(c.relpersistence as text), cast(n.nspname as text),
+    c.relrowsecurity or exists (select 1 from pg_policy as p where p.polrelid = c.oid),
+    exists (select 1 from pg_trigger as t where t.tgrelid = c.oid and not t.tgisinternal),
+    exists (select 1 from pg_inherits as i where i.inhrelid = c.oid or i.inhparent = c.oid),
+    exists (select 1 from pg_constraint as f where f.confrelid = c.oid and f.conrelid <> c.oid and f.contype = 'f')
+from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+where c.oid = to_regclass(:name)
+"""
+
+_VIEWS = """
+select distinct cast(cast(r.ev_class as regclass) as text)
+from pg_depend as d join pg_rewrite as r on r.oid = d.objid
+where d.classid = cast('pg_rewrite' as regclass) and d.refclassid = cast('pg_class' as regclass)
+    and d.refobjid = :target and r.ev_class <> :target
+order by 1
+"""
+
+_SET_SCHEMA = "select format('ALTER TABLE %s SET SCHEMA %I', cast(:staging as text), cast(:schema as text))"
+
+
+class Facts(NamedTuple):
+    """What decides whether a table can be replaced."""
+
+    oid: int
+    kind: str
+    persistence: str
+    schema: str
+    row_security: bool
+    triggers: bool
+    inheritance: bool
+    referenced: bool
+
+
+def replace(engine: Engine, staging: Table, target: Table) -> None:
+    """Drop `target`, give its name to `staging`, make again what hung on it."""
+    require_transaction(engine)
+    new = _facts(engine, staging)
+    if new is None:
+        raise SourceError(f"there is no table {staging}")
+    old = _facts(engine, target)
+    kept: list[tuple[str, str]] = []
+    if old is not None:
+        _refuse_what_would_be_lost(engine, old, target)
+        kept = _keepsakes(engine, old, new, target)
+        _run(engine, exp.Drop(tables=[table_expression(target)], kind="TABLE"))
+    _move(engine, new, staging, target)
+    for text, description in kept:
+        _make_again(engine, target, text, description)
+
+
+def _facts(engine: Engine, table: Table) -> Facts | None:
+    name = quoted_name(table, "postgres")
+    for row in engine.query(Statement("replace", fill(_FACTS, "postgres", name=name))):
+        return Facts(*row)
+    return None
+
+
+def _refuse_what_would_be_lost(engine: Engine, old: Facts, target: Table) -> None:
+    if old.kind in ("v", "m"):
+        raise EngineError(f"the target {target} is a view: drop it first or choose another target")
+    if old.kind == "p" or old.inheritance:
+        raise EngineError(f"the target {target} is partitioned or inherits, which a replacement cannot keep")
+    if old.kind != "r":
+        raise EngineError(f"the target {target} is not an ordinary table: choose another target")
+    if old.row_security:
+        raise EngineError(f"the target {target} has row-level security, which a replacement cannot keep")
+    if old.triggers:
+        raise EngineError(f"the target {target} has triggers, which a replacement cannot keep: drop them first")
+    if old.referenced:
+        raise EngineError(f"the target {target} is referenced by foreign keys, which a replacement cannot keep")
+    views = engine.query(Statement("replace", fill(_VIEWS, "postgres", target=old.oid)))
+    if views:
+        count = "1 view depends" if len(views) == 1 else f"{len(views)} views depend"
+        raise EngineError(f"{count} on the target {target}, the first is {views[0][0]}: drop them before publishing")
+
+
+def _keepsakes(engine: Engine, old: Facts, new: Facts, target: Table) -> list[tuple[str, str]]:
+    name = quoted_name(target, "postgres")
+    found: list[tuple[str, str]] = []
+    for template in KEEPSAKES:
+        filled = fill(template, "postgres", target=old.oid, staging=new.oid, name=name)
+        found.extend((text, description) for text, description in engine.query(Statement("replace", filled)))
+    return found
+
+
+def _move(engine: Engine, new: Facts, staging: Table, target: Table) -> None:
+    if new.persistence == "u":
+        # A table without write-ahead log is emptied after a crash: good for scratch, not for a release.
+        logged = exp.AlterSet(option=exp.var("LOGGED"))
+        _run(engine, exp.Alter(this=table_expression(staging), kind="TABLE", actions=[logged]))
+    schema = schema_of(engine, target)
+    moved = Table((schema, staging.name))
+    if schema != new.schema:
+        name = quoted_name(staging, "postgres")
+        ((text,),) = engine.query(Statement("replace", fill(_SET_SCHEMA, "postgres", staging=name, schema=schema)))
+        _run(engine, _verbatim(text))
+    rename = exp.AlterRename(this=exp.Table(this=identifier(target.name)))
+    _run(engine, exp.Alter(this=table_expression(moved), kind="TABLE", actions=[rename]))
+
+
+def _make_again(engine: Engine, target: Table, text: str, description: str) -> None:
+    try:
+        _run(engine, _verbatim(text))
+    except EngineError as error:
+        message = f"cannot keep {description} of {target}, drop it before publishing: {error}"
+        raise type(error)(message, detail=error.detail) from None
+
+
+def _verbatim(text: str) -> exp.Command:
+    verb, _, rest = text.partition(" ")
+    return exp.Command(this=verb, expression=rest)
+
+
+def _run(engine: Engine, expression: exp.Expression) -> None:
+    engine.execute(Statement("replace", expression))
