@@ -13,6 +13,7 @@ from typing import Any
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.sqlgen import audit as audit_sql
+from sqlanon.sqlgen.build import row_count
 from sqlanon.sqlgen.relations import Relation, column
 
 
@@ -117,7 +118,7 @@ def audit(
 
 
 def _row_count(engine: Engine, relation: Relation) -> int:
-    query = audit_sql.row_count(engine.traits.relation(relation, "source"))
+    query = row_count(engine.traits.relation(relation, "source"))
     return int(engine.query(Statement("count source rows", query))[0][0])
 
 

@@ -197,13 +197,14 @@ def _find(run: _Run, frequency: FrequencySet) -> SearchResult:
 
 
 def _evaluator(run: _Run, frequency: FrequencySet, metric: Metric) -> Evaluator:
-    counts = SqlEvaluator(
+    counts = SqlEvaluator.of(
         run.engine,
         frequency,
         run.requirement,
         lattice=_lattice(run.binding, frequency),
         limit=run.binding.limit_rows(frequency.rows),
         figures=metric.figures(len(run.binding.names)),
+        scratch=run.scratch,
     )
     if run.binding.spec.search.satisfies == "matrix":
         return MatrixEvaluator(run.engine, frequency, counts, run.binding.k, run.scratch)

@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SqlanonError
-from sqlanon.sqlgen.build import create_table_as, create_text_table, drop_table
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sqlgen.build import create_table_as, create_text_table, drop_table, row_count
+from sqlanon.sqlgen.relations import Table, table_expression
 
 
 class Scratch:
@@ -44,6 +44,12 @@ class Scratch:
     def create(self, step: str, name: str, query: exp.Query) -> Table:
         """Make a scratch table from a query."""
         return self._made(step, name, lambda table: create_table_as(table, query, self.engine.traits, scratch=True))
+
+    def create_counted(self, step: str, name: str, query: exp.Query) -> tuple[Table, int]:
+        """As `create`, and how many rows the table has."""
+        table = self.create(step, name, query)
+        [(rows,)] = self.engine.query(Statement(step, row_count(table_expression(table))))
+        return table, int(rows)
 
     def create_text(self, step: str, name: str, columns: list[str]) -> Table:
         """Make an empty scratch table of text columns."""

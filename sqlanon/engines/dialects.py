@@ -6,16 +6,16 @@ Imports no driver, so that SQL can be printed for an engine that is not installe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
+from sqlanon.engines.templates import parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
 from sqlanon.sqlgen.relations import File, identifier, literal
 from sqlanon.sqlgen.traits import Traits
 
 # PostgreSQL writes a float in scientific notation from 10^15 (real: 10^6) on and drops a fraction of zero; DuckDB
-# keeps '.0', goes on to 10^16 and spells nan and inf. `whole` is the number of digits before the point.
+# keeps '.0', goes on to 10^16 and spells nan and inf.
 _FLOAT_TEXT = """
 case
     when isnan(:value) then 'NaN'
@@ -41,7 +41,7 @@ class DuckDBTraits(Traits):
 
     def text(self, value: exp.Expression, family: Family) -> exp.Expression:
         if family is Family.FLOAT:
-            return exp.replace_placeholders(_float_text().copy(), value=value)
+            return exp.Paren(this=with_holes_filled(parsed(_FLOAT_TEXT, "duckdb"), value=value))
         return super().text(value, family)
 
     def file(self, file: File, alias: str) -> exp.Expression:
@@ -62,11 +62,6 @@ class PostgresTraits(Traits):
 
     dialect: str = "postgres"
     unlogged_scratch: bool = True
-
-
-@lru_cache(maxsize=1)
-def _float_text() -> exp.Expression:
-    return exp.Paren(this=parse_one(_FLOAT_TEXT, dialect="duckdb"))
 
 
 DUCKDB = DuckDBTraits()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
@@ -74,7 +75,7 @@ class DuckDBEngine(Engine):
     def _load(self, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
         sql = self.traits.render(_insert(table, columns), self.tag)
         for batch in _batches(rows):
-            self._run(lambda values=_by_column(batch): self._connection.execute(sql, values))
+            self._run(partial(self._connection.execute, sql, _by_column(batch)))
 
     def _run(self, action: Callable[[], Result]) -> Result:
         seconds = self.session.statement_seconds

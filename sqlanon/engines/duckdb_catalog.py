@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.engines.templates import fill
+from sqlanon.engines.templates import fill, parsed
 from sqlanon.engines.transactions import require_transaction
 from sqlanon.errors import EngineError
 from sqlanon.sqlgen.relations import Table, identifier, literal, table_expression
@@ -140,7 +140,7 @@ def _keepsakes(engine: Engine, found: Located, target: Table, surviving: set[str
         if name.lower() in surviving:
             kept.append(exp.Comment(this=_column_of(target, name), kind="COLUMN", expression=literal(comment)))
     for _, sql in engine.query(Statement("replace", fill(_INDEXES, "duckdb", **place))):
-        index = parse_one(sql, dialect="duckdb")
+        index = parsed(sql, "duckdb").copy()
         if {column.name.lower() for column in index.find_all(exp.Column)} <= surviving:
             index.this.set("table", table_expression(target))
             kept.append(index)

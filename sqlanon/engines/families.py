@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.expressions import DType
 
 from sqlanon.hierarchies.base import Family
-
-DType = exp.DataType.Type
 
 _FAMILIES: dict[Family, frozenset[DType]] = {
     Family.TEXT: frozenset({DType.TEXT, DType.VARCHAR, DType.CHAR, DType.NCHAR, DType.NVARCHAR, DType.BPCHAR})

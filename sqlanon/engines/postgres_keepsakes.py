@@ -27,7 +27,7 @@ select format('GRANT %s ON TABLE %s TO %s%s', a.privilege_type, cast(:name as te
         case when a.grantee = 0 then 'PUBLIC' else quote_ident(pg_get_userbyid(a.grantee)) end,
         case when a.is_grantable then ' WITH GRANT OPTION' else '' end), 'the grants'
 from pg_class as t cross join lateral aclexplode(t.relacl) as a
-where t.oid = :target
+where t.oid = :target and a.grantee <> t.relowner
 order by 1
 """
 

@@ -39,8 +39,8 @@ def open_engine(url: str, session: Session, base: Path) -> Engine:
 def duckdb_path(rest: str, base: Path) -> str:
     """The file that the part of a DuckDB URL after `//` means.
 
-    >>> duckdb_path("/data/x.duckdb", Path("/home")), duckdb_path("//data/x.duckdb", Path("/home")), duckdb_path("", Path())
-    ('/home/data/x.duckdb', '/data/x.duckdb', ':memory:')
+    >>> duckdb_path("/x.duckdb", Path("/home")), duckdb_path("//data/x.duckdb", Path("/home")), duckdb_path("", Path())
+    ('/home/x.duckdb', '/data/x.duckdb', ':memory:')
     """
     if rest in ("", "/", MEMORY, f"/{MEMORY}"):
         return MEMORY

@@ -5,7 +5,8 @@ For the queries that engines ask their own catalogs; everything about data is ma
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
+from typing import cast
 
 from sqlglot import exp, parse_one
 
@@ -19,7 +20,12 @@ def fill(template: str, dialect: str, **values: str | int | None) -> exp.Express
     "SELECT 'it''s'"
     """
     holes = {name: literal(value) for name, value in values.items()}
-    return exp.replace_placeholders(_parsed(template, dialect).copy(), **holes)
+    return with_holes_filled(parsed(template, dialect), **holes)
+
+
+def with_holes_filled(template: exp.Expression, **holes: exp.Expression) -> exp.Expression:
+    """A copy of the template with each `:name` replaced by an expression."""
+    return cast(exp.Expression, exp.replace_placeholders(template.copy(), **holes))
 
 
 def quoted_name(table: Table, dialect: str) -> str:
@@ -27,6 +33,7 @@ def quoted_name(table: Table, dialect: str) -> str:
     return table_expression(table).sql(dialect=dialect)
 
 
-@lru_cache(maxsize=None)
-def _parsed(template: str, dialect: str) -> exp.Expression:
-    return parse_one(template, dialect=dialect)
+@cache
+def parsed(template: str, dialect: str) -> exp.Expression:
+    """The template as an AST, shared: never change it in place."""
+    return cast(exp.Expression, parse_one(template, dialect=dialect))

@@ -31,10 +31,10 @@ class AverageClassSize(ByClasses):
     def score(self, verdict: Verdict, context: Context) -> float:
         return context.rows / (verdict.classes + (1 if verdict.suppressed else 0))
 
-    def bound_of(self, total: float, context: Context) -> float:
+    def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
         return max(1.0, context.rows * exponential(total))
 
-    def ceiling(self, score: float, context: Context) -> float:
+    def ceiling(self, score: float, context: Context, suppressed: int = 0) -> float:
         return log(score / context.rows) if score > 0 else -inf
 
     def learned_bound(self, verdict: Verdict, context: Context) -> float:

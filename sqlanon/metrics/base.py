@@ -42,6 +42,8 @@ class LevelFigures:
     """Hierarchical discernibility (Li and Li 2007): sum over rows of (f(generalized) - f(value)) / (N - f(value))."""
     values: int
     """Distinct generalized values."""
+    largest_share: float = 1.0
+    """The largest share of any generalized value: leaves under it / leaves of the hierarchy. 1 when not known."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class Metric(ABC):
 
     The bound known without a query has a fixed shape, so that searches can handle it for whole lattices at once: each
     column adds the cost of its level, and `bound_of` turns the total into a score, never falling as the total rises.
+    Where a node is known to suppress at least so many rows, saying so may raise the bound.
     """
 
     name: ClassVar[str]
@@ -103,28 +106,29 @@ class Metric(ABC):
         """The score of a node, its minimal required suppression included."""
 
     @abstractmethod
-    def level_costs(self, context: Context) -> Sequence[Sequence[float]]:
+    def level_costs(self, context: Context, suppressed: int) -> Sequence[Sequence[float]]:
         """For each column, for each level: what that level adds to the total behind the bound."""
 
-    def bound_of(self, total: float, context: Context) -> float:
+    def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
         """The bound that a total of costs stands for."""
         return total
 
-    def ceiling(self, score: float, context: Context) -> float:
+    def ceiling(self, score: float, context: Context, suppressed: int = 0) -> float:
         """The largest total whose bound does not exceed this score: the inverse of `bound_of`."""
         return score
 
-    def costs(self, context: Context) -> Costs:
+    def costs(self, context: Context, suppressed: int = 0) -> Costs:
         """The level costs with rounding errors smoothed out, so that they never fall."""
-        return tuple(tuple(accumulate(column, max)) for column in self.level_costs(context))
+        return tuple(tuple(accumulate(column, max)) for column in self.level_costs(context, suppressed))
 
-    def bound(self, node: Node, context: Context) -> float:
-        """No score of this node or of any generalization of it lies below."""
-        costs = self.costs(context)
-        return self.bound_of(sum(costs[column][level] for column, level in enumerate(node)), context)
+    def bound(self, node: Node, context: Context, suppressed: int = 0) -> float:
+        """No score of this node, or of a generalization suppressing at least so many rows, lies below."""
+        costs = self.costs(context, suppressed)
+        total = sum(costs[column][level] for column, level in enumerate(node))
+        return self.bound_of(total, context, suppressed)
 
     def learned_bound(self, verdict: Verdict, context: Context) -> float:
-        """As `bound`, from what the database said of the node; holds for its generalizations too."""
+        """As `bound`, from what the database said of the node; holds for all its generalizations."""
         return self.bound(verdict.node, context)
 
 

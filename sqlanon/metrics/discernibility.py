@@ -18,17 +18,17 @@ class ByClasses(Metric):
 
     learns = True
 
-    def level_costs(self, context: Context) -> list[list[float]]:
+    def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
         return [[-log(max(1, figures.values)) for figures in levels] for levels in context.levels]
 
 
 class Discernible(ByClasses):
     """Squares of class sizes. With at most C classes the sum of n * n is at least N * N / C."""
 
-    def bound_of(self, total: float, context: Context) -> float:
+    def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
         return max(float(context.rows), context.rows * context.rows * exponential(total))
 
-    def ceiling(self, score: float, context: Context) -> float:
+    def ceiling(self, score: float, context: Context, suppressed: int = 0) -> float:
         return log(score / context.rows / context.rows) if score > 0 else -inf
 
     def learned_bound(self, verdict: Verdict, context: Context) -> float:

@@ -17,7 +17,7 @@ class EntropyStar(Metric):
     def score(self, verdict: Verdict, context: Context) -> float:
         return self.bound(verdict.node, context)
 
-    def level_costs(self, context: Context) -> list[list[float]]:
+    def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
         return [
             [weight * figures.entropy for figures in levels]
             for weight, levels in zip(context.weights, context.levels, strict=True)

@@ -18,7 +18,7 @@ class HierarchicalDiscernibility(Metric):
     def score(self, verdict: Verdict, context: Context) -> float:
         return self.bound(verdict.node, context)
 
-    def level_costs(self, context: Context) -> list[list[float]]:
+    def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
         return [
             [share * figures.hdm for figures in levels]
             for share, levels in zip(context.weight_shares, context.levels, strict=True)

@@ -17,7 +17,7 @@ class Height(Metric):
     def score(self, verdict: Verdict, context: Context) -> float:
         return self.bound(verdict.node, context)
 
-    def level_costs(self, context: Context) -> list[list[float]]:
+    def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
         return [
             [weight * level for level in range(height + 1)]
             for weight, height in zip(context.weights, context.heights, strict=True)

@@ -37,16 +37,20 @@ class Loss(Metric):
             )
         )
 
-    def level_costs(self, context: Context) -> list[list[float]]:
+    def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
+        """A suppressed row adds at least what is missing from the largest share of its level."""
         return [
-            [share * log1p(self._column_loss(column, level.share, context)) for level in context.levels[column]]
+            [
+                share * log1p(self._column_loss(column, level.share + suppressed * (1 - level.largest_share), context))
+                for level in context.levels[column]
+            ]
             for column, share in enumerate(context.weight_shares)
         ]
 
-    def bound_of(self, total: float, context: Context) -> float:
+    def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
         return expm1(total)
 
-    def ceiling(self, score: float, context: Context) -> float:
+    def ceiling(self, score: float, context: Context, suppressed: int = 0) -> float:
         return log1p(score)
 
     @staticmethod

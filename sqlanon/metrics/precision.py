@@ -5,6 +5,8 @@ Needs the number of suppressed rows and no other figure. The mean over columns i
 
 from __future__ import annotations
 
+from math import inf
+
 from sqlanon.metrics.base import Context, Metric, Verdict, relative_level
 
 
@@ -14,11 +16,18 @@ class Precision(Metric):
     name = "precision"
 
     def score(self, verdict: Verdict, context: Context) -> float:
-        lost = verdict.suppressed / context.rows
-        return self.bound(verdict.node, context) * (1 - lost) + lost
+        return self.bound(verdict.node, context, verdict.suppressed)
 
-    def level_costs(self, context: Context) -> list[list[float]]:
+    def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
         return [
             [share * relative_level(level, height) for level in range(height + 1)]
             for share, height in zip(context.weight_shares, context.heights, strict=True)
         ]
+
+    def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
+        lost = suppressed / context.rows
+        return total * (1 - lost) + lost
+
+    def ceiling(self, score: float, context: Context, suppressed: int = 0) -> float:
+        lost = suppressed / context.rows
+        return (score - lost) / (1 - lost) if lost < 1 else inf

@@ -119,27 +119,18 @@ class Coding:
         return bits
 
     def at_level(self, column: int, level: int) -> int:
-        """The nodes with this column at exactly this level."""
+        """The nodes with this column at exactly this level; none when the lattice has no such level."""
         step = level - self.lattice.bottom[column]
+        if not 0 <= step < self.radices[column]:
+            return 0
         return self._at_least[column][step] & self._at_most[column][step]
 
-    def above_in(self, column: int, level: int) -> int:
-        """The nodes with this column at this level or higher."""
-        return self._at_least[column][level - self.lattice.bottom[column]]
-
-    def minimal(self, bits: int) -> int:
-        """The members with no other member below them, for any set that holds all nodes above its members."""
-        below = 0
-        for column, (stride, radix) in enumerate(zip(self.strides, self.radices, strict=True)):
-            if radix > 1:
-                low = self._at_most[column][radix - 2]
-                below |= (bits & low) << stride
-        return bits & ~below
-
-    def maximal(self, bits: int) -> int:
-        """The members with no other member above them, for any set that holds all nodes below its members."""
-        above = 0
-        for column, (stride, radix) in enumerate(zip(self.strides, self.radices, strict=True)):
-            if radix > 1:
-                above |= (bits & self._at_least[column][1]) >> stride
-        return bits & ~above
+    def minimal(self, bits: int) -> list[Node]:
+        """The members that no other member lies below, in vector order."""
+        found: list[Node] = []
+        while bits:
+            # Vector order extends the order of the lattice: nothing left can lie below the first that is left.
+            node = self.node((bits & -bits).bit_length() - 1)
+            found.append(node)
+            bits &= ~self.upset(node)
+        return found

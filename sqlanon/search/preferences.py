@@ -47,8 +47,8 @@ POLICIES: dict[str, Policy] = {
     "lowest_absolute_peak": lambda candidate: max(candidate.node),
     "highest_relative_peak": lambda candidate: -max(candidate.relative),
     "lowest_relative_peak": lambda candidate: max(candidate.relative),
-    "fewest_generalized_attributes": lambda candidate: sum(level > 0 for level in candidate.node),
-    "most_generalized_attributes": lambda candidate: -sum(level > 0 for level in candidate.node),
+    "fewest_generalized": lambda candidate: sum(level > 0 for level in candidate.node),
+    "most_generalized": lambda candidate: -sum(level > 0 for level in candidate.node),
 }
 
 DEFAULT_POLICIES = ("minimum_absolute_distance",)
@@ -62,8 +62,8 @@ class Preferences:
     policies: tuple[str, ...] = ()
     before: tuple[tuple[int, int], ...] = ()
     """Pairs of columns (a, b): b rises above its lowest allowed level only once a stands at its highest."""
-    forbidden: frozenset[Node] = frozenset()
-    """Nodes that may not be chosen."""
+    forbidden: tuple[tuple[tuple[int, int], ...], ...] = ()
+    """Combinations of levels that may not be chosen: each a list of (column, level) that must not all hold."""
 
     def __post_init__(self) -> None:
         for policy in self.policies:
@@ -75,18 +75,16 @@ class Preferences:
         bits = coding.everything
         for first, second in self.before:
             bits &= self._in_order(coding, first, second)
-        for node in self.forbidden:
-            if node in coding.lattice:
-                bits &= ~(1 << coding.number(node))
+        for combination in self.forbidden:
+            bits &= ~self._where(coding, combination)
         return bits
 
-    def allows(self, node: Node, coding: Coding) -> bool:
-        """Whether one node of the lattice may be chosen."""
-        lattice = coding.lattice
-        return node not in self.forbidden and all(
-            node[second] == lattice.bottom[second] or node[first] == lattice.top[first]
-            for first, second in self.before
-        )
+    @staticmethod
+    def _where(coding: Coding, combination: Iterable[tuple[int, int]]) -> int:
+        bits = coding.everything
+        for column, level in combination:
+            bits &= coding.at_level(column, level)
+        return bits
 
     @staticmethod
     def _in_order(coding: Coding, first: int, second: int) -> int:

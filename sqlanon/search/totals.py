@@ -18,9 +18,7 @@ class Totals:
 
     def __init__(self, coding: Coding, costs: Sequence[Sequence[float]]) -> None:
         bottom, top = coding.lattice.bottom, coding.lattice.top
-        steps = [
-            tuple(column[low : high + 1]) for column, low, high in zip(costs, bottom, top, strict=True)
-        ]
+        steps = [tuple(column[low : high + 1]) for column, low, high in zip(costs, bottom, top, strict=True)]
         split = next(column for column in range(len(steps) + 1) if coding.size // _size(steps[:column]) <= 1024)
         self._outer = [sum(choice) for choice in product(*steps[:split])]
         self._inner = [sum(choice) for choice in product(*steps[split:])]

@@ -48,7 +48,3 @@ def holds_k_anonymity(relation: exp.Expression, keys: Sequence[exp.Expression], 
     smallest = exp.Coalesce(this=exp.Min(this=column("size")), expressions=[literal(0)])
     query = exp.select(exp.GTE(this=smallest, expression=literal(k))).from_("classes")
     return with_queries(query, {"classes": classes(relation, keys)})
-
-
-def row_count(relation: exp.Expression) -> exp.Select:
-    return exp.select(count()).from_(relation)

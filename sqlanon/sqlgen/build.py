@@ -36,6 +36,10 @@ def count() -> exp.Expression:
     return exp.Count(this=exp.Star())
 
 
+def row_count(relation: exp.Expression) -> exp.Select:
+    return exp.select(count()).from_(relation)
+
+
 def all_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
     """Conjunction; TRUE of none."""
     parts = [_grouped(condition) for condition in conditions]

@@ -43,8 +43,8 @@ def classes(frequency: Table, node: Node, shape: Shape) -> exp.Select:
     return select.group_by(*keys) if keys else select
 
 
-def check(requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: exp.Expression) -> exp.Query:
-    """Verdicts of many nodes in one statement: index, suppressed rows, satisfying classes."""
+def check(requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: Sequence[exp.Expression]) -> exp.Query:
+    """Counts of many nodes in one statement: index, then suppressed rows and satisfying classes per requirement."""
     queries = [_check_one(index, classes(table, node, shape), satisfied) for index, node, table in requests]
     result: exp.Query = queries[0]
     for query in queries[1:]:
@@ -52,12 +52,13 @@ def check(requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: 
     return result
 
 
-def _check_one(index: int, class_query: exp.Select, satisfied: exp.Expression) -> exp.Select:
-    return exp.select(
-        named(literal(index), "node"),
-        named(total_where(exp.Not(this=exp.Paren(this=satisfied.copy())), column("n")), "suppressed"),
-        named(total_where(satisfied.copy(), literal(1)), "classes"),
-    ).from_(subquery(class_query, "classes"))
+def _check_one(index: int, class_query: exp.Select, satisfied: Sequence[exp.Expression]) -> exp.Select:
+    items = [named(literal(index), "node")]
+    for position, condition in enumerate(satisfied):
+        fails = exp.Not(this=exp.Paren(this=condition.copy()))
+        items.append(named(total_where(fails, column("n")), f"suppressed_{position}"))
+        items.append(named(total_where(condition.copy(), literal(1)), f"classes_{position}"))
+    return exp.select(*items).from_(subquery(class_query, "classes"))
 
 
 def measure(

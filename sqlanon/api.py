@@ -1,0 +1,65 @@
+"""What Python programs call: the commands as functions, each returning a typed result.
+
+A spec is given as a file or as a `Spec`. Only forwards to the pipeline; knows no terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlanon import pipeline
+from sqlanon.audit import AuditResult
+from sqlanon.errors import UsageError
+from sqlanon.lock import Lock
+from sqlanon.pipeline import DEFAULT, Options
+from sqlanon.place import measure_place
+from sqlanon.results import PlanResult, RunResult
+from sqlanon.spec import Spec, load_spec
+
+__all__ = ["Options", "apply", "audit", "load_spec", "plan", "run"]
+
+PathLike = str | Path
+
+
+def plan(spec: Spec | PathLike, options: Options = DEFAULT) -> PlanResult:
+    """Search for the generalization to release; nothing is written."""
+    return pipeline.plan(_spec(spec), options)
+
+
+def run(spec: Spec | PathLike, options: Options = DEFAULT) -> RunResult:
+    """Search and publish."""
+    return pipeline.run(_spec(spec), options)
+
+
+def apply(lock: PathLike, options: Options = DEFAULT) -> RunResult:
+    """Publish exactly what the plan in a lock file decided, audited anew."""
+    decided = Lock.read(Path(lock))
+    return pipeline.apply(load_spec(spec_of(Path(lock), decided)), decided, options)
+
+
+def audit(
+    table: Spec | PathLike,
+    quasi_identifiers: Sequence[str] = (),
+    *,
+    connection: str | None = None,
+    k: int = 1,
+    options: Options = DEFAULT,
+) -> AuditResult:
+    """Measure the target of a spec (a `Spec` or a YAML file), or any table or file over the columns given."""
+    if isinstance(table, Spec):
+        return pipeline.audit_spec(table, options)
+    if not quasi_identifiers:
+        if Path(table).suffix in (".yaml", ".yml"):
+            return pipeline.audit_spec(load_spec(table), options)
+        raise UsageError("name the columns of the quasi-identifier: they are what classes are made of")
+    return measure_place(str(table), connection, quasi_identifiers, k, options)
+
+
+def spec_of(path: Path, lock: Lock) -> Path:
+    """The spec that a lock file was made from: named relative to the lock file."""
+    return path.parent / lock.spec
+
+
+def _spec(spec: Spec | PathLike) -> Spec:
+    return spec if isinstance(spec, Spec) else load_spec(spec)

@@ -1,0 +1,93 @@
+"""The group of commands, and the one place where errors become a line and an exit code.
+
+Imports click and nothing heavier: `sqlanon --help` must not wait for a database driver.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from sqlanon import __version__
+from sqlanon.cli.failures import Failure, failure_of, report
+
+COMMANDS = ("demo", "init", "check", "plan", "apply", "run", "audit", "sql", "hierarchies")
+"""In the order in which a newcomer meets them."""
+
+BROKEN_PIPE = 141
+"""What a shell reports for a command that the next one in the pipe stopped listening to."""
+
+
+class LazyGroup(click.Group):
+    """Finds each command in the module of its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"sqlanon.cli.{cmd_name}").command
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def group() -> None:
+    """Anonymize a table where it lives: k-anonymous, audited releases made by SQL inside the database.
+
+    Exit codes: 0 done and satisfied, 1 a requirement is not met, 2 bad usage or spec, 3 infeasible within the limits
+    or budget, 4 the engine failed.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The `sqlanon` script."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        _never_fail_on_characters(stream)
+    try:
+        code = _invoke(list(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_pipe()
+        return BROKEN_PIPE
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
+    # Read before parsing, since parsing itself can fail.
+    as_json, debug = "--json" in arguments, "--debug" in arguments
+    try:
+        with group.make_context("sqlanon", arguments) as context:
+            result: Any = group.invoke(context)
+            return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as finished:
+        return finished.exit_code
+    except BrokenPipeError:
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        failure: Failure = failure_of(error)
+        report(failure, error, as_json=as_json, debug=debug)
+        return failure.exit_code
+
+
+def _never_fail_on_characters(stream: Any) -> None:
+    """A terminal that cannot show a letter of a column name shows its code instead."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
+
+
+def _leave_pipe() -> None:
+    """Nobody reads any more; without this, Python would complain again when it flushes at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,126 @@
+"""The flags that every command takes, and the object that carries them.
+
+Loads rich and the pipeline only when a command uses them.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sqlanon.cli.failures import Interrupted
+from sqlanon.cli.words import one_line, seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sqlanon.engines.base import TraceEvent
+    from sqlanon.pipeline import Options
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+PUTTING_IN_PLACE = ("commit", "write file")
+"""The steps after which a release may stand. Before them an interrupted command has published nothing."""
+
+
+@dataclass
+class Settings:
+    """What the flags of a command line say."""
+
+    as_json: bool
+    show_sql: bool
+    show_values: bool = False
+    placed: bool = False
+
+    @cached_property
+    def console(self) -> Console:
+        """Results for people, on stdout."""
+        from sqlanon.cli.console import console
+
+        return console(sys.stdout)
+
+    def note(self, text: str) -> None:
+        """A remark on stderr."""
+        click.echo(f"sqlanon: {one_line(text)}", err=True)
+
+    def emit(self, content: dict[str, Any]) -> None:
+        """The one JSON object of a command, on stdout."""
+        click.echo(json.dumps(_finite(content), indent=2, default=str))
+
+    @contextmanager
+    def working(self, *, all_minimal: bool = False) -> Iterator[Options]:
+        """The options of a pipeline call: traced, with a progress display where somebody watches."""
+        from sqlanon.cli.progress import display
+        from sqlanon.pipeline import Options
+
+        watched = sys.stderr.isatty() and not (self.as_json or self.show_sql)
+        try:
+            with display(shown=watched) as (step, progress):
+                hooks = (self._placing, *((self._trace,) if self.show_sql else ()), *((step,) if step else ()))
+                yield Options(self.show_values, all_minimal, hooks, progress)
+        except KeyboardInterrupt:
+            if self.placed:
+                raise Interrupted from None
+            raise
+
+    def _placing(self, event: TraceEvent) -> None:
+        if event.step in PUTTING_IN_PLACE:
+            self.placed = True
+
+    def _trace(self, event: TraceEvent) -> None:
+        if event.seconds is None:
+            return
+        outcome = " failed" if event.failed else ""
+        click.echo(f"-- {one_line(event.step)}: {event.seconds * 1000:.1f} ms{outcome}\n{event.sql}", err=True)
+
+
+def flags(*, values: bool = False) -> Callable[[Decorated], Decorated]:
+    """Give a command --json, --show-sql and --debug, with `values` also --show-values; it gets `Settings` first."""
+
+    def decorate(function: Decorated) -> Decorated:
+        @functools.wraps(function)
+        def command(*, as_json: bool, show_sql: bool, debug: bool, show_values: bool = False, **given: Any) -> Any:
+            return function(Settings(as_json, show_sql, show_values), **given)
+
+        wrapped: Any = command
+        options = [
+            click.option("--json", "as_json", is_flag=True, help="Write one JSON object to stdout."),
+            click.option("--show-sql", is_flag=True, help="Show every statement, its step and its time on stderr."),
+            click.option("--debug", is_flag=True, help="Show the trace of an error; it may hold data values."),
+        ]
+        if values:
+            text = "Let messages show some data values."
+            options.insert(2, click.option("--show-values", is_flag=True, help=text))
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        decorated: Decorated = wrapped
+        return decorated
+
+    return decorate
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    match value:
+        case dict():
+            return {str(key): _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
+
+
+def phases(spent: dict[str, float]) -> str:
+    """Seconds per phase, on one line."""
+    return ", ".join(f"{phase} {seconds(value)}" for phase, value in spent.items())

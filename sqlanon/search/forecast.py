@@ -1,0 +1,63 @@
+"""Guesses what the database would say of a node, learned from what it has said: which nodes are worth asking about.
+
+Pure, and never trusted: guesses choose the order of questions, no verdict follows from one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlanon.lattice import Node
+from sqlanon.metrics.base import Context
+
+Bits = tuple[tuple[float, ...], ...]
+"""For each column, for each level: how much a value still tells, in bits."""
+
+
+def remaining_bits(context: Context) -> Bits:
+    """The entropy of the column at each level: what its top has lost, less what the level has lost."""
+    return tuple(
+        tuple(max(0.0, levels[-1].entropy - figures.entropy) / max(1, context.rows) for figures in levels)
+        for levels in context.levels
+    )
+
+
+class Forecast:
+    """A linear model over the bits that each column still tells, by recursive least squares."""
+
+    def __init__(self, bits: Bits, slope: float, middle: float) -> None:
+        """At first each bit counts `slope`, and the guess is 0 for nodes that tell `middle` bits."""
+        size = len(bits) + 1
+        self._bits = bits
+        self._weights = [slope] * len(bits) + [-slope * middle]
+        self._spread = [[0.25 if row == column else 0.0 for column in range(size)] for row in range(size)]
+        self._spread[-1][-1] = 9.0
+        self.error = 0.5
+        """About how far guesses are off."""
+
+    def guess(self, node: Node) -> float:
+        return sum(weight * feature for weight, feature in zip(self._weights, self._features(node), strict=True))
+
+    def steps(self) -> list[list[float]]:
+        """For each column, for each level: what it contributes to a guess."""
+        return [[weight * bits for bits in levels] for weight, levels in zip(self._weights, self._bits, strict=False)]
+
+    def learn(self, node: Node, value: float) -> None:
+        """The value that was seen. Values near 0 count most: that is where guesses decide something."""
+        features = self._features(node)
+        missed = value - self.guess(node)
+        self.error = 0.95 * self.error + 0.05 * abs(missed)
+        projected = [_dot(row, features) for row in self._spread]
+        scale = 1 + value * value + _dot(features, projected)
+        for position, amount in enumerate(projected):
+            self._weights[position] += amount / scale * missed
+            self._spread[position] = [
+                old - amount / scale * other for old, other in zip(self._spread[position], projected, strict=True)
+            ]
+
+    def _features(self, node: Node) -> list[float]:
+        return [*(levels[level] for levels, level in zip(self._bits, node, strict=True)), 1.0]
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(one * other for one, other in zip(left, right, strict=True))

@@ -1,0 +1,104 @@
+"""A handful of the nodes that are still open, and how many of them one verdict would settle.
+
+Pure. Questions are planned on a sample, so that planning costs the same on lattices of any size.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Container, Iterator, Sequence
+from itertools import accumulate
+
+from sqlanon.lattice import Node
+from sqlanon.search.coding import Coding, members
+
+MOST = 1024
+"""Nodes in a sample. Fewer open nodes than this are all in it."""
+
+
+class Sample:
+    """Open nodes, numbered in vector order, and those of them that no planned question settles yet."""
+
+    def __init__(self, coding: Coding, open_nodes: int) -> None:
+        numbers = list(members(open_nodes))
+        if len(numbers) > MOST:
+            numbers = sorted(random.Random(len(numbers)).sample(numbers, MOST))
+        self.numbers = numbers
+        self.nodes = [coding.node(number) for number in numbers]
+        self.left = (1 << len(numbers)) - 1
+        self._lattice = coding.lattice
+        self._at_most, self._at_least = self._levels()
+
+    def last(self) -> int:
+        """A member not settled yet that has none above it; ValueError when all are settled."""
+        if not self.left:
+            raise ValueError("every node of the sample is settled")
+        return self.left.bit_length() - 1
+
+    def where(self, holds: Callable[[int], bool]) -> int:
+        """The members whose number in the lattice meets a condition."""
+        return sum(1 << index for index, number in enumerate(self.numbers) if holds(number))
+
+    def below(self, node: Node) -> int:
+        """The members that `node` generalizes."""
+        return self._meet(self._at_most, node)
+
+    def above(self, node: Node) -> int:
+        """The members that generalize `node`."""
+        return self._meet(self._at_least, node)
+
+    def climb(
+        self, start: Node, steps: Sequence[Sequence[float]], slack: float, among: int, known: Container[Node]
+    ) -> Node:
+        """Generalize as long as the guess falls by no more than `slack`, each time settling as many as possible."""
+        return self._walk(start, steps, slack, lambda node: (self.below(node) & among).bit_count(), known, +1)
+
+    def descend(
+        self, start: Node, steps: Sequence[Sequence[float]], slack: float, among: int, known: Container[Node]
+    ) -> Node:
+        """Specialize as long as the guess moves by no more than `slack`, each time settling as many as possible."""
+        return self._walk(start, steps, slack, lambda node: (self.above(node) & among).bit_count(), known, -1)
+
+    def _walk(
+        self,
+        start: Node,
+        steps: Sequence[Sequence[float]],
+        slack: float,
+        settles: Callable[[Node], int],
+        known: Container[Node],
+        direction: int,
+    ) -> Node:
+        node = start
+        while True:
+            options = []
+            for moved, column in self._neighbours(node, direction):
+                spent = abs(steps[column][node[column]] - steps[column][moved[column]])
+                if spent <= slack and moved not in known:
+                    options.append((settles(moved), -spent, moved))
+            if not options:
+                return node
+            _, spent, node = max(options)
+            slack += spent
+
+    def _neighbours(self, node: Node, direction: int) -> Iterator[tuple[Node, int]]:
+        end = self._lattice.top if direction > 0 else self._lattice.bottom
+        for column, level in enumerate(node):
+            if level != end[column]:
+                yield (*node[:column], level + direction, *node[column + 1 :]), column
+
+    def _meet(self, sets: Sequence[Sequence[int]], node: Node) -> int:
+        bits = self.left
+        for column, level in enumerate(node):
+            bits &= sets[column][level]
+        return bits
+
+    def _levels(self) -> tuple[list[list[int]], list[list[int]]]:
+        """For each column, for each level: the members at that level or below, and at that level or above."""
+        at_most, at_least = [], []
+        for column, top in enumerate(self._lattice.top):
+            exactly = [0] * (top + 1)
+            for index, node in enumerate(self.nodes):
+                exactly[node[column]] |= 1 << index
+            at_most.append(list(accumulate(exactly, int.__or__)))
+            at_least.append(list(accumulate(reversed(exactly), int.__or__))[::-1])
+        return at_most, at_least
