@@ -94,6 +94,12 @@ class NodeCounts:
         query = frequency_sql.level_figures(self.frequency.table, position, hierarchy)
         rows = sorted(self.engine.query(Statement("level figures", query)))
         return tuple(
-            LevelFigures(float(leaves) / hierarchy.leaves, float(entropy), float(hdm), int(values))
-            for _, leaves, entropy, hdm, values in rows
+            LevelFigures(
+                share=float(leaves) / hierarchy.leaves,
+                entropy=float(entropy),
+                hdm=float(hdm),
+                values=int(values),
+                largest_share=float(most) / hierarchy.leaves,
+            )
+            for _, leaves, entropy, hdm, values, most in rows
         )

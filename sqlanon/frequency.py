@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from sqlanon.binding import Binding
 from sqlanon.engines.base import Engine, Statement
@@ -38,6 +39,8 @@ class FrequencySet:
     combinations: int
     rows: int
     hierarchies: tuple[StoredHierarchy, ...]
+    fingerprint: str
+    """Changes when anything that a verdict depends on does: combinations, their rows, the hierarchies' codes."""
 
     @property
     def hierarchy_tables(self) -> tuple[HierarchyTable, ...]:
@@ -78,4 +81,14 @@ def widen(engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], sc
     query = frequency_sql.widened(base.table, [hierarchy.table for hierarchy in hierarchies])
     table = scratch.create("widen frequency set", "frequency", query)
     scratch.drop(base.table)
-    return FrequencySet(table, base.combinations, base.rows, tuple(hierarchies))
+    return FrequencySet(
+        table, base.combinations, base.rows, tuple(hierarchies), _fingerprint(engine, table, base, hierarchies)
+    )
+
+
+def _fingerprint(engine: Engine, table: Table, base: Base, hierarchies: Sequence[StoredHierarchy]) -> str:
+    columns = [position for position, hierarchy in enumerate(hierarchies) if hierarchy.height]
+    [sums] = engine.query(Statement("fingerprint", frequency_sql.frequency_checksum(table, columns)))
+    content = [base.combinations, base.rows, *(int(number) for number in sums)]
+    content += [number for hierarchy in hierarchies for number in (hierarchy.height, *hierarchy.checksum)]
+    return sha256(repr(content).encode()).hexdigest()[:32]

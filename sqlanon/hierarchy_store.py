@@ -63,6 +63,8 @@ class StoredHierarchy:
     families: tuple[Family, ...]
     fingerprint: str
     """A hash of the rule, listed rows included."""
+    checksum: tuple[int, ...] = ()
+    """Changes when the codes of the hierarchy table do."""
 
     @property
     def height(self) -> int:
@@ -279,7 +281,7 @@ def _validated(
     statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height))
     [row] = engine.query(statement)
     missing, parents = row[:height], row[height : 2 * height]
-    tops, leaves, values, top = row[2 * height :]
+    tops, leaves, values, top, *sums = row[2 * height :]
     for level, number in enumerate(missing, start=1):
         if number:
             raise _failure(engine, draft, table, level - 1, int(number), missing=True, show_values=show_values)
@@ -302,6 +304,7 @@ def _validated(
         values=int(values),
         families=draft.families,
         fingerprint=fingerprint(item.rule),
+        checksum=tuple(int(number) for number in sums),
     )
 
 

@@ -192,7 +192,7 @@ def _audited(engine: Engine, release: Release, staging: Table, classes: _Classes
         raise RequirementError(
             f"the release failed its audit and was not published: it has {measured.rows} rows, expected {expected}"
         )
-    return measured
+    return replace(measured, table=str(release.binding.target), suppressed=classes.rows - measured.rows)
 
 
 def _blank(family: Family) -> exp.Expression:

@@ -94,8 +94,7 @@ class DuckDBEngine(Engine):
     def columns(self, relation: Relation) -> tuple[ColumnInfo, ...]:
         if isinstance(relation, Table) and self.relation_kind(relation) is None:
             raise SourceError(f"there is no table or view {relation}")
-        select = exp.select("*").from_(self.traits.relation(relation, "source"))
-        sql = self.render(Statement("describe", exp.Describe(this=select)))
+        sql = self.render(Statement("describe", exp.Describe(this=self._selection(relation))))
         try:
             described = self._traced("describe", sql, lambda: self._describe(sql))
         except (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException) as error:
@@ -109,6 +108,12 @@ class DuckDBEngine(Engine):
         if isinstance(relation, Query):
             _refuse_duplicates([name for name, *_ in described])
         return tuple(_column(name, text) for name, text, *_ in described)
+
+    def _selection(self, relation: Relation) -> exp.Query:
+        # As a subquery, DuckDB would rename a column that comes twice instead of showing it.
+        if isinstance(relation, Query):
+            return relation.select
+        return exp.select("*").from_(self.traits.relation(relation, "source"))
 
     def _describe(self, sql: str) -> list[Row]:
         return self._runner.run(lambda: list(self._connection.execute(sql).fetchall()))

@@ -99,7 +99,7 @@ def replace(engine: Engine, staging: Table, target: Table) -> None:
         _run(engine, exp.Drop(tables=[table_expression(target)], kind="TABLE"))
     _move(engine, staging, target)
     for statement in kept:
-        _run(engine, statement)
+        _make_again(engine, target, statement)
 
 
 def _places(engine: Engine, schema: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -145,6 +145,15 @@ def _keepsakes(engine: Engine, found: Located, target: Table, surviving: set[str
             index.this.set("table", table_expression(target))
             kept.append(index)
     return kept
+
+
+def _make_again(engine: Engine, target: Table, statement: exp.Expression) -> None:
+    try:
+        _run(engine, statement)
+    except EngineError as error:
+        what = f"index {statement.this.name}" if isinstance(statement, exp.Create) else "the comments"
+        message = f"cannot keep {what} of {target}, drop it before publishing: {error}"
+        raise type(error)(message, detail=error.detail) from None
 
 
 def _column_of(table: Table, name: str) -> exp.Column:

@@ -20,10 +20,13 @@ class Marking:
         self._monotone = monotone
         self.acceptable = 0
         self.unacceptable = 0
+        self.asked = 0
+        """The nodes that have a verdict of their own."""
 
     def record(self, verdict: Verdict) -> bool:
         """Mark what follows from a verdict; whether its node is acceptable. The node may lie outside the lattice."""
         accepted = verdict.suppressed <= self._limit
+        self.asked |= self._alone(verdict.node)
         if not self._monotone:
             self._mark(accepted, self._alone(verdict.node))
         elif accepted:
@@ -36,13 +39,6 @@ class Marking:
     def undecided(self) -> int:
         """The nodes of which nothing is known."""
         return self._coding.everything & ~(self.acceptable | self.unacceptable)
-
-    def knows(self, node: Node) -> bool | None:
-        """Whether a node of the lattice is acceptable; None when that is not known."""
-        bit = self._alone(node)
-        if self.acceptable & bit:
-            return True
-        return False if self.unacceptable & bit else None
 
     def _alone(self, node: Node) -> int:
         return 1 << self._coding.number(node) if node in self._coding.lattice else 0

@@ -17,6 +17,7 @@ from sqlanon.search.coding import Coding
 from sqlanon.search.marking import Marking
 from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Candidate, Preferences, preferred
+from sqlanon.search.result import SearchResult, Step
 
 BATCH = 32
 """Nodes asked for in one batch, where an algorithm has that many to ask for."""
@@ -102,14 +103,47 @@ class Session:
         candidates = [Candidate(self.settled(node), heights, weights) for node in nodes]
         return [candidate.node for candidate in preferred(candidates, policies)]
 
+    def result(
+        self,
+        algorithm: str,
+        ties: Sequence[Node],
+        *,
+        proven: bool,
+        undecided: int,
+        trace: Sequence[Step],
+        minimal: Sequence[Node] = (),
+        minimal_complete: bool = False,
+        acceptable: Sequence[Node] | None = None,
+        verified: bool = True,
+    ) -> SearchResult:
+        """The answer of an algorithm that takes the first of the nodes that tie."""
+        score = self.score(ties[0])
+        return SearchResult(
+            algorithm=algorithm,
+            metric=self.objective.metric.name,
+            chosen=self.verdicts[ties[0]],
+            score=score,
+            checks=self.meter.checks,
+            lattice=self.evaluator.lattice.size,
+            proven=proven,
+            undecided=undecided,
+            ties=tuple(ties),
+            minimal=tuple(minimal),
+            minimal_complete=minimal_complete,
+            acceptable=None if acceptable is None else tuple(acceptable),
+            verdicts={node: self.settled(node) for node in (*ties, *minimal)},
+            trace=tuple(trace),
+            verified=verified,
+        )
+
     def infeasible(self, stopped: bool) -> InfeasibleError:
         """What to raise when no acceptable node was found."""
-        least = min((verdict.suppressed for verdict in self.verdicts.values()), default=self.evaluator.rows)
-        seen = (
-            f"the least suppression seen is {least} of {self.evaluator.rows} rows, the limit is {self.evaluator.limit}"
-        )
+        lattice, limit = self.evaluator.lattice, self.evaluator.limit
+        seen = [verdict.suppressed for verdict in self.verdicts.values() if verdict.node in lattice]
+        least = min(seen, default=self.evaluator.rows)
+        figures = f"the least suppression seen is {least} of {self.evaluator.rows} rows, the limit is {limit}"
         if stopped:
-            return InfeasibleError(f"the budget was spent before an acceptable generalization was found: {seen}")
-        if least <= self.evaluator.limit:
-            return InfeasibleError("the constraints on levels leave no acceptable generalization that may be chosen")
-        return InfeasibleError(f"no generalization within the allowed levels satisfies the requirement: {seen}")
+            return InfeasibleError(f"the budget was spent before an acceptable generalization was found: {figures}")
+        if least <= limit:
+            return InfeasibleError("the constraints on vectors forbid every acceptable generalization")
+        return InfeasibleError(f"no generalization within the allowed levels satisfies the requirement: {figures}")

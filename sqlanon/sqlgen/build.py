@@ -69,6 +69,26 @@ def is_present(value: exp.Expression) -> exp.Expression:
     return exp.Not(this=is_null(value))
 
 
+MIXING_PRIME = 2_147_483_647
+
+
+def mixed(values: Sequence[exp.Expression]) -> exp.Expression:
+    """One whole number below 2^31 from several, by multiplication and addition modulo a prime; the same everywhere."""
+    mix: exp.Expression = exp.cast(literal(1), "bigint")
+    for value in values:
+        step = exp.Add(this=exp.Mul(this=mix, expression=literal(48_271)), expression=value)
+        mix = exp.Paren(this=exp.Mod(this=exp.Paren(this=step), expression=literal(MIXING_PRIME)))
+    return mix
+
+
+def checksum(mix: exp.Expression) -> list[exp.Expression]:
+    """Two sums over rows that change, for all practical purposes, when any row does; order does not matter."""
+    square = exp.Mod(
+        this=exp.Paren(this=exp.Mul(this=mix.copy(), expression=mix.copy())), expression=literal(MIXING_PRIME)
+    )
+    return [total(mix), total(exp.Paren(this=square))]
+
+
 def subquery(select: exp.Query, alias: str) -> exp.Subquery:
     return exp.Subquery(this=select, alias=exp.TableAlias(this=identifier(alias)))
 

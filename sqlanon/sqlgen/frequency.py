@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.build import count, equal, is_null, named, subquery, total
+from sqlanon.sqlgen.build import checksum, count, equal, is_null, mixed, named, subquery, total
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 
 
@@ -59,6 +59,12 @@ def widened(base: Table, hierarchies: Sequence[HierarchyTable]) -> exp.Select:
     return select.select(*items, copy=False)
 
 
+def frequency_checksum(frequency: Table, columns: Sequence[int]) -> exp.Select:
+    """Two checksums of the combinations and their rows; `columns` are those with a level below the top."""
+    values = [column("n"), *(column(f"c{position}_0") for position in columns)]
+    return exp.select(*checksum(mixed(values))).from_(table_expression(frequency))
+
+
 def code(key: exp.Expression, alias: str, level: int) -> exp.Expression:
     """The code of a joined value: 0 for NULL, NULL for a value that the hierarchy does not cover."""
     return exp.Case().when(is_null(key.copy()), literal(0)).else_(column(f"code_{level}", alias))
@@ -67,7 +73,7 @@ def code(key: exp.Expression, alias: str, level: int) -> exp.Expression:
 def level_figures(frequency: Table, position: int, hierarchy: HierarchyTable) -> exp.Query:
     """For each level from 0 to the top: share, f log2 f, HDM and number of values, over all rows.
 
-    One row per level: level, sum of n*leaves, sum of f(x)*log2 f(x), HDM sum, distinct generalized values.
+    One row per level: level, sum of n*leaves, non-uniform entropy, HDM, distinct generalized values, most leaves.
     """
     codes = [f"c{position}_{level}" for level in range(hierarchy.height)]
     weights = [f"w{position}_{level}" for level in range(1, hierarchy.height)]
@@ -121,6 +127,7 @@ def _figures_of_level(values: exp.Select, position: int, level: int, hierarchy: 
         exp.Sum(this=exp.Mul(this=own.copy(), expression=log_ratio)),
         exp.Sum(this=penalty),
         exp.Count(this=exp.Distinct(expressions=[column("x")])),
+        exp.Max(this=column("leaves")),
     ).from_(subquery(grouped, "grouped"))
 
 

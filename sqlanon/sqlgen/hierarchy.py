@@ -12,7 +12,19 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.build import count, equal, is_null, is_present, named, scalar, subquery, text_values, with_queries
+from sqlanon.sqlgen.build import (
+    checksum,
+    count,
+    equal,
+    is_null,
+    is_present,
+    mixed,
+    named,
+    scalar,
+    subquery,
+    text_values,
+    with_queries,
+)
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 from sqlanon.sqlgen.traits import Traits
 
@@ -77,7 +89,8 @@ def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: 
 
 
 def validation(table: Table, height: int) -> exp.Select:
-    """One row: missing labels per level 1..h, labels with two parents per level 0..h-1, tops, leaves, values, the top.
+    """One row: missing labels per level 1..h, labels with two parents per level 0..h-1, tops, leaves, values, the top,
+    and two checksums of the codes.
 
     A label with two parents and a label shared by two branches are one thing seen from below and from above.
     """
@@ -91,6 +104,7 @@ def validation(table: Table, height: int) -> exp.Select:
     items.append(count())
     items.append(exp.Count(this=exp.Case().when(present, literal(1))))
     items.append(exp.Min(this=column(f"label_{height}")))
+    items += checksum(mixed([column(f"code_{level}") for level in range(height)]))
     return exp.select(*items).from_(table_expression(table))
 
 

@@ -1,0 +1,33 @@
+"""`sqlanon apply`: publish exactly what a lock file decided.
+
+Writes the target of the spec; everything else is the pipeline's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sqlanon.cli.settings import Settings, flags
+
+
+@click.command("apply", short_help="Publish exactly what a lock file decided, audited anew.")
+@click.argument("lock", type=click.Path(path_type=Path))
+@flags(values=True)
+def command(settings: Settings, lock: Path) -> None:
+    """Publish exactly what a lock file decided, measured and audited anew.
+
+    The spec is found by its name in the lock file, relative to it. A spec or a hierarchy that has changed since the
+    plan, or data that the plan no longer fits, is refused.
+    """
+    from sqlanon import api
+
+    with settings.working() as options:
+        result = api.apply(lock, options)
+    if settings.as_json:
+        settings.emit(result.to_dict())
+        return
+    from sqlanon.cli.views import show_release
+
+    show_release(settings.console, result)

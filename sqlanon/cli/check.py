@@ -1,0 +1,81 @@
+"""`sqlanon check`: is this spec right, does it fit the database, do its hierarchies hold?
+
+Writes nothing but scratch tables, which are dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqlanon.cli.settings import Settings, flags
+
+if TYPE_CHECKING:
+    from sqlanon.spec import Spec
+
+
+@click.command("check", short_help="Validate a spec, its names in the database and its hierarchies.")
+@click.argument("spec", required=False, type=click.Path(path_type=Path))
+@click.option("--offline", is_flag=True, help="Check the spec alone, without the database.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the spec, for editors, and do nothing else.")
+@flags(values=True)
+def command(settings: Settings, spec: Path | None, offline: bool, schema: bool) -> None:
+    """Validate a spec; unless --offline, also look up its names in the database and build and validate its
+    hierarchies on the values that are there.
+    """
+    from sqlanon.spec import json_schema, load_spec
+
+    if schema:
+        click.echo(json.dumps(json_schema(), indent=2))
+        return
+    if spec is None:
+        raise click.UsageError("Missing argument 'SPEC'.")
+    loaded = load_spec(spec)
+    hierarchies = {} if offline else _hierarchies(settings, loaded)
+    if settings.as_json:
+        settings.emit(_content(spec, loaded, offline, hierarchies))
+    else:
+        _show(settings, spec, loaded, hierarchies)
+
+
+def _hierarchies(settings: Settings, spec: Spec) -> dict[str, dict[str, Any]]:
+    from contextlib import closing
+
+    from sqlanon import pipeline
+
+    with settings.working() as options, closing(pipeline.hierarchies(spec, options)) as reports:
+        return {
+            report.column: {"values": report.values, "labels": list(report.labels), "top": report.top}
+            for report in reports
+        }
+
+
+def _content(path: Path, spec: Spec, offline: bool, hierarchies: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "spec": str(path),
+        "valid": True,
+        "offline": offline,
+        "connection": str(spec.connection),
+        "columns": {name: column.role for name, column in spec.columns.items()},
+        "hierarchies": hierarchies,
+    }
+
+
+def _show(settings: Settings, path: Path, spec: Spec, hierarchies: dict[str, dict[str, Any]]) -> None:
+    from sqlanon.cli.console import facts, grid
+    from sqlanon.cli.words import number
+
+    def measured(name: str) -> tuple[str, str]:
+        found = hierarchies.get(name)
+        if found is None:
+            return "", ""
+        return number(found["values"]), " > ".join(map(number, found["labels"]))
+
+    rows = [(name, column.role, *measured(name)) for name, column in spec.columns.items()]
+    settings.console.print(grid(("column", "role", "values", "labels per level"), rows, right=(2,)))
+    settings.console.print()
+    what = "the spec, its names in the database and its hierarchies" if hierarchies else "the spec alone (offline)"
+    settings.console.print(facts([("checked", what), ("result", f"{path} is valid")]))

@@ -1,0 +1,62 @@
+"""Lock files: made from a plan, found beside their spec.
+
+Touches the file system only.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlanon.errors import UsageError
+
+if TYPE_CHECKING:
+    from sqlanon.lock import Lock
+    from sqlanon.results import PlanResult
+    from sqlanon.spec import Spec
+
+
+def lock_of(spec_path: Path, spec: Spec, plan: PlanResult, where: Path) -> Lock:
+    """What a plan decided, to be written at `where`."""
+    from sqlanon.lock import Lock
+
+    return Lock(
+        spec=Path(os.path.relpath(spec_path, where.parent)).as_posix(),
+        spec_hash=spec.hash(),
+        levels=plan.levels,
+        hierarchies={name: dict(hierarchy) for name, hierarchy in plan.hierarchies.items()},
+        requirement=dict(plan.requirement),
+        result=plan.figures(),
+    )
+
+
+def require_writable(path: Path) -> None:
+    """Refuse a place where no file can be written, before any work is done for it."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise UsageError(f"{path}: there is no folder '{folder}'")
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder, not a file")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"{path}: the folder cannot be written to")
+
+
+def write_lock(lock: Lock, path: Path) -> None:
+    """Write the lock file whole."""
+    try:
+        lock.write(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)

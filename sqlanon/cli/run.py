@@ -1,0 +1,42 @@
+"""`sqlanon run`: plan and apply in one step.
+
+Writes the target of the spec, and the lock file of what was published.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sqlanon.cli.locks import lock_of, require_writable, write_lock
+from sqlanon.cli.settings import Settings, flags
+
+
+@click.command("run", short_help="Plan and publish in one step.")
+@click.argument("spec", type=click.Path(path_type=Path))
+@flags(values=True)
+def command(settings: Settings, spec: Path) -> None:
+    """Search for the generalization, publish it audited, and write the lock file of what was published."""
+    from sqlanon import pipeline
+    from sqlanon.lock import lock_path
+    from sqlanon.spec import load_spec
+
+    loaded = load_spec(spec)
+    where = lock_path(spec)
+    require_writable(where)
+    with settings.working() as options:
+        result = pipeline.run(loaded, options)
+    if result.plan is not None:
+        write_lock(lock_of(spec, loaded, result.plan, where), where)
+    if settings.as_json:
+        settings.emit({**result.to_dict(), "lock": str(where)})
+        return
+    from sqlanon.cli.console import facts
+    from sqlanon.cli.views import show_plan, show_release
+
+    if result.plan is not None:
+        show_plan(settings.console, loaded, result.plan)
+        settings.console.print()
+    show_release(settings.console, result)
+    settings.console.print(facts([("lock", str(where))]))

@@ -1,0 +1,110 @@
+"""Results as tables on a terminal.
+
+Plain results in, rich renderables out; no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+
+from sqlanon.audit import AuditResult, Bucket
+from sqlanon.cli.console import bar, facts, grid
+from sqlanon.cli.labels import described
+from sqlanon.cli.settings import phases
+from sqlanon.cli.words import counted, number, share, vector
+from sqlanon.results import PlanResult, RunResult
+from sqlanon.spec import Spec
+
+BAR_WIDTH = 30
+LISTED_VECTORS = 12
+
+
+def show_plan(console: Console, spec: Spec, plan: PlanResult) -> None:
+    """The levels a plan chose, and what they cost."""
+    console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
+    console.print()
+    console.print(facts(_plan_facts(plan)))
+
+
+def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:
+    for (name, level), height in zip(plan.levels.items(), plan.heights, strict=True):
+        top = str(plan.hierarchies[name]["top"])
+        yield name, f"{level} of {height}", described(spec.hierarchy(name), level, height, top)
+
+
+def _plan_facts(plan: PlanResult) -> Iterator[tuple[str, str]]:
+    search, chosen = plan.search, plan.chosen
+    yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
+    yield "classes", number(chosen.classes)
+    yield search.metric, f"{search.score:.6g}"
+    yield "height", str(sum(chosen.node))
+    yield "checks", f"{number(search.checks)} of {counted(search.lattice, 'node')}, by {search.algorithm}"
+    if search.minimal:
+        found = "" if search.minimal_complete else " (those found)"
+        yield "minimal" + found, _vectors(search.minimal)
+    if len(search.ties) > 1:
+        yield "ties", f"{_vectors(search.ties)}; the first in vector order was taken"
+    if not search.proven and search.undecided:
+        yield "not proven", f"the budget ended the search with {counted(search.undecided, 'node')} undecided"
+    yield "seconds", phases(dict(plan.seconds))
+
+
+def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:
+    more = f" and {number(len(nodes) - LISTED_VECTORS)} more" if len(nodes) > LISTED_VECTORS else ""
+    return ", ".join(map(vector, nodes[:LISTED_VECTORS])) + more
+
+
+def show_release(console: Console, result: RunResult) -> None:
+    """What was published."""
+    publication, audit = result.publication, result.audit
+    rows = [
+        ("published", result.target),
+        ("rows", f"{_part(audit.rows, publication.rows)} of the source"),
+        ("suppressed", _part(publication.suppressed, publication.rows)),
+        *([("blanked", number(publication.blanked))] if publication.blanked else []),
+        ("audit", f"k = {number(audit.k)} in {counted(audit.classes, 'class', 'classes')}, {_verdict(audit)}"),
+        ("seconds", phases(dict(result.seconds))),
+    ]
+    console.print(facts(rows))
+
+
+def show_audit(console: Console, audit: AuditResult) -> None:
+    """What was measured, with the sizes of the classes."""
+    console.print(facts(_audit_facts(audit)))
+    if audit.distribution:
+        console.print()
+        unicode = console.encoding.lower().startswith("utf")
+        most = max(bucket.rows for bucket in audit.distribution)
+        rows = [
+            (_size(bucket), number(bucket.classes), number(bucket.rows), bar(bucket.rows, most, BAR_WIDTH, unicode=unicode))
+            for bucket in audit.distribution
+        ]
+        console.print(grid(("class size", "classes", "rows", ""), rows, right=(0, 1, 2)))
+
+
+def _audit_facts(audit: AuditResult) -> Iterator[tuple[str, str]]:
+    yield "table", audit.table
+    yield "rows", number(audit.rows)
+    yield "classes", number(audit.classes)
+    yield "k", f"{number(audit.k)} (required {number(audit.required_k)}): {_verdict(audit)}"
+    at_risk = f"{_part(audit.rows_at_risk, audit.rows)}, in {counted(audit.classes_at_risk, 'class', 'classes')}"
+    yield "at risk", at_risk if audit.rows_at_risk else "no rows"
+    if audit.suppressed is not None:
+        yield "suppressed", f"{counted(audit.suppressed, 'row')} of the source"
+    yield "average risk", f"{100 * audit.average_risk:.2f}%"
+
+
+def _verdict(audit: AuditResult) -> str:
+    return "satisfied" if audit.satisfied else "NOT satisfied"
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{number(part)} of {counted(whole, 'row')} ({share(part, whole)})"
+
+
+def _size(bucket: Bucket) -> str:
+    if bucket.high is None:
+        return f"{number(bucket.low)} or more"
+    return number(bucket.low) if bucket.low == bucket.high else f"{number(bucket.low)} to {number(bucket.high)}"

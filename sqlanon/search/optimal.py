@@ -1,0 +1,212 @@
+"""`optimal`: the acceptable node that scores best under the metric, exact.
+
+Nodes whose lower bound exceeds the best score so far are out; of the others, a batch at a time, the search asks for
+promising nodes and for nodes whose verdict would settle many others at once. Asks through the session only.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import log, log2
+
+from sqlanon.lattice import Node
+from sqlanon.metrics.base import Verdict
+from sqlanon.search.base import Evaluator, Progress
+from sqlanon.search.bounds import Bounds
+from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.coding import members
+from sqlanon.search.forecast import Forecast, remaining_bits
+from sqlanon.search.objective import Objective, not_better_than
+from sqlanon.search.preferences import Preferences
+from sqlanon.search.result import SearchResult, Step
+from sqlanon.search.sample import Sample
+from sqlanon.search.session import BATCH, Session
+
+FIRST_BATCH = 8
+"""The first questions teach the forecast: few at a time."""
+CAUTION = 0.3
+"""How much of the forecast's error a guess must clear before it is acted on."""
+
+
+def search(
+    evaluator: Evaluator,
+    objective: Objective,
+    preferences: Preferences,
+    budget: Budget,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """The best node under the metric; ties go to the preferences, then to vector order."""
+    run = _Optimal(Session(evaluator, objective, preferences, budget, progress))
+    try:
+        run.explore()
+        stopped = False
+    except BudgetSpent:
+        stopped = True
+    return run.result(stopped)
+
+
+class _Optimal:
+    """The state of one run."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        evaluator, objective = session.evaluator, session.objective
+        bits = remaining_bits(objective.context)
+        self._suppression = Forecast(bits, slope=0.9, middle=log2(max(2, evaluator.rows)) / 2)
+        self._costliness = Forecast(bits, slope=-0.5, middle=log2(max(2, evaluator.rows)) / 2)
+        self._scores: dict[Node, float] = {}
+        self._trace: list[Step] = []
+        self._measure = objective.metric.learns
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        session = self._session
+        return Bounds(session.coding, session.objective, session.evaluator.limit, session.evaluator.monotone)
+
+    # -- the search --------------------------------------------------------------------------------------------
+
+    def explore(self) -> None:
+        """Ask until no node is left that could win."""
+        if self._session.evaluator.monotone:
+            self._take(self._session.check([self._session.evaluator.lattice.top], self._measure))
+            if not self._session.marking.acceptable:
+                return
+        batch = FIRST_BATCH
+        while open_nodes := self._open():
+            self._take(self._session.check(self._questions(open_nodes, batch), self._measure))
+            batch = min(BATCH, 2 * batch)
+
+    def _open(self) -> int:
+        """The nodes that may be chosen, can still win, and are not decided."""
+        marking = self._session.marking
+        bits = self._bounds.winners() & self._session.allowed & ~marking.unacceptable & ~marking.asked
+        if self._session.objective.metric.static and bits & marking.acceptable:
+            self._score_inherited(bits & marking.acceptable)
+            bits = bits & ~marking.acceptable & self._bounds.winners()
+        return bits
+
+    def _score_inherited(self, bits: int) -> None:
+        """A static score needs no question once a node is known to be acceptable."""
+        for number in members(bits):
+            node = self._session.coding.node(number)
+            self._scores[node] = self._session.objective.score(Verdict(node, 0, 0))
+            self._bounds.improve(self._scores[node])
+
+    def _take(self, verdicts: list[Verdict]) -> None:
+        """Learn from verdicts, and score the nodes among them that may win."""
+        session = self._session
+        for verdict in verdicts:
+            self._suppression.learn(verdict.node, self._excess(verdict.suppressed))
+            self._bounds.learn(verdict)
+            if verdict.figures and self._measure:
+                bound = session.objective.metric.learned_bound(verdict, session.objective.context)
+                self._costliness.learn(verdict.node, log(max(bound, 1e-9)))
+        contenders = [verdict for verdict in verdicts if session.accepts(verdict) and self._may_win(verdict)]
+        unmeasured = [verdict.node for verdict in contenders if session.objective.needs_figures(verdict)]
+        for node in self._measured(unmeasured, contenders):
+            self._scores[node] = session.objective.score(session.verdicts[node])
+            self._bounds.improve(self._scores[node])
+        self._trace.append({"asked": len(verdicts), "best": self._bounds.best if self._scores else None})
+
+    def _measured(self, unmeasured: list[Node], contenders: list[Verdict]) -> list[Node]:
+        if unmeasured:
+            self._session.check(unmeasured, measure=True)
+        return [verdict.node for verdict in contenders]
+
+    def _may_win(self, verdict: Verdict) -> bool:
+        session = self._session
+        if verdict.node not in session.coding.lattice:
+            return False
+        if not session.allowed >> session.coding.number(verdict.node) & 1:
+            return False
+        objective = session.objective
+        bound = objective.metric.bound(verdict.node, objective.context, verdict.suppressed)
+        return bound <= not_better_than(self._bounds.best)
+
+    def _excess(self, suppressed: int) -> float:
+        """Suppression on a logarithmic scale, 0 at the limit."""
+        return log((suppressed + 1) / (self._session.evaluator.limit + 1))
+
+    # -- which nodes to ask for --------------------------------------------------------------------------------
+
+    def _questions(self, open_nodes: int, batch: int) -> list[Node]:
+        sample = Sample(self._session.coding, open_nodes)
+        if self._session.evaluator.monotone:
+            return self._promising(sample, batch // 2) + self._settling(sample, batch - batch // 2)
+        if self._measure:
+            return self._promising(sample, batch // 4) + self._cheapest(sample, batch - batch // 4)
+        return self._cheapest(sample, batch)
+
+    def _promising(self, sample: Sample, most: int) -> list[Node]:
+        """Nodes guessed to be acceptable, the best bounds first."""
+        likely = [index for index, node in enumerate(sample.nodes) if self._suppression.guess(node) <= 0]
+        likely.sort(key=lambda index: self._bounds.total(sample.numbers[index]))
+        for index in likely[:most]:
+            sample.left &= ~(1 << index)
+        return [sample.nodes[index] for index in likely[:most]]
+
+    def _cheapest(self, sample: Sample, most: int) -> list[Node]:
+        """The best bounds first, whatever is guessed: where nothing is inherited they all have to be asked for."""
+        order = sorted(
+            (index for index in range(len(sample.nodes)) if sample.left >> index & 1),
+            key=lambda index: self._bounds.total(sample.numbers[index]),
+        )
+        return [sample.nodes[index] for index in order[:most]]
+
+    def _settling(self, sample: Sample, most: int) -> list[Node]:
+        """Nodes whose verdict, if it is as guessed, settles as many open nodes as possible."""
+        steps = self._suppression.steps()
+        asked: dict[Node, None] = {}
+        while sample.left and len(asked) < most:
+            index = sample.last()
+            node, settled = self._question(sample, index, steps)
+            asked[node] = None
+            sample.left &= ~(settled | 1 << index)
+        return list(asked)
+
+    def _question(self, sample: Sample, index: int, steps: list[list[float]]) -> tuple[Node, int]:
+        start, number = sample.nodes[index], sample.numbers[index]
+        suppressed, losers = self._bounds.enough(number, self._session.evaluator.limit)
+        among = sample.where(lambda other: bool(losers >> other & 1)) if losers else 0
+        slack = self._suppression.guess(start) - self._excess(suppressed - 1) - CAUTION * self._suppression.error
+        if slack >= 0:
+            node = sample.climb(start, steps, slack, among, self._session.verdicts)
+            return node, sample.below(node) & among
+        return self._costly_question(sample, start)
+
+    def _costly_question(self, sample: Sample, start: Node) -> tuple[Node, int]:
+        """A node guessed to be acceptable but too costly: the lowest such node settles all above it."""
+        if not self._measure or not self._scores:
+            return start, 0
+        slack = self._costliness.guess(start) - log(self._bounds.best) - CAUTION * self._costliness.error
+        if slack < 0:
+            return start, 0
+        node = sample.descend(start, self._costliness.steps(), slack, sample.left, self._session.verdicts)
+        return node, sample.above(node)
+
+    # -- the answer --------------------------------------------------------------------------------------------
+
+    def result(self, stopped: bool) -> SearchResult:
+        session = self._session
+        if not self._scores:
+            self._fall_back(stopped)
+        best = min(self._scores.values())
+        tied = [node for node, score in self._scores.items() if score <= not_better_than(best)]
+        ties = session.preferred(tied, session.preferences.policies)
+        undecided = self._open().bit_count() if stopped else 0
+        return session.result(
+            algorithm="optimal",
+            ties=ties,
+            proven=not undecided,
+            undecided=undecided,
+            trace=self._trace,
+        )
+
+    def _fall_back(self, stopped: bool) -> None:
+        """A budget may end before any allowed node was asked for; inherited acceptance still gives an answer."""
+        session = self._session
+        known = session.marking.acceptable & session.allowed
+        if not known:
+            raise session.infeasible(stopped)
+        node = session.coding.node((known & -known).bit_length() - 1)
+        self._scores[node] = session.score(node)
