@@ -77,7 +77,21 @@ class NodeCounts:
     @cached_property
     def level_figures(self) -> tuple[tuple[LevelFigures, ...], ...]:
         """For each column, for each level: what that level costs whatever the other columns do."""
-        return tuple(self._figures_of_column(position) for position in range(len(self.shape.hierarchies)))
+        query = frequency_sql.level_figures(self.frequency.domains, self.shape.hierarchies)
+        figures: list[list[LevelFigures]] = [[] for _ in self.shape.hierarchies]
+        rows = self.engine.query(Statement("level figures", query))
+        for position, _, leaves, entropy, hdm, values, most in sorted(rows, key=lambda row: (row[0], row[1])):
+            known = self.shape.hierarchies[position].leaves
+            figures[position].append(
+                LevelFigures(
+                    share=float(leaves) / known,
+                    entropy=float(entropy),
+                    hdm=float(hdm),
+                    values=int(values),
+                    largest_share=float(most) / known,
+                )
+            )
+        return tuple(tuple(levels) for levels in figures)
 
     def _ask(self, nodes: Sequence[Node]) -> None:
         tables = self._roll_ups.tables(nodes)
@@ -88,18 +102,3 @@ class NodeCounts:
             pairs = zip(numbers[::2], numbers[1::2], strict=True)
             self._known[nodes[index]] = tuple((int(suppressed), int(classes)) for suppressed, classes in pairs)
         self._asked.update(nodes)
-
-    def _figures_of_column(self, position: int) -> tuple[LevelFigures, ...]:
-        hierarchy = self.shape.hierarchies[position]
-        query = frequency_sql.level_figures(self.frequency.table, position, hierarchy)
-        rows = sorted(self.engine.query(Statement("level figures", query)))
-        return tuple(
-            LevelFigures(
-                share=float(leaves) / hierarchy.leaves,
-                entropy=float(entropy),
-                hdm=float(hdm),
-                values=int(values),
-                largest_share=float(most) / hierarchy.leaves,
-            )
-            for _, leaves, entropy, hdm, values, most in rows
-        )

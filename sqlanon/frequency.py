@@ -27,6 +27,8 @@ class Base:
     table: Table
     combinations: int
     rows: int
+    domains: tuple[Table, ...]
+    """For each column, its distinct values with their rows."""
     nulls: tuple[bool, ...]
     """For each column, whether the source has NULL in it."""
 
@@ -39,6 +41,7 @@ class FrequencySet:
     combinations: int
     rows: int
     hierarchies: tuple[StoredHierarchy, ...]
+    domains: tuple[Table, ...]
     fingerprint: str
     """Changes when anything that a verdict depends on does: combinations, their rows, the hierarchies' codes."""
 
@@ -55,7 +58,11 @@ def scan(engine: Engine, binding: Binding, scratch: Scratch) -> Base:
     [(combinations, rows, *nulls)] = engine.query(Statement("count rows", frequency_sql.base_totals(table, len(keys))))
     if not rows:
         raise InfeasibleError(f"{binding.source} has no rows: nothing to release")
-    return Base(table, int(combinations), int(rows), tuple(bool(number) for number in nulls))
+    domains = [
+        scratch.create("read domains", f"d{position}", frequency_sql.domain_counts(table, position))
+        for position in range(len(keys))
+    ]
+    return Base(table, int(combinations), int(rows), tuple(domains), tuple(bool(number) for number in nulls))
 
 
 def store_hierarchies(
@@ -66,7 +73,7 @@ def store_hierarchies(
         store_hierarchy(
             engine,
             item,
-            domain(table_expression(base.table), column(f"q_{position}")),
+            domain(table_expression(base.domains[position]), column("value")),
             scratch,
             position,
             has_null=base.nulls[position],
@@ -82,7 +89,12 @@ def widen(engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], sc
     table = scratch.create("widen frequency set", "frequency", query)
     scratch.drop(base.table)
     return FrequencySet(
-        table, base.combinations, base.rows, tuple(hierarchies), _fingerprint(engine, table, base, hierarchies)
+        table,
+        base.combinations,
+        base.rows,
+        tuple(hierarchies),
+        base.domains,
+        _fingerprint(engine, table, base, hierarchies),
     )
 
 

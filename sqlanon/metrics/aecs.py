@@ -10,17 +10,17 @@ from math import inf, log
 
 from sqlglot import exp
 
-from sqlanon.metrics.base import Context, Verdict
-from sqlanon.metrics.discernibility import ByClasses
+from sqlanon.metrics.base import Context, Metric, Verdict
 from sqlanon.metrics.figures import all_classes
 
 ALL_CLASSES = "all_classes"
 
 
-class AverageClassSize(ByClasses):
+class AverageClassSize(Metric):
     """N / (kept classes, plus one when rows are suppressed)."""
 
     name = "aecs"
+    learns = True
 
     def figures(self, columns: int) -> dict[str, exp.Expression]:
         return {ALL_CLASSES: all_classes()}
@@ -30,6 +30,10 @@ class AverageClassSize(ByClasses):
 
     def score(self, verdict: Verdict, context: Context) -> float:
         return context.rows / (verdict.classes + (1 if verdict.suppressed else 0))
+
+    def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
+        """There are at most as many classes as combinations of values."""
+        return [[-log(max(1, figures.values)) for figures in levels] for levels in context.levels]
 
     def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
         return max(1.0, context.rows * exponential(total))

@@ -1,6 +1,6 @@
-"""What both forms of discernibility share: the bound from the number of classes that are possible at all.
+"""What both forms of discernibility share: squares of class sizes, and the bound that column entropies give them.
 
-Pure arithmetic on level figures and squares of class sizes.
+Pure arithmetic on level figures and verdicts.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from sqlanon.metrics.base import Context, Metric, Verdict
 SQUARES = "squares"
 
 
-class ByClasses(Metric):
-    """A metric whose bound follows from the most classes a node can have: the product of its columns' values."""
+class Discernible(Metric):
+    """Sums of n * n: at least N * N / 2 ** H, with H the entropy of the classes in bits (Jensen).
+
+    H is at most the sum of what the columns' levels still tell (entropy is subadditive), and that is static.
+    """
 
     learns = True
 
     def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
-        return [[-log(max(1, figures.values)) for figures in levels] for levels in context.levels]
-
-
-class Discernible(ByClasses):
-    """Squares of class sizes. With at most C classes the sum of n * n is at least N * N / C."""
+        return [
+            [(figures.entropy - levels[-1].entropy) * log(2) / context.rows for figures in levels]
+            for levels in context.levels
+        ]
 
     def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
         return max(float(context.rows), context.rows * context.rows * exponential(total))

@@ -5,8 +5,7 @@ Measures rows, not columns: weights play no part.
 
 from __future__ import annotations
 
-from math import exp as exponential
-from math import inf, log
+from math import inf
 
 from sqlglot import exp
 
@@ -15,8 +14,6 @@ from sqlanon.metrics.discernibility import SQUARES, Discernible
 from sqlanon.metrics.figures import squares, squares_of_kept
 
 SQUARES_OF_KEPT = "squares_of_kept"
-ONE_OF_TWO = -log(2)
-"""N * S + (N - S) ** 2 / C rises with S for every C from 2 on: one class is counted as two."""
 
 
 class Discernibility(Discernible):
@@ -31,18 +28,22 @@ class Discernibility(Discernible):
         return verdict.figures[SQUARES_OF_KEPT] + float(context.rows * verdict.suppressed)
 
     def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
-        """The kept rows cost at least (N - S) ** 2 / classes. With one class this stays below the truth by half."""
-        kept = context.rows - suppressed
-        if suppressed == 0:
-            return super().bound_of(total, context)
-        return context.rows * suppressed + kept * kept * exponential(min(total, ONE_OF_TWO))
+        """A suppressed class of n <= S rows costs n * N instead of n * n, which is n * (N - S) more at least.
+
+        S * (N - S) rises only up to S = N / 2; beyond that N * S alone is more than N * N / 2.
+        """
+        extra, most = self._extra(context, suppressed)
+        return min(most, super().bound_of(total, context) + extra)
 
     def ceiling(self, score: float, context: Context, suppressed: int = 0) -> float:
-        left = score - context.rows * suppressed
-        kept = context.rows - suppressed
+        extra, most = self._extra(context, suppressed)
+        return inf if score >= most else super().ceiling(score - extra, context)
+
+    @staticmethod
+    def _extra(context: Context, suppressed: int) -> tuple[float, float]:
+        """What so many suppressed rows add, and where the bound ends."""
         if suppressed == 0:
-            return super().ceiling(score, context)
-        if left <= 0 or kept == 0:
-            return -inf if left < 0 else inf
-        total = log(left / kept / kept)
-        return inf if total >= ONE_OF_TWO else total
+            return 0.0, inf
+        if 2 * suppressed > context.rows:
+            return float(context.rows * suppressed), float(context.rows * suppressed)
+        return float(suppressed * (context.rows - suppressed)), context.rows * context.rows / 2

@@ -59,12 +59,9 @@ class Bounds:
             bits &= ~rung.reached | rung.winnable
         return bits & self._coding.everything
 
-    def enough(self, number: int, limit: int) -> tuple[int, int]:
-        """The least suppression known to keep a node from winning, and all nodes it keeps from winning."""
-        for rung in self._rungs:
-            if not rung.winnable >> number & 1:
-                return rung.suppressed, self._coding.everything & ~rung.winnable
-        return limit + 1, self._coding.everything
+    def losers(self) -> list[tuple[int, int]]:
+        """For each step of suppression above 0: the nodes that cannot win if they suppress at least so many rows."""
+        return [(rung.suppressed, self._coding.everything & ~rung.winnable) for rung in self._rungs[1:]]
 
     def improve(self, score: float) -> None:
         """A score was reached: every node that cannot tie with it drops out."""

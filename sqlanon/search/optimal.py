@@ -156,19 +156,22 @@ class _Optimal:
     def _settling(self, sample: Sample, most: int) -> list[Node]:
         """Nodes whose verdict, if it is as guessed, settles as many open nodes as possible."""
         steps = self._suppression.steps()
+        losers = [(suppressed, sample.within(bits)) for suppressed, bits in self._bounds.losers()]
         asked: dict[Node, None] = {}
         while sample.left and len(asked) < most:
             index = sample.last()
-            node, settled = self._question(sample, index, steps)
+            node, settled = self._question(sample, index, steps, losers)
             asked[node] = None
             sample.left &= ~(settled | 1 << index)
         return list(asked)
 
-    def _question(self, sample: Sample, index: int, steps: list[list[float]]) -> tuple[Node, int]:
-        start, number = sample.nodes[index], sample.numbers[index]
-        suppressed, losers = self._bounds.enough(number, self._session.evaluator.limit)
-        among = sample.where(lambda other: bool(losers >> other & 1)) if losers else 0
-        slack = self._suppression.guess(start) - self._excess(suppressed - 1) - CAUTION * self._suppression.error
+    def _question(
+        self, sample: Sample, index: int, steps: list[list[float]], losers: list[tuple[int, int]]
+    ) -> tuple[Node, int]:
+        start = sample.nodes[index]
+        suppressed, among = next((pair for pair in losers if pair[1] >> index & 1), (None, sample.left))
+        least = self._session.evaluator.limit + 1 if suppressed is None else suppressed
+        slack = self._suppression.guess(start) - self._excess(least - 1) - CAUTION * self._suppression.error
         if slack >= 0:
             node = sample.climb(start, steps, slack, among, self._session.verdicts)
             return node, sample.below(node) & among

@@ -35,9 +35,15 @@ class Sample:
             raise ValueError("every node of the sample is settled")
         return self.left.bit_length() - 1
 
-    def where(self, holds: Callable[[int], bool]) -> int:
-        """The members whose number in the lattice meets a condition."""
-        return sum(1 << index for index, number in enumerate(self.numbers) if holds(number))
+    def within(self, bits: int) -> int:
+        """The members that lie in a set of nodes of the lattice."""
+        octets = bits.to_bytes((bits.bit_length() + 8) // 8, "little")
+        end = 8 * len(octets)
+        return sum(
+            1 << index
+            for index, number in enumerate(self.numbers)
+            if number < end and octets[number >> 3] >> (number & 7) & 1
+        )
 
     def below(self, node: Node) -> int:
         """The members that `node` generalizes."""

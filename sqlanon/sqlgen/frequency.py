@@ -70,65 +70,77 @@ def code(key: exp.Expression, alias: str, level: int) -> exp.Expression:
     return exp.Case().when(is_null(key.copy()), literal(0)).else_(column(f"code_{level}", alias))
 
 
-def level_figures(frequency: Table, position: int, hierarchy: HierarchyTable) -> exp.Query:
-    """For each level from 0 to the top: share, f log2 f, HDM and number of values, over all rows.
+def domain_counts(base: Table, position: int) -> exp.Select:
+    """The distinct values of one column, NULL among them, with their rows."""
+    key = column(f"q_{position}")
+    select = exp.select(named(key, "value"), named(exp.Sum(this=column("n")), "n")).from_(table_expression(base))
+    return select.group_by(key.copy())
 
-    One row per level: level, sum of n*leaves, non-uniform entropy, HDM, distinct generalized values, most leaves.
+
+def level_figures(domains: Sequence[Table], hierarchies: Sequence[HierarchyTable]) -> exp.Query:
+    """What each level of each column costs over all rows, from the columns' values alone.
+
+    A row per column and level: position, level, sum of rows times leaves, non-uniform entropy, HDM, distinct
+    generalized values, most leaves under one value.
     """
-    codes = [f"c{position}_{level}" for level in range(hierarchy.height)]
-    weights = [f"w{position}_{level}" for level in range(1, hierarchy.height)]
-    values = (
-        exp.select(*(column(name) for name in (*codes, *weights)), named(exp.Sum(this=column("n")), "n"))
-        .from_(table_expression(frequency))
-        .group_by(*(column(name) for name in (*codes, *weights)))
-    )
-    queries = [_figures_of_level(values, position, level, hierarchy) for level in range(hierarchy.height + 1)]
-    result: exp.Query = queries[0]
-    for query in queries[1:]:
-        result = exp.union(result, query, distinct=False)
+    result: exp.Query | None = None
+    for position, (domain, hierarchy) in enumerate(zip(domains, hierarchies, strict=True)):
+        for level in range(hierarchy.height + 1):
+            query = _figures_of_level(domain, position, level, hierarchy)
+            result = query if result is None else exp.union(result, query, distinct=False, copy=False)
+    if result is None:
+        raise ValueError("a quasi-identifier has at least one column")
     return result
 
 
-def _figures_of_level(values: exp.Select, position: int, level: int, hierarchy: HierarchyTable) -> exp.Select:
-    at_top = level == hierarchy.height
-    partition = [] if at_top else [column(f"c{position}_{level}")]
-    group_rows = exp.Window(this=exp.Sum(this=column("n")), partition_by=partition)
+def _figures_of_level(domain: Table, position: int, level: int, hierarchy: HierarchyTable) -> exp.Select:
+    key = column("value", "domain")
+    code_of, leaves_of = _at_level(key, level, hierarchy)
+    values = (
+        exp.select(named(column("n", "domain"), "n"), named(code_of, "x"), named(leaves_of, "leaves"))
+        .from_(table_expression(domain, "domain"))
+        .join(table_expression(hierarchy.table, "h"), on=equal(key.copy(), column("value", "h")), join_type="left")
+    )
+    group_rows = exp.Window(this=exp.Sum(this=column("n")), partition_by=[column("x")])
     all_rows = exp.Window(this=exp.Sum(this=column("n")))
-    if level == 0:
-        leaves: exp.Expression = literal(1)
-    elif at_top:
-        leaves = literal(hierarchy.leaves)
-    else:
-        leaves = column(f"w{position}_{level}")
     grouped = exp.select(
         named(_double(column("n")), "f"),
         named(_double(group_rows), "g"),
         named(_double(all_rows), "total"),
-        named(_double(leaves), "leaves"),
-        named(literal(0) if at_top else column(f"c{position}_{level}"), "x"),
-    ).from_(subquery(values.copy(), "by_value"))
-    own, group, everything = column("f"), column("g"), column("total")
-    log_ratio = exp.Div(this=exp.Ln(this=exp.Div(this=group, expression=own)), expression=exp.Ln(this=literal(2)))
-    penalty = (
-        exp.Case()
-        .when(equal(everything, own), _double(literal(0)))
-        .else_(
-            exp.Div(
-                this=exp.Mul(
-                    this=own.copy(), expression=exp.Paren(this=exp.Sub(this=group.copy(), expression=own.copy()))
-                ),
-                expression=exp.Paren(this=exp.Sub(this=everything.copy(), expression=own.copy())),
-            )
-        )
-    )
+        named(_double(column("leaves")), "leaves"),
+        column("x"),
+    ).from_(subquery(values, "by_value"))
     return exp.select(
+        named(literal(position), "position"),
         named(literal(level), "level"),
-        exp.Sum(this=exp.Mul(this=own.copy(), expression=column("leaves"))),
-        exp.Sum(this=exp.Mul(this=own.copy(), expression=log_ratio)),
-        exp.Sum(this=penalty),
+        exp.Sum(this=exp.Mul(this=column("f"), expression=column("leaves"))),
+        exp.Sum(this=exp.Mul(this=column("f"), expression=_log_ratio())),
+        exp.Sum(this=_penalty()),
         exp.Count(this=exp.Distinct(expressions=[column("x")])),
         exp.Max(this=column("leaves")),
     ).from_(subquery(grouped, "grouped"))
+
+
+def _at_level(key: exp.Expression, level: int, hierarchy: HierarchyTable) -> tuple[exp.Expression, exp.Expression]:
+    """The code of a value at a level, and the leaves under it; NULL is a leaf of its own."""
+    if level == hierarchy.height:
+        return literal(0), literal(hierarchy.leaves)
+    leaves = exp.Case().when(is_null(key.copy()), literal(1)).else_(column(f"leaves_{level}", "h"))
+    return code(key, "h", level), leaves
+
+
+def _log_ratio() -> exp.Expression:
+    ratio = exp.Div(this=column("g"), expression=column("f"))
+    return exp.Div(this=exp.Ln(this=ratio), expression=exp.Ln(this=_double(literal(2))))
+
+
+def _penalty() -> exp.Expression:
+    """Li and Li's penalty of a value, times its rows: f * (g - f) / (N - f); none where all rows have one value."""
+    own, group, everything = column("f"), column("g"), column("total")
+    gained = exp.Mul(this=own, expression=exp.Paren(this=exp.Sub(this=group, expression=own.copy())))
+    most = exp.Paren(this=exp.Sub(this=everything, expression=own.copy()))
+    only = equal(everything.copy(), own.copy())
+    return exp.Case().when(only, _double(literal(0))).else_(exp.Div(this=gained, expression=most))
 
 
 def _double(value: exp.Expression) -> exp.Expression:

@@ -33,7 +33,8 @@ def query(engine: Engine, sql: str, step: str = "test") -> list[Row]:
 def interrupt_program(url: str, run: str, long_statement: str) -> subprocess.Popen[str]:
     """A process in the middle of a long statement of a transaction; its first line says that it has begun."""
     command = [sys.executable, "-c", _PROGRAM, url, run, long_statement]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
 
 
 _PROGRAM = """
