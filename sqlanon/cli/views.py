@@ -78,7 +78,12 @@ def show_audit(console: Console, audit: AuditResult) -> None:
         unicode = console.encoding.lower().startswith("utf")
         most = max(bucket.rows for bucket in audit.distribution)
         rows = [
-            (_size(bucket), number(bucket.classes), number(bucket.rows), bar(bucket.rows, most, BAR_WIDTH, unicode=unicode))
+            (
+                _size(bucket),
+                number(bucket.classes),
+                number(bucket.rows),
+                bar(bucket.rows, most, BAR_WIDTH, unicode=unicode),
+            )
             for bucket in audit.distribution
         ]
         console.print(grid(("class size", "classes", "rows", ""), rows, right=(0, 1, 2)))

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqlanon.engines.templates import parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, identifier, literal
+from sqlanon.sqlgen.relations import File, Table, identifier, literal, table_expression
 from sqlanon.sqlgen.traits import Traits
 
 # PostgreSQL writes a float in scientific notation from 10^15 (real: 10^6) on and drops a fraction of zero; DuckDB
@@ -54,6 +54,13 @@ class DuckDBTraits(Traits):
             ],
         )
         return exp.Table(this=reader, alias=exp.TableAlias(this=identifier(alias)))
+
+    def copy_to_file(self, table: Table, file: File) -> exp.Expression:
+        select = exp.select("*").from_(table_expression(table))
+        options = [exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(file.format))]
+        if file.format == "csv":
+            options.append(exp.CopyParameter(this=exp.var("HEADER"), expression=exp.true()))
+        return exp.Copy(this=exp.Subquery(this=select), kind=False, files=[literal(file.path)], params=options)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sqlglot import exp
-
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError
-from sqlanon.sqlgen.relations import File, Table, literal, table_expression
+from sqlanon.sqlgen.relations import File, Table
 
 
 def write_file(engine: Engine, step: str, table: Table, target: File) -> None:
@@ -20,7 +18,7 @@ def write_file(engine: Engine, step: str, table: Table, target: File) -> None:
     path = Path(target.path)
     partial = path.with_name(f".{path.name}.{engine.session.run}.{os.getpid()}.partial")
     try:
-        engine.execute(Statement(step, _copy(table, File(str(partial), target.format))))
+        engine.execute(Statement(step, engine.traits.copy_to_file(table, File(str(partial), target.format))))
         _flush(partial)
         partial.replace(path)
         _flush(path.parent)
@@ -28,14 +26,6 @@ def write_file(engine: Engine, step: str, table: Table, target: File) -> None:
         raise EngineError(f"cannot write file '{path}': {error.strerror}") from None
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _copy(table: Table, file: File) -> exp.Copy:
-    select = exp.select("*").from_(table_expression(table))
-    options = [exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(file.format))]
-    if file.format == "csv":
-        options.append(exp.CopyParameter(this=exp.var("HEADER"), expression=exp.true()))
-    return exp.Copy(this=exp.Subquery(this=select), kind=False, files=[literal(file.path)], params=options)
 
 
 def _flush(path: Path) -> None:

@@ -13,6 +13,8 @@ from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from sqlanon.errors import EngineError
+
 Result = TypeVar("Result")
 Tasks = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 
@@ -37,6 +39,8 @@ class Runner:
 
     def run(self, action: Callable[[], Result], seconds: float | None = None) -> Result:
         """The action's result or exception. On Ctrl-C and after `seconds` the statement is stopped first."""
+        if not self._end.alive:
+            raise EngineError("the session is closed")
         future: Future[Result] = Future()
         try:
             self._tasks.put((future, action))

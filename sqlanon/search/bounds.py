@@ -48,9 +48,10 @@ class Bounds:
         self._too_costly = 0
         self.best = inf
 
-    def total(self, number: int) -> float:
-        """A node's total of static costs, halfway up the rungs: in the order of what good nodes will score."""
-        return self._rungs[len(self._rungs) // 2].totals.of(number)
+    def estimate(self, number: int, suppressed: float = 0.0) -> float:
+        """The static bound of a node, if it suppresses so many rows."""
+        rung = next(rung for rung in reversed(self._rungs) if rung.suppressed <= suppressed or not rung.suppressed)
+        return self._objective.metric.bound_of(rung.totals.of(number), self._objective.context, rung.suppressed)
 
     def winners(self) -> int:
         """The nodes whose bounds do not exceed the best score."""

@@ -25,11 +25,11 @@ def remaining_bits(context: Context) -> Bits:
 class Forecast:
     """A linear model over the bits that each column still tells, by recursive least squares."""
 
-    def __init__(self, bits: Bits, slope: float, middle: float) -> None:
-        """At first each bit counts `slope`, and the guess is 0 for nodes that tell `middle` bits."""
+    def __init__(self, bits: Bits, slope: float, top: float) -> None:
+        """At first the guess is `top` for the node that tells nothing, and `slope` more for each bit."""
         size = len(bits) + 1
         self._bits = bits
-        self._weights = [slope] * len(bits) + [-slope * middle]
+        self._weights = [slope] * len(bits) + [top]
         self._spread = [[0.25 if row == column else 0.0 for column in range(size)] for row in range(size)]
         self._spread[-1][-1] = 9.0
         self.error = 0.5
@@ -42,13 +42,13 @@ class Forecast:
         """For each column, for each level: what it contributes to a guess."""
         return [[weight * bits for bits in levels] for weight, levels in zip(self._weights, self._bits, strict=False)]
 
-    def learn(self, node: Node, value: float) -> None:
-        """The value that was seen. Values near 0 count most: that is where guesses decide something."""
+    def learn(self, node: Node, value: float, matters: float = 0.0) -> None:
+        """The value that was seen. Values near the one that matters count most: there guesses decide something."""
         features = self._features(node)
         missed = value - self.guess(node)
         self.error = 0.95 * self.error + 0.05 * abs(missed)
         projected = [_dot(row, features) for row in self._spread]
-        scale = 1 + value * value + _dot(features, projected)
+        scale = 1 + (value - matters) ** 2 + _dot(features, projected)
         for position, amount in enumerate(projected):
             self._weights[position] += amount / scale * missed
             self._spread[position] = [

@@ -7,7 +7,7 @@ promising nodes and for nodes whose verdict would settle many others at once. As
 from __future__ import annotations
 
 from functools import cached_property
-from math import log, log2
+from math import exp, log, log2
 
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict
@@ -24,6 +24,8 @@ from sqlanon.search.session import BATCH, Session
 
 FIRST_BATCH = 8
 """The first questions teach the forecast: few at a time."""
+AT_LEAST = 4
+"""Promising nodes asked for in each batch, even when none is guessed to be better than what is known."""
 CAUTION = 0.3
 """How much of the forecast's error a guess must clear before it is acted on."""
 
@@ -52,8 +54,9 @@ class _Optimal:
         self._session = session
         evaluator, objective = session.evaluator, session.objective
         bits = remaining_bits(objective.context)
-        self._suppression = Forecast(bits, slope=0.9, middle=log2(max(2, evaluator.rows)) / 2)
-        self._costliness = Forecast(bits, slope=-0.5, middle=log2(max(2, evaluator.rows)) / 2)
+        self._suppression = Forecast(bits, slope=0.9, top=-0.45 * log2(max(2, evaluator.rows)))
+        worst = objective.metric.bound(evaluator.heights, objective.context)
+        self._costliness = Forecast(bits, slope=-log(2), top=log(max(worst, 1e-9)))
         self._scores: dict[Node, float] = {}
         self._trace: list[Step] = []
         self._measure = objective.metric.learns
@@ -96,11 +99,11 @@ class _Optimal:
         """Learn from verdicts, and score the nodes among them that may win."""
         session = self._session
         for verdict in verdicts:
-            self._suppression.learn(verdict.node, self._excess(verdict.suppressed))
+            self._suppression.learn(verdict.node, self._excess(verdict.suppressed), self._usual_excess())
             self._bounds.learn(verdict)
             if verdict.figures and self._measure:
                 bound = session.objective.metric.learned_bound(verdict, session.objective.context)
-                self._costliness.learn(verdict.node, log(max(bound, 1e-9)))
+                self._costliness.learn(verdict.node, log(bound), log(min(bound, self._bounds.best)))
         contenders = [verdict for verdict in verdicts if session.accepts(verdict) and self._may_win(verdict)]
         unmeasured = [verdict.node for verdict in contenders if session.objective.needs_figures(verdict)]
         for node in self._measured(unmeasured, contenders):
@@ -123,6 +126,13 @@ class _Optimal:
         bound = objective.metric.bound(verdict.node, objective.context, verdict.suppressed)
         return bound <= not_better_than(self._bounds.best)
 
+    def _usual_excess(self) -> float:
+        """Where suppression decides: at that of the best node, which may lie far below the limit."""
+        if not self._scores:
+            return 0.0
+        best = min(self._scores, key=self._scores.__getitem__)
+        return self._excess(self._session.settled(best).suppressed)
+
     def _excess(self, suppressed: int) -> float:
         """Suppression on a logarithmic scale, 0 at the limit."""
         return log((suppressed + 1) / (self._session.evaluator.limit + 1))
@@ -132,24 +142,37 @@ class _Optimal:
     def _questions(self, open_nodes: int, batch: int) -> list[Node]:
         sample = Sample(self._session.coding, open_nodes)
         if self._session.evaluator.monotone:
-            return self._promising(sample, batch // 2) + self._settling(sample, batch - batch // 2)
+            promising = self._promising(sample, batch // 2)
+            return promising + self._settling(sample, batch - len(promising))
         if self._measure:
             return self._promising(sample, batch // 4) + self._cheapest(sample, batch - batch // 4)
         return self._cheapest(sample, batch)
 
     def _promising(self, sample: Sample, most: int) -> list[Node]:
-        """Nodes guessed to be acceptable, the best bounds first."""
-        likely = [index for index, node in enumerate(sample.nodes) if self._suppression.guess(node) <= 0]
-        likely.sort(key=lambda index: self._bounds.total(sample.numbers[index]))
-        for index in likely[:most]:
+        """Nodes guessed to be acceptable and better than what is known, the best first."""
+        guesses = [self._suppression.guess(node) for node in sample.nodes]
+        likely = [
+            (self._guessed_score(sample.numbers[index], sample.nodes[index], guess), index)
+            for index, guess in enumerate(guesses)
+            if guess <= 0
+        ]
+        ranked = sorted(likely)[:most]
+        chosen = [index for rank, (score, index) in enumerate(ranked) if rank < AT_LEAST or score <= self._bounds.best]
+        for index in chosen:
             sample.left &= ~(1 << index)
-        return [sample.nodes[index] for index in likely[:most]]
+        return [sample.nodes[index] for index in chosen]
+
+    def _guessed_score(self, number: int, node: Node, excess: float) -> float:
+        score = self._bounds.estimate(number, exp(excess) * (self._session.evaluator.limit + 1) - 1)
+        if not self._measure:
+            return score
+        return score - self._bounds.estimate(number) + exp(self._costliness.guess(node))
 
     def _cheapest(self, sample: Sample, most: int) -> list[Node]:
         """The best bounds first, whatever is guessed: where nothing is inherited they all have to be asked for."""
         order = sorted(
             (index for index in range(len(sample.nodes)) if sample.left >> index & 1),
-            key=lambda index: self._bounds.total(sample.numbers[index]),
+            key=lambda index: self._bounds.estimate(sample.numbers[index]),
         )
         return [sample.nodes[index] for index in order[:most]]
 
@@ -168,24 +191,26 @@ class _Optimal:
     def _question(
         self, sample: Sample, index: int, steps: list[list[float]], losers: list[tuple[int, int]]
     ) -> tuple[Node, int]:
+        """The question that settles most besides this member, by suppressing too much or by costing too much."""
         start = sample.nodes[index]
-        suppressed, among = next((pair for pair in losers if pair[1] >> index & 1), (None, sample.left))
-        least = self._session.evaluator.limit + 1 if suppressed is None else suppressed
-        slack = self._suppression.guess(start) - self._excess(least - 1) - CAUTION * self._suppression.error
+        options = [(start, 0)]
+        least, among = next((pair for pair in losers if pair[1] >> index & 1), (0, sample.left))
+        enough = self._excess(least - 1 if least else self._session.evaluator.limit)
+        slack = self._suppression.guess(start) - enough - CAUTION * self._suppression.error
         if slack >= 0:
             node = sample.climb(start, steps, slack, among, self._session.verdicts)
-            return node, sample.below(node) & among
-        return self._costly_question(sample, start)
+            options.append((node, sample.below(node) & among))
+        slack = self._too_costly_by(start)
+        if slack >= 0:
+            node = sample.descend(start, self._costliness.steps(), slack, sample.left, self._session.verdicts)
+            options.append((node, sample.above(node)))
+        return max(options, key=lambda option: option[1].bit_count())
 
-    def _costly_question(self, sample: Sample, start: Node) -> tuple[Node, int]:
-        """A node guessed to be acceptable but too costly: the lowest such node settles all above it."""
+    def _too_costly_by(self, node: Node) -> float:
+        """By how much a node is guessed to miss the best score even without suppression."""
         if not self._measure or not self._scores:
-            return start, 0
-        slack = self._costliness.guess(start) - log(self._bounds.best) - CAUTION * self._costliness.error
-        if slack < 0:
-            return start, 0
-        node = sample.descend(start, self._costliness.steps(), slack, sample.left, self._session.verdicts)
-        return node, sample.above(node)
+            return -1.0
+        return self._costliness.guess(node) - log(self._bounds.best) - CAUTION * self._costliness.error
 
     # -- the answer --------------------------------------------------------------------------------------------
 

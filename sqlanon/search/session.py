@@ -39,6 +39,7 @@ class Session:
         self.preferences = preferences
         self.meter = Meter(budget, evaluator)
         self.verdicts: dict[Node, Verdict] = {}
+        self.trace: list[Step] = []
         self._progress = progress
 
     @cached_property

@@ -19,6 +19,9 @@ from sqlanon.sqlgen.traits import Traits
 _DECIMAL = "DECIMAL(28, 9)"
 """Wide enough for 19 integer digits, and still within 38 digits after scaling by up to 10^9."""
 
+_LARGEST_UNITS = 4 * 10**18
+"""Beyond this, sums with a definition's bounds (below 10^18 each) would leave 64 bits."""
+
 
 def label(level: Level, value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
     """The label of `value` at this level. NULL for a value outside the rule's domain."""
@@ -56,13 +59,16 @@ def _scaled(number: Decimal, scale: int) -> int:
 
 
 def _interval(level: IntervalLevel, value: exp.Expression, family: Family) -> exp.Expression:
-    """Whole-number arithmetic on the value times 10^scale: no division, so no rounding at a boundary."""
+    """Whole-number arithmetic on the value times 10^scale: no division, so no rounding at a boundary.
+
+    What would not fit the arithmetic is labelled first: every bound of a definition lies well inside its range.
+    """
+    case = _not_finite(exp.Case(), level, value, family)
+    reach = _LARGEST_UNITS // 10**level.scale
+    whole = exp.Floor(this=value.copy()) if family is Family.DECIMAL else value
+    case = case.when(exp.LT(this=whole.copy(), expression=_bound(-reach, family)), literal(_outermost(level, -1)))
+    case = case.when(exp.GTE(this=whole.copy(), expression=_bound(reach, family)), literal(_outermost(level, 1)))
     units = _units(value, family, level.scale)
-    case = exp.Case()
-    if family is Family.FLOAT:
-        case = case.when(equal(value.copy(), _double("NaN")), literal("NaN"))
-        for infinity in ("Infinity", "-Infinity"):
-            case = case.when(equal(value.copy(), _double(infinity)), literal(level.label(float(infinity))))
     if level.cuts is not None:
         return _explicit_cuts(case, level, units)
     if level.minimum is not None:
@@ -71,8 +77,28 @@ def _interval(level: IntervalLevel, value: exp.Expression, family: Family) -> ex
     if level.maximum is not None:
         above = exp.GTE(this=units.copy(), expression=literal(_scaled(level.maximum, level.scale)))
         case = case.when(above, literal(f">={_plain(level.maximum, level.scale)}"))
-    bounded = _equal_width(level, units)
-    return case.else_(bounded) if case.args.get("ifs") else bounded
+    return case.else_(_equal_width(level, units))
+
+
+def _not_finite(case: exp.Case, level: IntervalLevel, value: exp.Expression, family: Family) -> exp.Case:
+    """Floats have NaN and infinities on every engine, decimals on some: those are told by their text."""
+    if family is Family.INTEGER:
+        return case
+    for name in ("NaN", "Infinity", "-Infinity"):
+        special = literal(name) if family is Family.DECIMAL else _double(name)
+        known = exp.cast(value.copy(), "text") if family is Family.DECIMAL else value.copy()
+        case = case.when(equal(known, special), literal(level.label(float(name))))
+    return case
+
+
+def _bound(number: int, family: Family) -> exp.Expression:
+    return _double(str(number)) if family is Family.FLOAT else literal(number)
+
+
+def _outermost(level: IntervalLevel, sign: int) -> str | None:
+    """The label of what lies beyond every number we compute with; None, so outside the hierarchy, where none is."""
+    coded = level.cuts or (level.minimum if sign < 0 else level.maximum) is not None
+    return level.label(Decimal(sign).scaleb(100)) if coded else None
 
 
 def _explicit_cuts(case: exp.Case, level: IntervalLevel, units: exp.Expression) -> exp.Expression:
@@ -109,10 +135,30 @@ def _units(value: exp.Expression, family: Family, scale: int) -> exp.Expression:
     if family is Family.INTEGER:
         whole: exp.Expression = exp.cast(value, "bigint")
         return whole if scale == 0 else exp.Paren(this=exp.Mul(this=whole, expression=literal(10**scale)))
-    exact: exp.Expression = exp.cast(value, _DECIMAL)
+    exact = _rounded_down(value, family)
     if scale:
         exact = exp.Mul(this=exact, expression=exp.cast(literal(10**scale), f"DECIMAL({scale + 1}, 0)"))
     return exp.cast(exp.Floor(this=exact), "bigint")
+
+
+def _rounded_down(value: exp.Expression, family: Family) -> exp.Expression:
+    """The value with nine decimals. A cast rounds to the nearest: what it rounded up goes one step back.
+
+    A float counts as the shortest decimal that reads back as it, so it goes through its text. Nine decimals that read
+    back as the same float are that shortest decimal, or it would have been shorter itself.
+    """
+    original: exp.Expression = value.copy()
+    rounded: exp.Expression = exp.cast(value.copy(), _DECIMAL)
+    compared = rounded
+    if family is Family.FLOAT:
+        text = exp.cast(value.copy(), "text")
+        original = exp.cast(text, "double")
+        rounded = exp.cast(text.copy(), _DECIMAL)
+        compared = exp.cast(rounded.copy(), "double")
+    step = exp.cast(literal("0.000000001"), "DECIMAL(10, 9)")
+    went_up = exp.GT(this=compared.copy(), expression=original)
+    correction = exp.Case().when(went_up, step).else_(exp.cast(literal("0"), "DECIMAL(10, 9)"))
+    return exp.Paren(this=exp.Sub(this=rounded.copy(), expression=correction))
 
 
 def _unscaled(units: exp.Expression, scale: int) -> exp.Expression:
@@ -131,8 +177,20 @@ def _double(text: str) -> exp.Expression:
 
 
 def _date(level: DateLevel, value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    """Infinite dates are labelled as such. Engines number years before 1 differently: those have no label."""
+    case = exp.Case()
+    for name in ("infinity", "-infinity"):
+        case = case.when(equal(value.copy(), exp.cast(literal(name), _DATE_TYPES[family])), literal(name))
     if family is Family.TIMESTAMP_TZ:
         value = exp.AtTimeZone(this=value, zone=literal("UTC"))
+    counted = exp.GTE(this=_field("YEAR", value), expression=literal(1))
+    return case.when(counted, _period(level, value, traits))
+
+
+_DATE_TYPES = {Family.DATE: "date", Family.TIMESTAMP: "timestamp", Family.TIMESTAMP_TZ: "timestamptz"}
+
+
+def _period(level: DateLevel, value: exp.Expression, traits: Traits) -> exp.Expression:
     year = _field("YEAR", value)
     match level.unit:
         case "hour":

@@ -6,12 +6,25 @@ follow the standard.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Query, Relation, identifier, table_expression
+from sqlanon.sqlgen.relations import File, Query, Relation, Table, identifier, table_expression
+
+
+_NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9_ .,:=]")
+
+
+def _harmless(tag: str) -> str:
+    """Tags hold names of columns. Comments nest on some engines: neither an opening nor a closing may pass.
+
+    >>> _harmless("step=hierarchy */ x /*")
+    'step=hierarchy __ x __'
+    """
+    return _NOT_IN_TAGS.sub("_", tag)
 
 
 @dataclass(frozen=True)
@@ -24,7 +37,7 @@ class Traits:
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False) -> str:
         """SQL text in the engine's dialect, tagged by a leading comment."""
         text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False)
-        return f"/* {tag.replace('*/', '* /')} */ {text}" if tag else text
+        return f"/* {_harmless(tag)} */ {text}" if tag else text
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
         """The value as a grouping key that compares alike on every engine: byte-wise text, one zero."""
@@ -53,6 +66,10 @@ class Traits:
     def file(self, file: File, alias: str) -> exp.Expression:
         """A file for a FROM clause, on engines that read files."""
         raise TypeError(f"{self.dialect} reads no files")
+
+    def copy_to_file(self, table: Table, file: File) -> exp.Expression:
+        """The statement that writes a table to a file, on engines that write files."""
+        raise TypeError(f"{self.dialect} writes no files")
 
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         """The ISO week-numbering year."""

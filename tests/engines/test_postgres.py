@@ -54,7 +54,8 @@ class TestPostgres(EngineContract):
     def indexes(self, engine: Engine, table: str) -> list[str]:
         rows = query(
             engine,
-            f"SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND tablename = '{table}' ORDER BY 1",
+            "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()"
+            f" AND tablename = '{table}' ORDER BY 1",
         )
         return [name for (name,) in rows]
 
@@ -246,7 +247,26 @@ class TestSessions:
         with pytest.raises(ConnectionFailed, match=r'as nobody_here: .*"nobody_here"'):
             open_at(url.set(username="nobody_here", password="secret").render_as_string(hide_password=False))
 
+    def test_wrong_passwords(self, postgres_password_url: str) -> None:
+        deadline = time.monotonic() + 10
+        wrong = make_url(postgres_password_url).set(password="not-it").render_as_string(hide_password=False)
+        # The server reads its rules a moment after it is told to.
+        while _opens(wrong) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with pytest.raises(ConnectionFailed, match="cannot connect to .* as role_.*: password authentication") as error:
+            open_at(wrong)
+        assert "not-it" not in str(error.value) + error.value.detail
+        open_at(postgres_password_url).close()
+
     def test_unknown_options(self, postgres_server: str) -> None:
         joint = "&" if "?" in postgres_server else "?"
         with pytest.raises(ConnectionFailed, match="invalid connection option"):
             open_at(f"{postgres_server}{joint}nonsense=1")
+
+
+def _opens(url: str) -> bool:
+    try:
+        open_at(url).close()
+    except ConnectionFailed:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""Lock files: made from a plan, found beside their spec.
+"""The files that commands write: lock files made from plans, drafts, exports; each whole or not at all.
 
 Touches the file system only.
 """
@@ -6,8 +6,10 @@ Touches the file system only.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from sqlanon.errors import UsageError
 
@@ -51,10 +53,18 @@ def write_lock(lock: Lock, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a small file whole or not at all."""
+    with whole_file(path) as lines:
+        lines.write(text)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """A text file that takes its name only when it is complete."""
     temporary = path.with_name(path.name + ".tmp")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        with temporary.open("w", encoding="utf-8", newline="") as lines:
+            yield lines
         temporary.replace(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,155 @@
+"""`sqlanon init`: draft a spec from a table.
+
+Reads the catalog and aggregates; writes one YAML file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlanon.cli.files import require_writable, write_text
+from sqlanon.cli.settings import Settings, flags
+from sqlanon.errors import UsageError
+
+if TYPE_CHECKING:
+    from sqlanon.draft.drafting import Draft
+    from sqlanon.engines.base import Engine
+    from sqlanon.sqlgen.relations import File, Relation, Table
+
+STDOUT = Path("-")
+PASSWORD = "SQLANON_PASSWORD"
+LONGEST_NAME = 48
+"""Bytes of a drafted target's name before its ending; PostgreSQL cuts names after 63."""
+
+
+@click.command("init", short_help="Draft a commented spec from a table or file.")
+@click.argument("table", metavar="TABLE|FILE")
+@click.option("--connection", help="Database URL; ${NAME} expands. Default: DuckDB in memory, for files.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, allow_dash=True),
+    default=Path("spec.yaml"),
+    show_default=True,
+    help="The spec to write; - prints it.",
+)
+@click.option("--target", help="What the release shall be called. Default: the source's name with _release.")
+@click.option("--k", type=click.IntRange(min=1), default=5, show_default=True, help="The k to ask for.")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@flags()
+def command(
+    settings: Settings, table: str, connection: str | None, out: Path, target: str | None, k: int, force: bool
+) -> None:
+    """Draft a spec for TABLE or FILE: guess the role of every column from its name, type, distinctness and the shapes
+    of its values, propose a hierarchy for each quasi-identifier, and give the reason for each guess.
+
+    Only counts, lengths and ranges are read. A password in the URL is not written down: the draft reads it from the
+    environment.
+    """
+    from sqlanon.draft import draft_spec
+    from sqlanon.place import open_place
+
+    if out != STDOUT:
+        require_writable(out)
+        if out.exists() and not force:
+            raise UsageError(f"{out}: exists already; --force replaces it, --out names another file")
+    with settings.working() as options, open_place(table, connection, options) as (engine, relation):
+        draft = draft_spec(engine, relation)
+        text = _text(draft, engine, relation, connection, target, k, out)
+    if out != STDOUT:
+        write_text(out, text)
+    if settings.as_json:
+        columns = {column.profile.name: column.to_dict() for column in draft.columns}
+        settings.emit(
+            {"spec": None if out == STDOUT else str(out), "rows": draft.rows, "columns": columns, "yaml": text}
+        )
+    elif out == STDOUT:
+        click.echo(text, nl=False)
+    else:
+        _show(settings, draft, out)
+    if PASSWORD in text:
+        settings.note(f"the password is not in the draft: set {PASSWORD} before you use it")
+
+
+def _text(
+    draft: Draft, engine: Engine, relation: Relation, connection: str | None, target: str | None, k: int, out: Path
+) -> str:
+    from sqlanon.draft.drafting import Places
+    from sqlanon.draft.yaml import yaml_value
+
+    folder = Path() if out == STDOUT else out.parent
+    named = yaml_value(target) if target is not None else _place(_target(engine, relation), folder)
+    places = Places(_place(relation, folder), named, _connection(engine, connection, folder))
+    return draft.text(places, k)
+
+
+def _place(relation: Relation, folder: Path) -> str:
+    """A source or target as the spec writes it: paths relative to its folder."""
+    from sqlanon.draft.yaml import yaml_value
+    from sqlanon.hierarchies.names import join_name
+    from sqlanon.sqlgen.relations import File, Table
+
+    match relation:
+        case File(path=path):
+            remote = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path)
+            return yaml_value(path if remote else Path(os.path.relpath(path, folder)).as_posix())
+        case Table(parts=parts):
+            name = join_name(parts)
+            looks_like_path = name.lower().endswith((".csv", ".tsv", ".parquet"))
+            return f"{{table: {yaml_value(name)}}}" if looks_like_path else yaml_value(name)
+        case _:
+            raise UsageError("name a table, a view or a file")
+
+
+def _target(engine: Engine, relation: Relation) -> Table | File:
+    """A name beside the source that nothing has yet."""
+    from sqlanon.sqlgen.relations import File, Table
+
+    for ending in ("_release", *(f"_release_{number}" for number in range(2, 100))):
+        match relation:
+            case File(path=path):
+                place = Path(path if "://" not in path else path.rpartition("/")[2])
+                beside = place.with_name(f"{place.stem}{ending}.{relation.format}")
+                if not beside.exists():
+                    return File(str(beside), relation.format)
+            case Table():
+                table = relation.beside(_shortened(relation.name) + ending)
+                if engine.relation_kind(table) is None:
+                    return table
+    raise UsageError("--target is missing: every name that comes to mind exists already")
+
+
+def _shortened(name: str) -> str:
+    return name.encode()[:LONGEST_NAME].decode(errors="ignore")
+
+
+def _connection(engine: Engine, url: str | None, folder: Path) -> str | None:
+    """The URL with its password replaced by a variable; variables it names itself stay."""
+    from sqlanon.draft.yaml import yaml_text
+    from sqlanon.engines.base import Capability
+    from sqlanon.spec.secret import HIDDEN, Secret
+
+    if url is None:
+        return None
+    embedded = re.fullmatch(r"([^:/]+:///)([^/:].*)", url)
+    if embedded and Capability.SERVER not in engine.capabilities:
+        return yaml_text(embedded[1] + Path(os.path.relpath(embedded[2], folder)).as_posix())
+    if re.search(r"(?<!\$)\$\{\w+\}", url):
+        return yaml_text(url)
+    return yaml_text(str(Secret(url)).replace(HIDDEN, f"${{{PASSWORD}}}"))
+
+
+def _show(settings: Settings, draft: Draft, out: Path) -> None:
+    from sqlanon.cli.console import facts, grid
+
+    rows = [
+        (column.profile.name, column.guess.role, ("review: " if column.guess.review else "") + column.guess.reason)
+        for column in draft.columns
+    ]
+    settings.console.print(grid(("column", "role", "because"), rows))
+    settings.console.print()
+    settings.console.print(facts([("drafted", str(out)), ("next", f"read it, then: sqlanon check {out}")]))

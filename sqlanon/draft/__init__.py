@@ -1,0 +1,10 @@
+"""Drafting a spec from a table: every column gets a role and a hierarchy, each with the reason for the guess.
+
+Reads the catalog and aggregates; no value of the table enters Python.
+"""
+
+from __future__ import annotations
+
+from sqlanon.draft.drafting import Draft, draft_spec
+
+__all__ = ["Draft", "draft_spec"]

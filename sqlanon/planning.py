@@ -1,0 +1,105 @@
+"""From a spec's settings to a search: requirement, lattice, preferences, and the evaluator that the algorithm asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlanon.binding import Binding
+from sqlanon.counts import NodeCounts
+from sqlanon.errors import UsageError
+from sqlanon.evaluate import SqlEvaluator
+from sqlanon.frequency import FrequencySet
+from sqlanon.lattice import Lattice
+from sqlanon.matrix import MatrixEvaluator
+from sqlanon.metrics.registry import metric_named
+from sqlanon.privacy.base import Requirement
+from sqlanon.privacy.k_anonymity import KAnonymity
+from sqlanon.runs import Run
+from sqlanon.search.base import Evaluator
+from sqlanon.search.budget import Budget
+from sqlanon.search.objective import Objective
+from sqlanon.search.preferences import Preferences
+from sqlanon.search.registry import algorithm_named
+from sqlanon.search.result import SearchResult
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A search problem on a frequency set: everything but the algorithm's answer."""
+
+    run: Run
+    frequency: FrequencySet
+    counts: NodeCounts
+    requirement: int
+    """Which of the counted requirements is asked."""
+    limit: int
+
+    def evaluator(self) -> SqlEvaluator:
+        """The evaluator by GROUP BY counts."""
+        metric = metric_named(self.run.binding.spec.search.metric)
+        return SqlEvaluator(
+            self.counts,
+            lattice=lattice_of(self.run.binding, self.frequency),
+            limit=self.limit,
+            figures=metric.figures(len(self.run.binding.names)),
+            requirement=self.requirement,
+        )
+
+
+def requirement_of(binding: Binding, k: int | None = None) -> Requirement:
+    """What every class must satisfy; `k` overrides the spec's."""
+    return Requirement((KAnonymity(binding.k if k is None else k),))
+
+
+def problem_of(run: Run, frequency: FrequencySet) -> Problem:
+    """The problem that the spec itself states."""
+    counts = NodeCounts(run.engine, frequency, [requirement_of(run.binding)], run.scratch)
+    return Problem(run, frequency, counts, 0, run.binding.limit_rows(frequency.rows))
+
+
+def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:
+    """Let the algorithm of the spec ask the evaluator until it knows the node to release."""
+    run = problem.run
+    settings = run.binding.spec.search
+    asked: Evaluator = evaluator
+    if settings.satisfies == "matrix":
+        asked = MatrixEvaluator(run.engine, problem.frequency, evaluator, run.binding.k, run.scratch)
+    weights = [run.binding.spec.weight(name) for name in run.binding.names]
+    name = "minimal" if run.options.all_minimal else settings.algorithm
+    return algorithm_named(name)(
+        asked,
+        Objective.of(metric_named(settings.metric), asked, weights),
+        preferences_of(run.binding),
+        Budget(settings.budget.nodes, settings.budget.seconds),
+        run.options.progress,
+    )
+
+
+def lattice_of(binding: Binding, frequency: FrequencySet) -> Lattice:
+    """All vectors between the least and the highest level that each column may have."""
+    bottom, top = [], []
+    for item, hierarchy in zip(binding.quasi_identifiers, frequency.hierarchies, strict=True):
+        bounds = binding.spec.columns[item.name].levels
+        highest = hierarchy.height if bounds.max is None else bounds.max
+        if max(bounds.min, highest) > hierarchy.height:
+            raise UsageError(
+                f"columns.{item.name}.levels: level {max(bounds.min, highest)} does not exist, "
+                f"the hierarchy ends at level {hierarchy.height}"
+            )
+        bottom.append(bounds.min)
+        top.append(highest)
+    return Lattice(tuple(bottom), tuple(top))
+
+
+def preferences_of(binding: Binding) -> Preferences:
+    """Policies and constraints, with columns as positions."""
+    settings = binding.spec.search
+    position = {name: index for index, name in enumerate(binding.names)}
+    return Preferences(
+        policies=settings.prefer,
+        before=tuple((position[first], position[second]) for first, second in settings.constraints.before),
+        forbidden=tuple(
+            tuple(sorted((position[name], level) for name, level in levels.items()))
+            for levels in settings.constraints.forbidden
+        ),
+    )

@@ -1,0 +1,58 @@
+"""`minimal`: all k-minimal vectors (Samarati 2001, definition 4.3 and the end of section 6).
+
+Decides every node by inheritance or by asking; the preferences then choose among the minimal ones.
+"""
+
+from __future__ import annotations
+
+from sqlanon.search.base import Evaluator, Progress
+from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.classify import Classifier
+from sqlanon.search.objective import Objective
+from sqlanon.search.preferences import DEFAULT_POLICIES, Preferences
+from sqlanon.search.result import SearchResult
+from sqlanon.search.session import Session
+
+
+def search(
+    evaluator: Evaluator,
+    objective: Objective,
+    preferences: Preferences,
+    budget: Budget,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """All minimal nodes, and the preferred one of them."""
+    session = Session(evaluator, objective, preferences, budget, progress)
+    classifier = Classifier(session)
+    try:
+        classifier.ask([evaluator.lattice.top])
+        if session.marking.acceptable or not evaluator.monotone:
+            classifier.settle(_of_interest(session))
+        stopped = False
+    except BudgetSpent:
+        stopped = True
+    return report_minimal(session, "minimal", stopped)
+
+
+def _of_interest(session: Session) -> int:
+    """Without inheritance only nodes that may be chosen matter; with it, deciding any node may settle others."""
+    return session.allowed
+
+
+def report_minimal(session: Session, algorithm: str, stopped: bool, *, enumerates: bool = False) -> SearchResult:
+    """The answer of an algorithm that decided nodes: all minimal ones of those acceptable, the preferred one chosen."""
+    acceptable = session.marking.acceptable & session.allowed
+    if not acceptable:
+        raise session.infeasible(stopped)
+    minimal = session.coding.minimal(acceptable)
+    undecided = (session.marking.undecided & session.allowed).bit_count()
+    return session.result(
+        algorithm,
+        session.preferred(minimal, session.preferences.policies or DEFAULT_POLICIES),
+        proven=not undecided,
+        undecided=undecided,
+        trace=session.trace,
+        minimal=minimal,
+        minimal_complete=not undecided,
+        acceptable=session.coding.nodes(acceptable) if enumerates and not undecided else None,
+    )
