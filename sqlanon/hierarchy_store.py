@@ -220,8 +220,8 @@ def _from_table(
         if name not in known:
             raise HierarchyError(f"column '{item.name}': {table} has no column '{name}'", column=item.name)
     infos = [known[name] for name in rule.columns]
-    labels: list[exp.Expression] = [column(info.name) for info in infos[1:]]
-    first = engine.traits.text(column(infos[0].name), infos[0].family)
+    labels = [_label(column(info.name), info.family, engine) for info in infos[1:]]
+    first = _label(engine.traits.text(column(infos[0].name), infos[0].family), Family.TEXT, engine)
     listing = hierarchy_sql.listing_of_table(table_expression(table), first, labels)
     families = [Family.TEXT, *(info.family for info in infos[1:])]
     tops, stars = _last_level(engine, item, listing, len(labels))
@@ -237,12 +237,19 @@ def _from_expressions(
     labels = [parse_expression(given, engine.dialect, item.name, where) for given in rule.expressions]
     labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
     infos = engine.columns(Query(labelled))[1:]
+    labels = [_label(given, info.family, engine) for given, info in zip(labels, infos[1:], strict=True)]
+    labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
     tops, stars = _last_level(engine, item, labelled, len(labels))
     constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
     if constant is not None:
         labels.append(exp.cast(literal(constant), "text"))
         labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
     return _topped(item, labelled, [info.family for info in infos], constant, may_cycle=False)
+
+
+def _label(value: exp.Expression, family: Family, engine: Engine) -> exp.Expression:
+    """A label of the database's own: text compares byte-wise, whatever type and collation it came with."""
+    return engine.traits.key(value, family) if family is Family.TEXT else value
 
 
 def _topped(
@@ -339,7 +346,7 @@ def _failure(
         plural = what if number == 1 else f"{what}s"
         message = f"column '{name}': {number} {plural} at level {level} of its hierarchy {verb} more than one parent"
     if show_values:
-        query = hierarchy_sql.offenders(table, level, missing=missing, most=SHOWN_VALUES)
+        query = hierarchy_sql.offenders(table, level, draft.height, missing=missing, most=SHOWN_VALUES)
         shown = engine.query(Statement(f"show values of {name}", query))
         message += ": " + ", ".join(repr(value) for (value,) in shown)
     else:

@@ -38,8 +38,9 @@ class Scratch:
                 raise
 
     def name(self, name: str) -> Table:
-        """What a scratch table of this run is called."""
-        return Table((*self.schema, f"sqlanon_{self.engine.session.run}_{name}"))
+        """What a scratch table of this run is called. Temporary tables lie in no schema of ours."""
+        schema = () if self.engine.traits.temporary_scratch else self.schema
+        return Table((*schema, f"sqlanon_{self.engine.session.run}_{name}"))
 
     def create(self, step: str, name: str, query: exp.Query) -> Table:
         """Make a scratch table from a query."""

@@ -168,7 +168,8 @@ class ScriptWriter:
         yield Part(comment, create)
 
     def _name(self, name: str) -> Table:
-        return Table((*self._binding.scratch, f"sqlanon_script_{name}"))
+        schema = () if self._engine.traits.temporary_scratch else self._binding.scratch
+        return Table((*schema, f"sqlanon_script_{name}"))
 
 
 def _one_line(text: str) -> str:

@@ -38,6 +38,7 @@ class DuckDBTraits(Traits):
     """DuckDB reads files; its floats are spelled as PostgreSQL spells them."""
 
     dialect: str = "duckdb"
+    temporary_scratch: bool = True
 
     def text(self, value: exp.Expression, family: Family) -> exp.Expression:
         if family is Family.FLOAT:

@@ -18,7 +18,7 @@ from sqlanon.search.coding import members
 from sqlanon.search.forecast import Forecast, remaining_bits
 from sqlanon.search.objective import Objective, not_better_than
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.result import SearchResult, Step
+from sqlanon.search.result import SearchResult
 from sqlanon.search.sample import Sample
 from sqlanon.search.session import BATCH, Session
 
@@ -58,7 +58,6 @@ class _Optimal:
         worst = objective.metric.bound(evaluator.heights, objective.context)
         self._costliness = Forecast(bits, slope=-log(2), top=log(max(worst, 1e-9)))
         self._scores: dict[Node, float] = {}
-        self._trace: list[Step] = []
         self._measure = objective.metric.learns
 
     @cached_property
@@ -71,13 +70,16 @@ class _Optimal:
     def explore(self) -> None:
         """Ask until no node is left that could win."""
         if self._session.evaluator.monotone:
-            self._take(self._session.check([self._session.evaluator.lattice.top], self._measure))
+            self._ask([self._session.evaluator.lattice.top])
             if not self._session.marking.acceptable:
                 return
         batch = FIRST_BATCH
         while open_nodes := self._open():
-            self._take(self._session.check(self._questions(open_nodes, batch), self._measure))
+            self._ask(self._questions(open_nodes, batch))
             batch = min(BATCH, 2 * batch)
+
+    def _ask(self, nodes: list[Node]) -> None:
+        self._take(self._session.measure(nodes) if self._measure else self._session.check(nodes))
 
     def _open(self) -> int:
         """The nodes that may be chosen, can still win, and are not decided."""
@@ -109,11 +111,11 @@ class _Optimal:
         for node in self._measured(unmeasured, contenders):
             self._scores[node] = session.objective.score(session.verdicts[node])
             self._bounds.improve(self._scores[node])
-        self._trace.append({"asked": len(verdicts), "best": self._bounds.best if self._scores else None})
+        self._session.trace.append({"asked": len(verdicts), "best": self._bounds.best if self._scores else None})
 
     def _measured(self, unmeasured: list[Node], contenders: list[Verdict]) -> list[Node]:
         if unmeasured:
-            self._session.check(unmeasured, measure=True)
+            self._session.measure(unmeasured)
         return [verdict.node for verdict in contenders]
 
     def _may_win(self, verdict: Verdict) -> bool:
@@ -227,7 +229,7 @@ class _Optimal:
             ties=ties,
             proven=not undecided,
             undecided=undecided,
-            trace=self._trace,
+            trace=session.trace,
         )
 
     def _fall_back(self, stopped: bool) -> None:

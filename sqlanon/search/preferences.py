@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlanon.errors import UsageError
-from sqlanon.lattice import Node
+from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import Verdict, relative_level
 from sqlanon.search.coding import Coding
 from sqlanon.search.objective import not_better_than
@@ -78,6 +78,15 @@ class Preferences:
         for combination in self.forbidden:
             bits &= ~self._where(coding, combination)
         return bits
+
+    def allows(self, node: Node, lattice: Lattice) -> bool:
+        """Whether one node of the lattice may be chosen."""
+        ordered = all(
+            node[second] == lattice.bottom[second] or node[first] == lattice.top[first] for first, second in self.before
+        )
+        return ordered and not any(
+            all(node[column] == level for column, level in combination) for combination in self.forbidden
+        )
 
     @staticmethod
     def _where(coding: Coding, combination: Iterable[tuple[int, int]]) -> int:

@@ -1,23 +1,43 @@
-"""All algorithms by name. A new algorithm is one file here and one line below.
+"""All search algorithms by name. A new algorithm is one file here and one line below.
 
 Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from sqlanon.errors import UsageError
-from sqlanon.search import optimal
+from sqlanon.search import datafly, exhaustive, incognito, minimal, mu_argus, optimal, samarati
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.result import SearchResult
 
-Algorithm = Callable[[Evaluator, Objective, Preferences, Budget, Progress | None], SearchResult]
 
-ALGORITHMS: dict[str, Algorithm] = {"optimal": optimal.search}
+class Algorithm(Protocol):
+    """Looks for a node to release; InfeasibleError when there is none, or none was found within the budget."""
+
+    def __call__(
+        self,
+        evaluator: Evaluator,
+        objective: Objective,
+        preferences: Preferences,
+        budget: Budget,
+        progress: Progress | None = None,
+    ) -> SearchResult: ...
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "samarati": samarati.search,
+    "minimal": minimal.search,
+    "incognito": incognito.search,
+    "optimal": optimal.search,
+    "exhaustive": exhaustive.search,
+    "datafly": datafly.search,
+    "mu_argus": mu_argus.search,
+}
 
 
 def algorithm_named(name: str) -> Algorithm:

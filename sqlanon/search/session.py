@@ -33,13 +33,17 @@ class Session:
         preferences: Preferences,
         budget: Budget,
         progress: Progress | None,
+        *,
+        marks: bool = True,
     ) -> None:
+        """Without marks no set of nodes is kept, and lattices of any size will do."""
         self.evaluator = evaluator
         self.objective = objective
         self.preferences = preferences
         self.meter = Meter(budget, evaluator)
         self.verdicts: dict[Node, Verdict] = {}
         self.trace: list[Step] = []
+        self._marks = marks
         self._progress = progress
 
     @cached_property
@@ -57,16 +61,22 @@ class Session:
 
     # -- asking ------------------------------------------------------------------------------------------------
 
-    def check(self, nodes: Iterable[Node], measure: bool = False) -> list[Verdict]:
-        """Ask for nodes, as many as the budget has room for, and mark what follows. Known nodes are not asked again."""
-        wanted = [node for node in dict.fromkeys(nodes) if measure or node not in self.verdicts]
-        answered: list[Verdict] = []
-        for start in range(0, len(wanted), BATCH):
-            answered += self._ask(wanted[start : start + BATCH], measure)
-        return answered
+    def check(self, nodes: Iterable[Node]) -> list[Verdict]:
+        """Ask for nodes not asked for before, as many as the budget has room for, and mark what follows."""
+        return self._in_batches([node for node in dict.fromkeys(nodes) if node not in self.verdicts], measure=False)
+
+    def measure(self, nodes: Iterable[Node]) -> list[Verdict]:
+        """As `check`, with figures; nodes that were only checked are asked for again."""
+        return self._in_batches(list(dict.fromkeys(nodes)), measure=True)
 
     def accepts(self, verdict: Verdict) -> bool:
         return verdict.suppressed <= self.evaluator.limit
+
+    def _in_batches(self, nodes: Sequence[Node], measure: bool) -> list[Verdict]:
+        answered: list[Verdict] = []
+        for start in range(0, len(nodes), BATCH):
+            answered += self._ask(nodes[start : start + BATCH], measure)
+        return answered
 
     def _ask(self, nodes: Sequence[Node], measure: bool) -> list[Verdict]:
         new = [node for node in nodes if node not in self.verdicts]
@@ -78,9 +88,10 @@ class Session:
         verdicts = self.evaluator.measure(nodes) if measure else self.evaluator.check(nodes)
         for verdict in verdicts:
             self.verdicts[verdict.node] = verdict
-            self.marking.record(verdict)
+            if self._marks:
+                self.marking.record(verdict)
         if self._progress is not None:
-            self._progress(self.meter.checks, self.marking.undecided.bit_count())
+            self._progress(self.meter.checks, self.marking.undecided.bit_count() if self._marks else 0)
         return verdicts
 
     # -- reporting ---------------------------------------------------------------------------------------------

@@ -107,14 +107,20 @@ def with_queries(select: exp.Select, queries: Mapping[str, exp.Query]) -> exp.Se
 
 def create_table_as(table: Table, query: exp.Query, traits: Traits, *, scratch: bool) -> exp.Create:
     """CREATE TABLE ... AS; scratch tables skip the write-ahead log where the engine can."""
-    properties = exp.Properties(expressions=[exp.UnloggedProperty()]) if scratch and traits.unlogged_scratch else None
+    properties = _scratch_properties(traits) if scratch else None
     return exp.Create(this=table_expression(table), kind="TABLE", expression=query, properties=properties)
+
+
+def _scratch_properties(traits: Traits) -> exp.Properties | None:
+    if traits.temporary_scratch:
+        return exp.Properties(expressions=[exp.TemporaryProperty()])
+    return exp.Properties(expressions=[exp.UnloggedProperty()]) if traits.unlogged_scratch else None
 
 
 def create_text_table(table: Table, columns: Sequence[str], traits: Traits) -> exp.Create:
     """An empty scratch table of text columns, for hierarchy definitions."""
     definitions = [exp.ColumnDef(this=identifier(name), kind=exp.DataType.build("text")) for name in columns]
-    properties = exp.Properties(expressions=[exp.UnloggedProperty()]) if traits.unlogged_scratch else None
+    properties = _scratch_properties(traits)
     schema = exp.Schema(this=table_expression(table), expressions=definitions)
     return exp.Create(this=schema, kind="TABLE", properties=properties)
 

@@ -99,27 +99,28 @@ def validation(table: Table, height: int) -> exp.Select:
     for level in range(1, height + 1):
         items.append(exp.Count(this=exp.Case().when(is_null(column(f"label_{level}")), literal(1))))
     for level in range(height):
-        items.append(scalar(_several_parents(table, level)))
+        items.append(scalar(_several_parents(table, level, height)))
     items.append(exp.Count(this=exp.Distinct(expressions=[column(f"label_{height}")])))
     items.append(count())
     items.append(exp.Count(this=exp.Case().when(present, literal(1))))
-    items.append(exp.Min(this=column(f"label_{height}")))
+    items.append(exp.Min(this=exp.cast(column(f"label_{height}"), "text")))
     items += checksum(mixed([column(f"code_{level}") for level in range(height)]))
     return exp.select(*items).from_(table_expression(table))
 
 
-def _several_parents(table: Table, level: int) -> exp.Select:
-    return exp.select(count()).from_(subquery(_codes_with_several_parents(table, level), "labels"))
+def _several_parents(table: Table, level: int, height: int) -> exp.Select:
+    return exp.select(count()).from_(subquery(_codes_with_several_parents(table, level, height), "labels"))
 
 
-def offenders(table: Table, level: int, *, missing: bool, most: int) -> exp.Select:
+def offenders(table: Table, level: int, height: int, *, missing: bool, most: int) -> exp.Select:
     """A few labels of `level` without a label above (`missing`) or with two parents, where they may be shown."""
     label = column(f"label_{level}")
     parent = column(f"label_{level + 1}")
     select = exp.select(label).distinct().from_(table_expression(table)).order_by(label.copy()).limit(most)
     if missing:
         return select.where(is_null(parent))
-    return select.where(exp.In(this=column(f"code_{level}"), query=scalar(_codes_with_several_parents(table, level))))
+    codes = scalar(_codes_with_several_parents(table, level, height))
+    return select.where(exp.In(this=column(f"code_{level}"), query=codes))
 
 
 def last_level(labelled: exp.Query, height: int, star: str) -> exp.Select:
@@ -135,14 +136,17 @@ def top_label(labelled: exp.Query, height: int) -> exp.Select:
     return exp.select(exp.Min(this=exp.cast(column(f"label_{height}"), "text"))).from_(subquery(labelled, "labelled"))
 
 
-def _codes_with_several_parents(table: Table, level: int) -> exp.Select:
-    parent = f"label_{level + 1}"
+def _codes_with_several_parents(table: Table, level: int, height: int) -> exp.Select:
+    """Counted by the codes of the parents: not every type of label has a least and a greatest."""
+    parent = column(f"label_{level + 1}")
+    code_of_parent = column(f"code_{level + 1}") if level + 1 < height else parent.copy()
+    several = exp.GT(this=exp.Count(this=exp.Distinct(expressions=[code_of_parent])), expression=literal(1))
     return (
         exp.select(column(f"code_{level}"))
         .from_(table_expression(table))
-        .where(is_present(column(parent)))
+        .where(is_present(parent))
         .group_by(column(f"code_{level}"))
-        .having(exp.NEQ(this=exp.Min(this=column(parent)), expression=exp.Max(this=column(parent))))
+        .having(several)
     )
 
 

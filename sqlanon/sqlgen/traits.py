@@ -33,6 +33,9 @@ class Traits:
 
     dialect: str
     unlogged_scratch: bool = False
+    """Scratch tables skip the write-ahead log."""
+    temporary_scratch: bool = False
+    """Scratch tables are temporary tables of the session: they need no privilege and nothing outlives a crash."""
 
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False) -> str:
         """SQL text in the engine's dialect, tagged by a leading comment."""

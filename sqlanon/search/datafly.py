@@ -1,0 +1,68 @@
+"""`datafly` (Sweeney 1997; Samarati 2001, section 7): generalize the column with most values until it suffices.
+
+Greedy: few questions, no guarantee. It can generalize more than needed, and says so by never being proven.
+"""
+
+from __future__ import annotations
+
+from sqlanon.lattice import Node
+from sqlanon.search.base import Evaluator, Progress
+from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.objective import Objective
+from sqlanon.search.preferences import Preferences
+from sqlanon.search.result import SearchResult
+from sqlanon.search.session import Session
+
+
+def search(
+    evaluator: Evaluator,
+    objective: Objective,
+    preferences: Preferences,
+    budget: Budget,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """The first acceptable node on one greedy path from the bottom."""
+    session = Session(evaluator, objective, preferences, budget, progress, marks=False)
+    node: Node | None = evaluator.lattice.bottom
+    stopped = False
+    try:
+        while node is not None:
+            [verdict] = session.check([node])
+            session.trace.append({"node": node, "suppressed": verdict.suppressed})
+            if session.accepts(verdict) and preferences.allows(node, evaluator.lattice):
+                return _result(session, node)
+            node = generalized(session, node)
+    except BudgetSpent:
+        stopped = True
+    raise session.infeasible(stopped)
+
+
+def generalized(session: Session, node: Node, among: tuple[int, ...] | None = None) -> Node | None:
+    """One step up in the column with the most distinct generalized values; None at the end.
+
+    Steps that keep to the constraints on vectors come first.
+    """
+    lattice, levels = session.evaluator.lattice, session.objective.context.levels
+    columns = range(len(node)) if among is None else among
+    steps = [
+        (
+            session.preferences.allows(raised, lattice),
+            levels[column][node[column]].values,
+            -column,
+            raised,
+        )
+        for column in columns
+        if node[column] < lattice.top[column]
+        for raised in [(*node[:column], node[column] + 1, *node[column + 1 :])]
+    ]
+    return max(steps)[-1] if steps else None
+
+
+def _result(session: Session, node: Node) -> SearchResult:
+    return session.result(
+        "datafly",
+        [node],
+        proven=False,
+        undecided=session.evaluator.lattice.size - len(session.verdicts),
+        trace=session.trace,
+    )

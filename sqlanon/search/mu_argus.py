@@ -1,0 +1,77 @@
+"""`mu_argus` (Hundepool and Willenborg 1996; Samarati 2001, section 7): checks at most three columns together.
+
+For comparison. Such a release need not satisfy the requirement on all columns: the result is never verified, and
+carries the true verdict of its node.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from sqlanon.lattice import Node
+from sqlanon.search.base import Evaluator, Progress
+from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.datafly import generalized
+from sqlanon.search.objective import Objective
+from sqlanon.search.preferences import Preferences
+from sqlanon.search.result import SearchResult
+from sqlanon.search.session import Session
+
+LARGEST = 3
+"""Columns in the largest combinations that are checked."""
+
+
+def search(
+    evaluator: Evaluator,
+    objective: Objective,
+    preferences: Preferences,
+    budget: Budget,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """A node whose combinations of up to three columns each satisfy the requirement, on one greedy path."""
+    session = Session(evaluator, objective, preferences, budget, progress, marks=False)
+    node: Node | None = evaluator.lattice.bottom
+    stopped = False
+    try:
+        while node is not None:
+            failing = _failing_combination(session, node)
+            session.trace.append({"node": node, "failing": failing})
+            if failing is None and preferences.allows(node, evaluator.lattice):
+                return _result(session, node)
+            node = generalized(session, node, failing)
+    except BudgetSpent:
+        stopped = True
+    raise session.infeasible(stopped)
+
+
+def _failing_combination(session: Session, node: Node) -> tuple[int, ...] | None:
+    """The columns of the smallest combination that fails, the one that suppresses most; None when all satisfy."""
+    for size in range(1, min(LARGEST, len(node)) + 1):
+        parts = {columns: _projected(session, node, columns) for columns in combinations(range(len(node)), size)}
+        session.check(parts.values())
+        suppressed = {columns: _suppressed(session, part) for columns, part in parts.items()}
+        worst = max(suppressed, key=lambda columns: suppressed[columns])
+        if suppressed[worst] > session.evaluator.limit:
+            return worst
+    return None
+
+
+def _suppressed(session: Session, node: Node) -> int:
+    if node not in session.verdicts:
+        raise BudgetSpent
+    return session.verdicts[node].suppressed
+
+
+def _projected(session: Session, node: Node, columns: tuple[int, ...]) -> Node:
+    return tuple(level if column in columns else session.evaluator.heights[column] for column, level in enumerate(node))
+
+
+def _result(session: Session, node: Node) -> SearchResult:
+    return session.result(
+        "mu_argus",
+        [node],
+        proven=False,
+        undecided=session.evaluator.lattice.size,
+        trace=session.trace,
+        verified=False,
+    )
