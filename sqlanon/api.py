@@ -12,9 +12,9 @@ from sqlanon import pipeline
 from sqlanon.audit import AuditResult
 from sqlanon.errors import UsageError
 from sqlanon.lock import Lock
-from sqlanon.pipeline import DEFAULT, Options
 from sqlanon.place import measure_place
 from sqlanon.results import PlanResult, RunResult
+from sqlanon.runs import DEFAULT, Options
 from sqlanon.spec import Spec, load_spec
 
 __all__ = ["Options", "apply", "audit", "load_spec", "plan", "run"]

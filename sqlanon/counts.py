@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.frequency import FrequencySet
@@ -18,6 +19,7 @@ from sqlanon.rollup import FrequencySetOf, RollUps
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import frequency as frequency_sql
 from sqlanon.sqlgen import nodes as node_sql
+from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.relations import Table
 
 BATCH = 48
@@ -70,35 +72,39 @@ class NodeCounts:
         if requirement == 0 and len(self.requirements) == 1:
             self._known[node] = (counted,)
 
-    def table_for(self, node: Node) -> Table:
-        """The smallest set that can answer for a node."""
-        return self._roll_ups.tables([node])[node]
+    def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
+        """The smallest set that can answer for each node."""
+        return self._roll_ups.tables(nodes)
 
     @cached_property
     def level_figures(self) -> tuple[tuple[LevelFigures, ...], ...]:
         """For each column, for each level: what that level costs whatever the other columns do."""
         query = frequency_sql.level_figures(self.frequency.domains, self.shape.hierarchies)
-        figures: list[list[LevelFigures]] = [[] for _ in self.shape.hierarchies]
-        rows = self.engine.query(Statement("level figures", query))
-        for position, _, leaves, entropy, hdm, values, most in sorted(rows, key=lambda row: (row[0], row[1])):
-            known = self.shape.hierarchies[position].leaves
-            figures[position].append(
-                LevelFigures(
-                    share=float(leaves) / known,
-                    entropy=float(entropy),
-                    hdm=float(hdm),
-                    values=int(values),
-                    largest_share=float(most) / known,
-                )
-            )
-        return tuple(tuple(levels) for levels in figures)
+        rows = sorted(self.engine.query(Statement("level figures", query)), key=lambda row: int(row[0]))
+        return tuple(
+            _levels(hierarchy, self.frequency.rows, row)
+            for hierarchy, row in zip(self.shape.hierarchies, rows, strict=True)
+        )
 
     def _ask(self, nodes: Sequence[Node]) -> None:
-        tables = self._roll_ups.tables(nodes)
+        tables = self.tables(nodes)
         requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]
         satisfied = [requirement.satisfied() for requirement in self.requirements]
         query = node_sql.check(requests, self.shape, satisfied)
-        for index, *numbers in self.engine.query(Statement("evaluate nodes", query)):
+        for index, *numbers in self.engine.query(Statement("evaluate nodes", query, fresh=True)):
             pairs = zip(numbers[::2], numbers[1::2], strict=True)
             self._known[nodes[index]] = tuple((int(suppressed), int(classes)) for suppressed, classes in pairs)
         self._asked.update(nodes)
+
+
+def _levels(hierarchy: HierarchyTable, rows: int, figures: Sequence[Any]) -> tuple[LevelFigures, ...]:
+    """The figures of one column's levels: 0 and the top follow from the counts, those in between were summed."""
+    leaves = hierarchy.leaves
+    _, values, entropy, *between = figures
+    levels = [LevelFigures(rows / leaves, 0.0, 0.0, int(values), 1 / leaves)] if hierarchy.height else []
+    for start in range(0, 5 * (hierarchy.height - 1), 5):
+        shared, lost, penalty, distinct, most = between[start : start + 5]
+        share, largest = float(shared) / leaves, float(most) / leaves
+        levels.append(LevelFigures(share, float(lost), float(penalty), int(distinct), largest))
+    top_penalty = float(rows) if values > 1 else 0.0
+    return (*levels, LevelFigures(float(rows), float(entropy), top_penalty, 1, 1.0))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlanon.counts import NodeCounts
+from sqlanon.counts import BATCH, NodeCounts
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Lattice, Node
@@ -83,10 +83,9 @@ class SqlEvaluator:
         ]
 
     def measure(self, nodes: Sequence[Node]) -> list[Verdict]:
-        for node in nodes:
-            if node not in self._measured:
-                verdict = self._measured[node] = self._measure(node)
-                self._counts.record(node, self._index, (verdict.suppressed, verdict.classes))
+        missing = [node for node in dict.fromkeys(nodes) if node not in self._measured]
+        for start in range(0, len(missing), BATCH):
+            self._measure(missing[start : start + BATCH])
         return [self._measured[node] for node in nodes]
 
     def put(self, verdicts: Iterable[Verdict]) -> None:
@@ -103,10 +102,14 @@ class SqlEvaluator:
     def level_figures(self) -> Sequence[Sequence[LevelFigures]]:
         return self._counts.level_figures
 
-    def _measure(self, node: Node) -> Verdict:
-        query = node_sql.measure(
-            self._counts.table_for(node), node, self._counts.shape, self._requirement.satisfied(), self._figures
-        )
-        [(suppressed, classes, *values)] = self._counts.engine.query(Statement("measure node", query))
-        figures = {name: float(value) for name, value in zip(self._figures, values, strict=True)}
-        return Verdict(node, int(suppressed), int(classes), figures)
+    def _measure(self, nodes: Sequence[Node]) -> None:
+        tables = self._counts.tables(nodes)
+        requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]
+        query = node_sql.measure(requests, self._counts.shape, self._requirement.satisfied(), self._figures)
+        for index, suppressed, classes, *values in self._counts.engine.query(
+            Statement("measure nodes", query, fresh=True)
+        ):
+            node = nodes[index]
+            figures = {name: float(value) for name, value in zip(self._figures, values, strict=True)}
+            self._measured[node] = Verdict(node, int(suppressed), int(classes), figures)
+            self._counts.record(node, self._index, (int(suppressed), int(classes)))

@@ -40,7 +40,8 @@ class HierarchyDraft:
     top: str
     listing: Lookup | None = None
     listing_table: Table | None = None
-    may_cycle: bool = False
+    listed: int = 0
+    """How many levels above 0 somebody listed value by value: only there can a label be its own ancestor."""
 
     @property
     def height(self) -> int:
@@ -207,7 +208,7 @@ def _from_listing(
         top,
         rule if listing_table is not None else None,
         listing_table,
-        may_cycle=height > 1,
+        listed=given,
     )
 
 
@@ -227,7 +228,7 @@ def _from_table(
     tops, stars = _last_level(engine, item, listing, len(labels))
     constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
     labelled = hierarchy_sql.labelled_by_list(domain, text, listing, len(labels), constant)
-    return _topped(item, labelled, families, constant, may_cycle=True)
+    return _topped(item, labelled, families, constant, listed=len(rule.columns) - 1)
 
 
 def _from_expressions(
@@ -244,7 +245,7 @@ def _from_expressions(
     if constant is not None:
         labels.append(exp.cast(literal(constant), "text"))
         labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
-    return _topped(item, labelled, [info.family for info in infos], constant, may_cycle=False)
+    return _topped(item, labelled, [info.family for info in infos], constant, listed=0)
 
 
 def _label(value: exp.Expression, family: Family, engine: Engine) -> exp.Expression:
@@ -253,11 +254,11 @@ def _label(value: exp.Expression, family: Family, engine: Engine) -> exp.Express
 
 
 def _topped(
-    item: BoundColumn, labelled: exp.Query, families: list[Family], constant: str | None, *, may_cycle: bool
+    item: BoundColumn, labelled: exp.Query, families: list[Family], constant: str | None, *, listed: int
 ) -> HierarchyDraft:
     if constant is not None:
         families = [*families, Family.TEXT]
-    return HierarchyDraft(item.name, labelled, tuple(families), constant or "", may_cycle=may_cycle)
+    return HierarchyDraft(item.name, labelled, tuple(families), constant or "", listed=listed)
 
 
 def _last_level(engine: Engine, item: BoundColumn, labelled: exp.Query, height: int) -> tuple[int, int]:
@@ -302,7 +303,7 @@ def _validated(
             level=height,
             count=int(tops),
         )
-    if draft.may_cycle:
+    if draft.listed > 1:
         _refuse_cycles(engine, draft, table)
     return StoredHierarchy(
         column=draft.column,
@@ -321,7 +322,7 @@ def fingerprint(rule: Rule) -> str:
 
 
 def _refuse_cycles(engine: Engine, draft: HierarchyDraft, table: Table) -> None:
-    query = hierarchy_sql.labels_in_cycles(table, draft.height)
+    query = hierarchy_sql.labels_in_cycles(table, draft.listed)
     [(number,)] = engine.query(Statement(f"validate {draft.column}", query))
     if number:
         raise HierarchyError(

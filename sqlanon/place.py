@@ -13,7 +13,7 @@ from sqlanon.audit import AuditResult, audit
 from sqlanon.binding import bind_source
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SpecError, UsageError
-from sqlanon.pipeline import Options, open_for
+from sqlanon.runs import Options, open_for
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sqlgen.relations import Relation
 

@@ -14,7 +14,7 @@ from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
     from sqlanon.audit import AuditResult
-    from sqlanon.pipeline import Options
+    from sqlanon.runs import Options
 
 
 @click.command("audit", short_help="Measure any table: k, class sizes, rows at risk.")

@@ -30,7 +30,22 @@ def lock_of(spec_path: Path, spec: Spec, plan: PlanResult, where: Path) -> Lock:
         hierarchies={name: dict(hierarchy) for name, hierarchy in plan.hierarchies.items()},
         requirement=dict(plan.requirement),
         result=plan.figures(),
+        fingerprint=plan.fingerprint,
+        verdicts=plan.verdicts,
     )
+
+
+def known_lock(path: Path, *, fresh: bool) -> Lock | None:
+    """The lock file of an earlier plan, from which a search may take what it already knows; None when there is none."""
+    from sqlanon.lock import Lock
+
+    if fresh or not path.is_file():
+        return None
+    try:
+        return Lock.read(path)
+    except UsageError:
+        # What cannot be read is about to be replaced.
+        return None
 
 
 def require_writable(path: Path) -> None:

@@ -138,9 +138,10 @@ def _connection(engine: Engine, url: str | None, folder: Path) -> str | None:
     embedded = re.fullmatch(r"([^:/]+:///)([^/:].*)", url)
     if embedded and Capability.SERVER not in engine.capabilities:
         return yaml_text(embedded[1] + Path(os.path.relpath(embedded[2], folder)).as_posix())
-    if re.search(r"(?<!\$)\$\{\w+\}", url):
-        return yaml_text(url)
-    return yaml_text(str(Secret(url)).replace(HIDDEN, f"${{{PASSWORD}}}"))
+    # An empty password is none; one that is a variable already stays that variable.
+    plain = re.sub(r"^([^:/]+://[^:@/]*):@", r"\1@", url)
+    variable = re.search(r"[:=](\$\{\w+\})(?:@|&|$)", plain)
+    return yaml_text(str(Secret(plain)).replace(HIDDEN, variable[1] if variable else f"${{{PASSWORD}}}"))
 
 
 def _show(settings: Settings, draft: Draft, out: Path) -> None:

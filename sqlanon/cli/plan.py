@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sqlanon.cli.files import lock_of, require_writable, write_lock
+from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
 from sqlanon.cli.settings import Settings, flags
 
 FILE = click.Path(path_type=Path)
@@ -20,11 +20,13 @@ FILE = click.Path(path_type=Path)
 @click.argument("spec", type=FILE)
 @click.option("--minimal", is_flag=True, help="Find all k-minimal vectors, and choose among them.")
 @click.option("--out", type=FILE, help="Where to write the lock file. Default: <spec>.lock.json beside the spec.")
+@click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock file knows.")
 @click.option("--dry-run", is_flag=True, help="Write no lock file.")
 @flags(values=True)
-def command(settings: Settings, spec: Path, minimal: bool, out: Path | None, dry_run: bool) -> None:
+def command(settings: Settings, spec: Path, minimal: bool, out: Path | None, fresh: bool, dry_run: bool) -> None:
     """Search for the generalization to release, and write it to a lock file that `sqlanon apply` carries out.
 
+    Planning again on the same data takes what the lock file already knows and asks the database only for the rest.
     The lock file holds levels, hierarchy tops and counts: it is made to be reviewed and kept under version control.
     """
     from sqlanon import pipeline
@@ -32,19 +34,19 @@ def command(settings: Settings, spec: Path, minimal: bool, out: Path | None, dry
     from sqlanon.spec import load_spec
 
     loaded = load_spec(spec)
-    where = None if dry_run else out or lock_path(spec)
-    if where is not None:
+    where = out or lock_path(spec)
+    if not dry_run:
         require_writable(where)
     with settings.working(all_minimal=minimal) as options:
-        result = pipeline.plan(loaded, options)
-    if where is not None:
+        result = pipeline.plan(loaded, options, known_lock(where, fresh=fresh))
+    if not dry_run:
         write_lock(lock_of(spec, loaded, result, where), where)
     if settings.as_json:
-        content: dict[str, Any] = {**result.to_dict(), "lock": None if where is None else str(where)}
+        content: dict[str, Any] = {**result.to_dict(), "lock": None if dry_run else str(where)}
         settings.emit(content)
         return
     from sqlanon.cli.console import facts
     from sqlanon.cli.views import show_plan
 
     show_plan(settings.console, loaded, result)
-    settings.console.print(facts([("lock", "not written" if where is None else str(where))]))
+    settings.console.print(facts([("lock", "not written" if dry_run else str(where))]))

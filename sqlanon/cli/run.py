@@ -9,14 +9,15 @@ from pathlib import Path
 
 import click
 
-from sqlanon.cli.files import lock_of, require_writable, write_lock
+from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
 from sqlanon.cli.settings import Settings, flags
 
 
 @click.command("run", short_help="Plan and publish in one step.")
 @click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock file knows.")
 @flags(values=True)
-def command(settings: Settings, spec: Path) -> None:
+def command(settings: Settings, spec: Path, fresh: bool) -> None:
     """Search for the generalization, publish it audited, and write the lock file of what was published."""
     from sqlanon import pipeline
     from sqlanon.lock import lock_path
@@ -26,7 +27,7 @@ def command(settings: Settings, spec: Path) -> None:
     where = lock_path(spec)
     require_writable(where)
     with settings.working() as options:
-        result = pipeline.run(loaded, options)
+        result = pipeline.run(loaded, options, known_lock(where, fresh=fresh))
     if result.plan is not None:
         write_lock(lock_of(spec, loaded, result.plan, where), where)
     if settings.as_json:

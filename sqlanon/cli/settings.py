@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sqlanon.engines.base import TraceEvent
-    from sqlanon.pipeline import Options
+    from sqlanon.runs import Options
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -60,7 +60,7 @@ class Settings:
     def working(self, *, all_minimal: bool = False) -> Iterator[Options]:
         """The options of a pipeline call: traced, with a progress display where somebody watches."""
         from sqlanon.cli.progress import display
-        from sqlanon.pipeline import Options
+        from sqlanon.runs import Options
 
         watched = sys.stderr.isatty() and not (self.as_json or self.show_sql)
         try:

@@ -51,6 +51,8 @@ class Statement:
 
     step: str
     expression: exp.Expr
+    fresh: bool = False
+    """Made for this statement alone: rendering may change it, which saves a copy of the whole tree."""
 
 
 @dataclass
@@ -100,7 +102,7 @@ class Engine(ABC):
     def render(self, statement: Statement) -> str:
         """The text that is sent: the tag of run and step as a comment, then the statement."""
         self.step = statement.step
-        return self.traits.render(statement.expression, tag=self.tag)
+        return self.traits.render(statement.expression, tag=self.tag, copy=not statement.fresh)
 
     @final
     def execute(self, statement: Statement) -> int:

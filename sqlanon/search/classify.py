@@ -40,13 +40,7 @@ class Classifier:
             self.ask(sample.nodes[:most])
             return
         steps = self._forecast.steps()
-        asked: dict[Node, None] = {}
-        while sample.left and len(asked) < most:
-            index = sample.last()
-            node, settled = self._question(sample, sample.nodes[index], steps)
-            asked[node] = None
-            sample.left &= ~(settled | 1 << index)
-        self.ask(asked)
+        self.ask(sample.questions(most, lambda index: self._question(sample, sample.nodes[index], steps)))
 
     def settle(self, wanted: int) -> None:
         """Ask until every wanted node is decided."""

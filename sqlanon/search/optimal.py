@@ -182,13 +182,7 @@ class _Optimal:
         """Nodes whose verdict, if it is as guessed, settles as many open nodes as possible."""
         steps = self._suppression.steps()
         losers = [(suppressed, sample.within(bits)) for suppressed, bits in self._bounds.losers()]
-        asked: dict[Node, None] = {}
-        while sample.left and len(asked) < most:
-            index = sample.last()
-            node, settled = self._question(sample, index, steps, losers)
-            asked[node] = None
-            sample.left &= ~(settled | 1 << index)
-        return list(asked)
+        return sample.questions(most, lambda index: self._question(sample, index, steps, losers))
 
     def _question(
         self, sample: Sample, index: int, steps: list[list[float]], losers: list[tuple[int, int]]

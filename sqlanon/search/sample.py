@@ -12,8 +12,12 @@ from itertools import accumulate
 from sqlanon.lattice import Node
 from sqlanon.search.coding import Coding, members
 
-MOST = 1024
+MOST = 2048
 """Nodes in a sample. Fewer open nodes than this are all in it."""
+STARTS = 6
+"""From how many members, besides the last one, the next question is looked for."""
+EAGERNESS = 0.3
+"""How little it matters what a step costs of the slack, against how many members it settles."""
 
 
 class Sample:
@@ -29,11 +33,28 @@ class Sample:
         self._lattice = coding.lattice
         self._at_most, self._at_least = self._levels()
 
-    def last(self) -> int:
-        """A member not settled yet that has none above it; ValueError when all are settled."""
-        if not self.left:
-            raise ValueError("every node of the sample is settled")
-        return self.left.bit_length() - 1
+    def questions(self, most: int, question: Callable[[int], tuple[Node, int]]) -> list[Node]:
+        """Up to so many questions, each the one that settles most of what those before it leave open.
+
+        `question` proposes a node to ask for on behalf of one member, and says which members it may settle.
+        """
+        planned: dict[Node, None] = {}
+        while self.left and len(planned) < most:
+            proposals = {index: question(index) for index in self._starts()}
+            index = max(proposals, key=lambda start: (proposals[start][1].bit_count(), start))
+            node, settled = proposals[index]
+            planned[node] = None
+            self.left &= ~(settled | 1 << index)
+        return list(planned)
+
+    def _starts(self) -> set[int]:
+        """A few members that are still open: the last one, which has none above it, and some spread over the rest."""
+        last = self.left.bit_length() - 1
+        starts = {last}
+        for part in range(STARTS):
+            rest = self.left >> (last * part // STARTS)
+            starts.add(last * part // STARTS + (rest & -rest).bit_length() - 1)
+        return starts
 
     def within(self, bits: int) -> int:
         """The members that lie in a set of nodes of the lattice."""
@@ -74,16 +95,17 @@ class Sample:
         known: Container[Node],
         direction: int,
     ) -> Node:
-        node = start
+        node, settled = start, settles(start)
         while True:
             options = []
             for moved, column in self._neighbours(node, direction):
                 spent = abs(steps[column][node[column]] - steps[column][moved[column]])
                 if spent <= slack and moved not in known:
-                    options.append((settles(moved), -spent, moved))
+                    count = settles(moved)
+                    options.append(((count - settled) / (spent + EAGERNESS), -spent, moved, count))
             if not options:
                 return node
-            _, spent, node = max(options)
+            _, spent, node, settled = max(options)
             slack += spent
 
     def _neighbours(self, node: Node, direction: int) -> Iterator[tuple[Node, int]]:

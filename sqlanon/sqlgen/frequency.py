@@ -78,66 +78,80 @@ def domain_counts(base: Table, position: int) -> exp.Select:
 
 
 def level_figures(domains: Sequence[Table], hierarchies: Sequence[HierarchyTable]) -> exp.Query:
-    """What each level of each column costs over all rows, from the columns' values alone.
+    """What the levels of each column cost over all rows, from the columns' values alone.
 
-    A row per column and level: position, level, sum of rows times leaves, non-uniform entropy, HDM, distinct
-    generalized values, most leaves under one value.
+    A row per column: its position, its values, the entropy of its top, then for each level between 0 and the top:
+    sum of rows times leaves, non-uniform entropy, HDM, distinct generalized values, most leaves under one value;
+    NULL where a column has no such level.
     """
+    most = max(hierarchy.height for hierarchy in hierarchies)
     result: exp.Query | None = None
     for position, (domain, hierarchy) in enumerate(zip(domains, hierarchies, strict=True)):
-        for level in range(hierarchy.height + 1):
-            query = _figures_of_level(domain, position, level, hierarchy)
-            result = query if result is None else exp.union(result, query, distinct=False, copy=False)
+        query = _figures_of_column(domain, position, hierarchy, most)
+        result = query if result is None else exp.union(result, query, distinct=False, copy=False)
     if result is None:
         raise ValueError("a quasi-identifier has at least one column")
     return result
 
 
-def _figures_of_level(domain: Table, position: int, level: int, hierarchy: HierarchyTable) -> exp.Select:
+def _figures_of_column(domain: Table, position: int, hierarchy: HierarchyTable, most: int) -> exp.Select:
+    items: list[exp.Expression] = [
+        named(literal(position), "position"),
+        count(),
+        exp.Sum(this=exp.Mul(this=column("f"), expression=_log_ratio("total"))),
+    ]
+    for level in range(1, most):
+        items += _aggregates_of_level(level) if level < hierarchy.height else [exp.Null() for _ in range(5)]
+    return exp.select(*items).from_(subquery(_values_with_groups(domain, hierarchy), "grouped"))
+
+
+def _aggregates_of_level(level: int) -> list[exp.Expression]:
+    group, leaves = f"g_{level}", column(f"leaves_{level}")
+    return [
+        exp.Sum(this=exp.Mul(this=column("f"), expression=leaves)),
+        exp.Sum(this=exp.Mul(this=column("f"), expression=_log_ratio(group))),
+        exp.Sum(this=_penalty(group)),
+        exp.Count(this=exp.Distinct(expressions=[column(f"x_{level}")])),
+        exp.Max(this=leaves.copy()),
+    ]
+
+
+def _values_with_groups(domain: Table, hierarchy: HierarchyTable) -> exp.Select:
+    """Each value with its rows `f`, and for every level in between its code, its leaves and the rows `g` it shares."""
     key = column("value", "domain")
-    code_of, leaves_of = _at_level(key, level, hierarchy)
+    inner: list[exp.Expression] = [named(column("n", "domain"), "n")]
+    outer: list[exp.Expression] = [
+        named(_double(column("n")), "f"),
+        named(_double(exp.Window(this=exp.Sum(this=column("n")))), "total"),
+    ]
+    for level in range(1, hierarchy.height):
+        code_of, leaves_of = _at_level(key, level)
+        inner += [named(code_of, f"x_{level}"), named(_double(leaves_of), f"leaves_{level}")]
+        shared = exp.Window(this=exp.Sum(this=column("n")), partition_by=[column(f"x_{level}")])
+        outer += [column(f"x_{level}"), column(f"leaves_{level}"), named(_double(shared), f"g_{level}")]
     values = (
-        exp.select(named(column("n", "domain"), "n"), named(code_of, "x"), named(leaves_of, "leaves"))
+        exp.select(*inner)
         .from_(table_expression(domain, "domain"))
         .join(table_expression(hierarchy.table, "h"), on=equal(key.copy(), column("value", "h")), join_type="left")
     )
-    group_rows = exp.Window(this=exp.Sum(this=column("n")), partition_by=[column("x")])
-    all_rows = exp.Window(this=exp.Sum(this=column("n")))
-    grouped = exp.select(
-        named(_double(column("n")), "f"),
-        named(_double(group_rows), "g"),
-        named(_double(all_rows), "total"),
-        named(_double(column("leaves")), "leaves"),
-        column("x"),
-    ).from_(subquery(values, "by_value"))
-    return exp.select(
-        named(literal(position), "position"),
-        named(literal(level), "level"),
-        exp.Sum(this=exp.Mul(this=column("f"), expression=column("leaves"))),
-        exp.Sum(this=exp.Mul(this=column("f"), expression=_log_ratio())),
-        exp.Sum(this=_penalty()),
-        exp.Count(this=exp.Distinct(expressions=[column("x")])),
-        exp.Max(this=column("leaves")),
-    ).from_(subquery(grouped, "grouped"))
+    return exp.select(*outer).from_(subquery(values, "by_value"))
 
 
-def _at_level(key: exp.Expression, level: int, hierarchy: HierarchyTable) -> tuple[exp.Expression, exp.Expression]:
-    """The code of a value at a level, and the leaves under it; NULL is a leaf of its own."""
-    if level == hierarchy.height:
-        return literal(0), literal(hierarchy.leaves)
+def _at_level(key: exp.Expression, level: int) -> tuple[exp.Expression, exp.Expression]:
+    """The code of a value at a level below the top, and the leaves under it; NULL is a leaf of its own."""
     leaves = exp.Case().when(is_null(key.copy()), literal(1)).else_(column(f"leaves_{level}", "h"))
     return code(key, "h", level), leaves
 
 
-def _log_ratio() -> exp.Expression:
-    ratio = exp.Div(this=column("g"), expression=column("f"))
+def _log_ratio(group: str) -> exp.Expression:
+    ratio = exp.Div(this=column(group), expression=column("f"))
     return exp.Div(this=exp.Ln(this=ratio), expression=exp.Ln(this=_double(literal(2))))
 
 
-def _penalty() -> exp.Expression:
+def _penalty(group: str) -> exp.Expression:
     """Li and Li's penalty of a value, times its rows: f * (g - f) / (N - f); none where all rows have one value."""
-    own, group, everything = column("f"), column("g"), column("total")
-    gained = exp.Mul(this=own, expression=exp.Paren(this=exp.Sub(this=group, expression=own.copy())))
+    own, everything = column("f"), column("total")
+    gained = exp.Mul(this=own, expression=exp.Paren(this=exp.Sub(this=column(group), expression=own.copy())))
     most = exp.Paren(this=exp.Sub(this=everything, expression=own.copy()))
     only = equal(everything.copy(), own.copy())
     return exp.Case().when(only, _double(literal(0))).else_(exp.Div(this=gained, expression=most))

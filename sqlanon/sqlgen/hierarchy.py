@@ -151,7 +151,7 @@ def _codes_with_several_parents(table: Table, level: int, height: int) -> exp.Se
 
 
 def labels_in_cycles(table: Table, height: int) -> exp.Select:
-    """How many labels are, by some rows, their own ancestor."""
+    """How many labels are, by some rows, their own ancestor, up to level `height`."""
     edges: exp.Query = _edges_of(table, 0)
     for level in range(1, height):
         edges = exp.union(edges, _edges_of(table, level), distinct=True)

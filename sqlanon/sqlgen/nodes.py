@@ -39,8 +39,8 @@ def classes(frequency: Table, node: Node, shape: Shape) -> exp.Select:
     items = [named(exp.Sum(this=column("n")), "n")]
     items += [named(aggregate.copy(), name) for name, aggregate in shape.aggregates.items()]
     keys = [column(name) for name in shape.code_columns(node)]
-    select = exp.select(*items).from_(table_expression(frequency))
-    return select.group_by(*keys) if keys else select
+    select = exp.select(*items).from_(table_expression(frequency), copy=False)
+    return select.group_by(*keys, copy=False) if keys else select
 
 
 def check(requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: Sequence[exp.Expression]) -> exp.Query:
@@ -58,21 +58,39 @@ def _check_one(index: int, class_query: exp.Select, satisfied: Sequence[exp.Expr
         fails = exp.Not(this=exp.Paren(this=condition.copy()))
         items.append(named(total_where(fails, column("n")), f"suppressed_{position}"))
         items.append(named(total_where(condition.copy(), literal(1)), f"classes_{position}"))
-    return exp.select(*items).from_(subquery(class_query, "classes"))
+    return exp.select(*items).from_(subquery(class_query, "classes"), copy=False)
 
 
 def measure(
-    frequency: Table, node: Node, shape: Shape, satisfied: exp.Expression, figures: Mapping[str, exp.Expression]
+    requests: Sequence[tuple[int, Node, Table]],
+    shape: Shape,
+    satisfied: exp.Expression,
+    figures: Mapping[str, exp.Expression],
+) -> exp.Query:
+    """As `check` for one requirement, with the figures of the metrics after the counts."""
+    queries = [
+        _measure_one(index, _classes_with_values(table, node, shape), satisfied, figures)
+        for index, node, table in requests
+    ]
+    result: exp.Query = queries[0]
+    for query in queries[1:]:
+        result = exp.union(result, query, distinct=False, copy=False)
+    return result
+
+
+def _measure_one(
+    index: int, class_query: exp.Select, satisfied: exp.Expression, figures: Mapping[str, exp.Expression]
 ) -> exp.Select:
-    """Suppressed rows, satisfying classes and the figures of the metrics, for one node."""
     items: list[exp.Expression] = [
+        named(literal(index), "node"),
         named(total_where(exp.Not(this=column("kept")), column("n")), "suppressed"),
         named(total_where(column("kept"), literal(1)), "classes"),
     ]
     items += [named(figure.copy(), name) for name, figure in figures.items()]
-    grouped = _classes_with_values(frequency, node, shape)
-    judged = exp.select(exp.Star(), named(satisfied.copy(), "kept")).from_(subquery(grouped, "grouped"))
-    return with_queries(exp.select(*items).from_("classes"), {"classes": judged})
+    judged = exp.select(exp.Star(), named(satisfied.copy(), "kept")).from_(subquery(class_query, "grouped"), copy=False)
+    measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
+    # A subquery, so that each node of a batch may have classes of its own.
+    return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)
 
 
 def _classes_with_values(frequency: Table, node: Node, shape: Shape) -> exp.Select:

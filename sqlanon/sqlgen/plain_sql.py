@@ -41,6 +41,7 @@ _TYPES = frozenset(
     {DType.TEXT, DType.VARCHAR, DType.CHAR, DType.BPCHAR, DType.BOOLEAN, DType.DATE, DType.TIME, DType.INTERVAL}
     | {DType.TINYINT, DType.SMALLINT, DType.INT, DType.BIGINT, DType.INT128, DType.UTINYINT, DType.USMALLINT}
     | {DType.UINT, DType.UBIGINT, DType.DECIMAL, DType.FLOAT, DType.DOUBLE, DType.TIMESTAMP, DType.TIMESTAMPTZ}
+    | {DType.TIMESTAMPNTZ}
 )
 
 _ACTING_PREFIXES = ("pg_", "lo_", "dblink", "postgres_", "mysql_", "sqlite_", "currval", "nextval", "setval")

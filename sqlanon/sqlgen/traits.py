@@ -14,7 +14,6 @@ from sqlglot import exp
 from sqlanon.hierarchies.base import Family
 from sqlanon.sqlgen.relations import File, Query, Relation, Table, identifier, table_expression
 
-
 _NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9_ .,:=]")
 
 
@@ -37,9 +36,9 @@ class Traits:
     temporary_scratch: bool = False
     """Scratch tables are temporary tables of the session: they need no privilege and nothing outlives a crash."""
 
-    def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False) -> str:
-        """SQL text in the engine's dialect, tagged by a leading comment."""
-        text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False)
+    def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
+        """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change."""
+        text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False, copy=copy)
         return f"/* {_harmless(tag)} */ {text}" if tag else text
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:

@@ -5,10 +5,15 @@ A source query must be one SELECT; a hierarchy level one scalar expression over 
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from sqlanon.errors import SpecError
+from sqlanon.sqlgen.plain_sql import acts, is_plain
 from sqlanon.sqlgen.relations import identifier
 
 _WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock)
@@ -21,6 +26,8 @@ def parse_query(text: str, dialect: str, where: str) -> exp.Query:
         raise SpecError(f"{where}: must be one SELECT")
     if any(isinstance(node, _WRITES) for node in expression.walk() if not isinstance(node, exp.Query)):
         raise SpecError(f"{where}: may only read; found a part that writes or locks")
+    if any(acts(node) for node in expression.walk()):
+        raise SpecError(f"{where}: may only read; found a function that does more")
     return expression
 
 
@@ -35,6 +42,11 @@ def parse_expression(text: str, dialect: str, column: str, where: str) -> exp.Ex
             raise SpecError(f"{where}: must be a plain expression: no subquery, aggregate, window or alias")
         if isinstance(node, exp.Column) and (node.table or node.name.lower() != column.lower()):
             raise SpecError(f"{where}: may read only column '{column}'")
+        if not is_plain(node):
+            raise SpecError(
+                f"{where}: has a function, operator or type that is not known to be plain; "
+                f"compute it in the source query or in a table of labels"
+            )
     replaced = expression.transform(
         lambda node: exp.Column(this=identifier("value")) if isinstance(node, exp.Column) else node
     )
@@ -43,15 +55,29 @@ def parse_expression(text: str, dialect: str, column: str, where: str) -> exp.Ex
 
 def _parse_one(text: str, dialect: str, where: str) -> exp.Expression:
     try:
-        statements = [statement for statement in parse(text, dialect=dialect) if statement is not None]
-    except SqlglotError as error:
-        raise SpecError(f"{where}: is not valid SQL for {dialect}") from error
+        with _silent_parser():
+            statements = [statement for statement in parse(text, dialect=dialect) if statement is not None]
+    except SqlglotError:
+        # The parser's own error quotes the text: it is not chained.
+        raise SpecError(f"{where}: is not valid SQL for {dialect}") from None
     if len(statements) != 1:
         raise SpecError(f"{where}: must be one statement, found {len(statements)}")
     [statement] = statements
     if not isinstance(statement, exp.Expression):
         raise SpecError(f"{where}: is not valid SQL for {dialect}")
     return statement
+
+
+@contextmanager
+def _silent_parser() -> Iterator[None]:
+    """The parser logs, text and all, what it takes for a command; we refuse commands in words of our own."""
+    logger = logging.getLogger("sqlglot")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _parts(select: exp.Select) -> list[str]:

@@ -225,3 +225,13 @@ def test_demo_keeps_a_spec_that_was_changed(sqlanon: CommandLine, folder: Path) 
     assert sqlanon("demo").code == 2
     assert (folder / "sqlanon-demo" / "spec.yaml").read_text(encoding="utf-8") == "mine"
     assert sqlanon("demo", "--force").code == 0
+
+
+def test_planning_again_asks_only_what_the_lock_does_not_know(sqlanon: CommandLine, spec: Path) -> None:
+    first = sqlanon("plan", spec, "--json").json
+    again = sqlanon("plan", spec, "--json").json
+    fresh = sqlanon("plan", spec, "--json", "--fresh").json
+    assert again["levels"] == first["levels"] == fresh["levels"]
+    assert first["checks"] == fresh["checks"] > again["checks"]
+    spec.with_name("spec.lock.json").write_text("not a lock", encoding="utf-8")
+    assert sqlanon("plan", spec, "--json").json["checks"] == first["checks"]

@@ -14,6 +14,7 @@ from sqlanon.cli.failures import Interrupted, failure_of
 from sqlanon.cli.main import COMMANDS
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, RequirementError, SpecError, UsageError
+from sqlanon.runs import Options
 from tests.cli.support import CommandLine
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +80,7 @@ def test_an_engine_says_more_with_debug(sqlanon: CommandLine, monkeypatch: pytes
 
 @pytest.mark.parametrize(("step", "words"), [("scan", "nothing was published"), ("commit", "audit the target")])
 def test_ctrl_c(sqlanon: CommandLine, monkeypatch: pytest.MonkeyPatch, step: str, words: str) -> None:
-    def interrupted(spec: object, options: pipeline.Options) -> None:
+    def interrupted(spec: object, options: Options, known: object) -> None:
         for hook in options.hooks:
             hook(TraceEvent(step, ""))
         raise KeyboardInterrupt
@@ -94,7 +95,8 @@ def test_ctrl_c(sqlanon: CommandLine, monkeypatch: pytest.MonkeyPatch, step: str
 
 
 @pytest.mark.parametrize(
-    "arguments", [("plan",), ("plan", "a", "b"), ("nonsense",), ("plan", "--nonsense"), ("hierarchies", "a", "--rows", "0")]
+    "arguments",
+    [("plan",), ("plan", "a", "b"), ("nonsense",), ("plan", "--nonsense"), ("hierarchies", "a", "--rows", "0")],
 )
 def test_bad_usage_is_one_line(sqlanon: CommandLine, arguments: tuple[str, ...]) -> None:
     outcome = sqlanon(*arguments, "--json")

@@ -15,7 +15,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.hierarchies import DateLevel, Family, Interval, IntervalLevel, Level, MaskLevel
 from sqlanon.sqlgen.labels import label
 from sqlanon.sqlgen.relations import column
-from tests.database.support import FEW, create, literal, rows, run
+from tests.database.support import FEW, at, create, literal, rows, run
 from tests.fixtures_support import adversarial_values
 
 
@@ -122,8 +122,6 @@ def test_intervals_of_integers(engine: Engine, level: IntervalLevel, values: lis
 
 @pytest.mark.parametrize("kind", ["hugeint", "ubigint", "utinyint", "bignum"])
 def test_integers_wider_than_64_bits(duckdb_url: str, kind: str) -> None:
-    from tests.database.support import at
-
     values = {"hugeint": [-(10**30), 10**30, 7], "ubigint": [2**64 - 1], "utinyint": [255], "bignum": [10**40, 3]}
     with at(duckdb_url) as engine:
         for level in INTERVAL_LEVELS:
@@ -151,8 +149,6 @@ def test_intervals_of_decimals(engine: Engine, level: IntervalLevel, values: lis
 @pytest.mark.postgres
 @pytest.mark.parametrize("level", INTERVAL_LEVELS, ids=repr)
 def test_decimals_without_bounds(postgres_url: str, level: IntervalLevel) -> None:
-    from tests.database.support import at
-
     texts = ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "-1e-400"]
     with at(postgres_url) as engine:
         found = labels_in_sql(engine, level, Family.DECIMAL, "numeric", texts)
