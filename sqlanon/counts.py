@@ -72,6 +72,10 @@ class NodeCounts:
         if requirement == 0 and len(self.requirements) == 1:
             self._known[node] = (counted,)
 
+    def learn_size(self, node: Node, classes: int) -> None:
+        """Note how many classes a node has, failing ones too: what a roll-up of it would hold."""
+        self._roll_ups.sizes.learn(node, classes)
+
     def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
         """The smallest set that can answer for each node."""
         return self._roll_ups.tables(nodes)
@@ -91,7 +95,8 @@ class NodeCounts:
         requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]
         satisfied = [requirement.satisfied() for requirement in self.requirements]
         query = node_sql.check(requests, self.shape, satisfied)
-        for index, *numbers in self.engine.query(Statement("evaluate nodes", query, fresh=True)):
+        for index, size, *numbers in self.engine.query(Statement("evaluate nodes", query, fresh=True)):
+            self.learn_size(nodes[index], int(size))
             pairs = zip(numbers[::2], numbers[1::2], strict=True)
             self._known[nodes[index]] = tuple((int(suppressed), int(classes)) for suppressed, classes in pairs)
         self._asked.update(nodes)

@@ -106,10 +106,11 @@ class SqlEvaluator:
         tables = self._counts.tables(nodes)
         requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]
         query = node_sql.measure(requests, self._counts.shape, self._requirement.satisfied(), self._figures)
-        for index, suppressed, classes, *values in self._counts.engine.query(
+        for index, size, suppressed, classes, *values in self._counts.engine.query(
             Statement("measure nodes", query, fresh=True)
         ):
             node = nodes[index]
+            self._counts.learn_size(node, int(size))
             figures = {name: float(value) for name, value in zip(self._figures, values, strict=True)}
             self._measured[node] = Verdict(node, int(suppressed), int(classes), figures)
             self._counts.record(node, self._index, (int(suppressed), int(classes)))

@@ -39,6 +39,7 @@ class Release:
     def columns(self, engine: Engine) -> list[release_sql.QuasiIdentifier]:
         """The quasi-identifiers at their levels, as the release statements want them."""
         items = zip(self.binding.quasi_identifiers, self.hierarchies, self.recoding.node, strict=True)
+        types = {info.name: info.type for info in self.binding.columns}
         return [
             release_sql.QuasiIdentifier(
                 item.name,
@@ -47,7 +48,11 @@ class Release:
                 level,
                 level == hierarchy.height,
                 hierarchy.top,
-                _blank(item.family if level == 0 else hierarchy.families[level]),
+                _blank(
+                    types[item.name].this in exp.DataType.TEXT_TYPES
+                    if level == 0
+                    else hierarchy.families[level] is Family.TEXT
+                ),
             )
             for position, (item, hierarchy, level) in enumerate(items)
         ]
@@ -195,6 +200,6 @@ def _audited(engine: Engine, release: Release, staging: Table, classes: _Classes
     return replace(measured, table=str(release.binding.target), suppressed=classes.rows - measured.rows)
 
 
-def _blank(family: Family) -> exp.Expression:
-    """`*` where the released column is text, NULL where it is not."""
-    return exp.cast(literal(TOP), "text") if family is Family.TEXT else exp.Null()
+def _blank(takes_text: bool) -> exp.Expression:
+    """`*` where the released column takes any text, NULL where it does not: numbers, dates, enumerations."""
+    return exp.cast(literal(TOP), "text") if takes_text else exp.Null()

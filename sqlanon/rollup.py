@@ -1,26 +1,30 @@
 """Roll-up (LeFevre et al., Incognito): frequency sets of lower nodes, kept because upper nodes are tiny beside them.
 
 Decides which sets to materialize and which set a node is evaluated on. The cost of a node is taken as the rows it
-reads; a set pays when the nodes that would use it save more than making it costs.
+reads; a set is made when the nodes that would use it save more than making it costs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log2
+from itertools import combinations
 
 from sqlanon.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.scratch import Scratch
+from sqlanon.sizes import Sizes
 from sqlanon.sqlgen.nodes import Shape, roll_up
 from sqlanon.sqlgen.relations import Table
 
-SMALL = 20_000
+SMALL = 30_000
 """Rows that are read faster than a statement is planned: below this no set is worth making."""
 
-SHRINKAGE = 4.0
-"""A set must have this many times fewer rows than the one it is made from."""
+MAKING = 2.0
+"""What making a set costs, in readings of the set it is made from."""
+
+EXPECTED_USE = 1.5
+"""A set made for some nodes serves later ones too; so many times the nodes at hand are reckoned with."""
 
 MOST_SETS = 24
 """Sets kept at a time; with the bound on their rows this bounds scratch space."""
@@ -38,25 +42,6 @@ class FrequencySetOf:
     last_used: int = 0
 
 
-class SizeEstimate:
-    """How many classes a node has, before it is evaluated.
-
-    If columns were independent and values equally likely, the logarithm of the number of classes would be the sum of
-    the columns' entropies. Real columns are neither; one factor makes the estimate exact at the bottom.
-    """
-
-    def __init__(self, levels: Sequence[Sequence[LevelFigures]], rows: int, combinations: int) -> None:
-        self._entropies = [[(column[-1].entropy - level.entropy) / rows for level in column] for column in levels]
-        bottom = sum(column[0] for column in self._entropies)
-        self._factor = log2(combinations) / bottom if combinations > 1 and bottom > 0 else 1.0
-
-    def classes(self, node: Node) -> float:
-        """The estimated number of classes."""
-        return float(
-            2 ** (self._factor * sum(column[level] for column, level in zip(self._entropies, node, strict=True)))
-        )
-
-
 class RollUps:
     """The materialized sets of one run."""
 
@@ -66,17 +51,16 @@ class RollUps:
         self._scratch = scratch
         self._rows = rows
         self._figures = figures
-        self._estimate: SizeEstimate | None = None
         self._sets: list[FrequencySetOf] = []
         self._clock = 0
         self._made = 0
+        self.sizes = Sizes(root.rows)
 
     def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
         """The set to evaluate each node on; makes new sets first where that pays for these nodes."""
         self._clock += 1
-        costly = [node for node in nodes if self._best(node).rows > SMALL]
-        for cluster in self._clusters(costly):
-            self._materialize(_meet(cluster))
+        while (node := self._worth_making(nodes)) is not None:
+            self._materialize(node)
         return {node: self._used(self._best(node)).table for node in nodes}
 
     def _best(self, node: Node) -> FrequencySetOf:
@@ -87,41 +71,41 @@ class RollUps:
         chosen.last_used = self._clock
         return chosen
 
-    def _clusters(self, nodes: Sequence[Node]) -> list[list[Node]]:
-        """Nodes that share a set worth making: two or more under one meet that is much smaller than what they have."""
-        clusters: list[list[Node]] = []
-        for node in sorted(nodes):
-            for cluster in clusters:
-                if self._is_small(_meet([*cluster, node])):
-                    cluster.append(node)
-                    break
-            else:
-                clusters.append([node])
-        return [cluster for cluster in clusters if len(cluster) > 1]
+    def _worth_making(self, nodes: Sequence[Node]) -> Node | None:
+        """The set that would save most for these nodes, if any saves more than it costs."""
+        costly = [(node, self._best(node).rows) for node in nodes]
+        costly = [(node, rows) for node, rows in costly if rows > SMALL]
+        if len(costly) < 2:
+            return None
+        if not self.sizes.ready:
+            self.sizes.prepare(self._figures(), self._rows)
+        candidates = {_meet(pair) for pair in combinations([node for node, _ in costly], 2)}
+        gain, best = max((self._gain(candidate, costly), candidate) for candidate in candidates)
+        return best if gain > 0 else None
 
-    def _is_small(self, node: Node) -> bool:
-        return self._size(node) * SHRINKAGE <= self._best(node).rows
-
-    def _size(self, node: Node) -> float:
-        if self._estimate is None:
-            self._estimate = SizeEstimate(self._figures(), self._rows, self._root.rows)
-        return self._estimate.classes(node)
+    def _gain(self, candidate: Node, costly: Sequence[tuple[Node, int]]) -> float:
+        """Rows that need not be read, less the rows read to make the set."""
+        covered = [rows for node, rows in costly if dominates(node, candidate)]
+        cost = MAKING * self._best(candidate).rows
+        if EXPECTED_USE * sum(covered) <= cost:
+            return 0.0
+        size = self.sizes.estimate(candidate)
+        return EXPECTED_USE * sum(max(rows - size, 0.0) for rows in covered) - cost
 
     def _materialize(self, node: Node) -> None:
-        source = self._best(node)
-        if source.node == node:
-            return
+        source = self._used(self._best(node))
         self._make_room()
         self._made += 1
-        table, rows = self._scratch.create_counted(
-            "roll up", f"r{self._made}", roll_up(self._used(source).table, node, self._shape)
-        )
+        query = roll_up(source.table, node, self._shape)
+        table, rows = self._scratch.create_counted("roll up", f"r{self._made}", query)
+        self.sizes.learn(node, rows)
         self._sets.append(FrequencySetOf(node, table, rows, self._clock))
 
     def _make_room(self) -> None:
-        """Sets together never outgrow the root; the one not used for longest goes first."""
-        while self._sets and (len(self._sets) >= MOST_SETS or sum(s.rows for s in self._sets) > self._root.rows):
-            oldest = min(self._sets, key=lambda s: s.last_used)
+        """Sets together never outgrow the root twice; those not used for longest go first, never those in use now."""
+        idle = sorted((s for s in self._sets if s.last_used < self._clock), key=lambda s: s.last_used)
+        while idle and (len(self._sets) >= MOST_SETS or sum(s.rows for s in self._sets) > 2 * self._root.rows):
+            oldest = idle.pop(0)
             self._sets.remove(oldest)
             self._scratch.drop(oldest.table)
 

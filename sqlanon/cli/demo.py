@@ -60,7 +60,8 @@ def command(settings: Settings, out: Path, force: bool) -> None:
         return
     _show(settings, spec, before, result)
     _show_sample(settings, Path(result.target))
-    settings.console.print(f"Try: sqlanon plan {path}; sqlanon audit --spec {path}; sqlanon sql {path}")
+    for attempt in (f"plan {path} --minimal", f"audit --spec {path}", f"sql {lock_path(path)}"):
+        click.echo(f"try: sqlanon {attempt}")
 
 
 def _unpack(folder: Path, *, force: bool) -> None:
@@ -77,18 +78,23 @@ def _unpack(folder: Path, *, force: bool) -> None:
 
 
 def _show(settings: Settings, spec: Spec, before: AuditResult, result: RunResult) -> None:
-    from sqlanon.cli.views import show_audit, show_plan, show_release
+    from sqlanon.cli.views import show_audit, show_distribution, show_plan, show_release
 
     console = settings.console
-    console.rule("1. the raw table, audited", align="left")
+    _heading(settings, "1. the raw table, audited")
     show_audit(console, before)
     if result.plan is not None:
-        console.rule("2. the plan", align="left")
+        _heading(settings, "2. the plan")
         show_plan(console, spec, result.plan)
-    console.rule("3. the release, published and audited", align="left")
+    _heading(settings, "3. the release, published and audited")
     show_release(console, result)
     console.print()
-    show_audit(console, result.audit)
+    show_distribution(console, result.audit)
+
+
+def _heading(settings: Settings, text: str) -> None:
+    settings.console.print()
+    settings.console.rule(text, align="left")
 
 
 def _show_sample(settings: Settings, release: Path) -> None:
@@ -97,6 +103,6 @@ def _show_sample(settings: Settings, release: Path) -> None:
 
     with release.open(encoding="utf-8", newline="") as lines:
         headings, *rows = islice(csv.reader(lines), SAMPLE + 1)
-    settings.console.rule("4. some released rows", align="left")
+    _heading(settings, "4. some released rows")
     settings.console.print(grid(headings, rows))
     settings.console.print()

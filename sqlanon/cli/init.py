@@ -80,10 +80,13 @@ def _text(
 ) -> str:
     from sqlanon.draft.drafting import Places
     from sqlanon.draft.yaml import yaml_value
+    from sqlanon.engines.base import Capability
 
     folder = Path() if out == STDOUT else out.parent
     named = yaml_value(target) if target is not None else _place(_target(engine, relation), folder)
-    places = Places(_place(relation, folder), named, _connection(engine, connection, folder))
+    server = Capability.SERVER in engine.capabilities
+    url = None if connection is None else connection_text(connection, folder, server=server)
+    places = Places(_place(relation, folder), named, url)
     return draft.text(places, k)
 
 
@@ -127,16 +130,13 @@ def _shortened(name: str) -> str:
     return name.encode()[:LONGEST_NAME].decode(errors="ignore")
 
 
-def _connection(engine: Engine, url: str | None, folder: Path) -> str | None:
-    """The URL with its password replaced by a variable; variables it names itself stay."""
+def connection_text(url: str, folder: Path, *, server: bool) -> str:
+    """The URL as the spec writes it: its password replaced by a variable, a file relative to the spec."""
     from sqlanon.draft.yaml import yaml_text
-    from sqlanon.engines.base import Capability
     from sqlanon.spec.secret import HIDDEN, Secret
 
-    if url is None:
-        return None
     embedded = re.fullmatch(r"([^:/]+:///)([^/:].*)", url)
-    if embedded and Capability.SERVER not in engine.capabilities:
+    if embedded and not server:
         return yaml_text(embedded[1] + Path(os.path.relpath(embedded[2], folder)).as_posix())
     # An empty password is none; one that is a variable already stays that variable.
     plain = re.sub(r"^([^:/]+://[^:@/]*):@", r"\1@", url)

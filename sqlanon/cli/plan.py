@@ -45,8 +45,7 @@ def command(settings: Settings, spec: Path, minimal: bool, out: Path | None, fre
         content: dict[str, Any] = {**result.to_dict(), "lock": None if dry_run else str(where)}
         settings.emit(content)
         return
-    from sqlanon.cli.console import facts
-    from sqlanon.cli.views import show_plan
+    from sqlanon.cli.views import show_plan, spent
 
-    show_plan(settings.console, loaded, result)
-    settings.console.print(facts([("lock", "not written" if dry_run else str(where))]))
+    written = ("lock", "not written" if dry_run else str(where))
+    show_plan(settings.console, loaded, result, spent(result.seconds), written)

@@ -33,11 +33,9 @@ def command(settings: Settings, spec: Path, fresh: bool) -> None:
     if settings.as_json:
         settings.emit({**result.to_dict(), "lock": str(where)})
         return
-    from sqlanon.cli.console import facts
     from sqlanon.cli.views import show_plan, show_release
 
     if result.plan is not None:
         show_plan(settings.console, loaded, result.plan)
         settings.console.print()
-    show_release(settings.console, result)
-    settings.console.print(facts([("lock", str(where))]))
+    show_release(settings.console, result, ("lock", str(where)))

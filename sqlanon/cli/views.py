@@ -5,7 +5,7 @@ Plain results in, rich renderables out; no database.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 
@@ -17,15 +17,22 @@ from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.spec import Spec
 
+Fact = tuple[str, str]
+
 BAR_WIDTH = 30
 LISTED_VECTORS = 12
 
 
-def show_plan(console: Console, spec: Spec, plan: PlanResult) -> None:
-    """The levels a plan chose, and what they cost."""
+def spent(seconds: Mapping[str, float]) -> Fact:
+    """The seconds of each phase."""
+    return "seconds", phases(dict(seconds))
+
+
+def show_plan(console: Console, spec: Spec, plan: PlanResult, *more: Fact) -> None:
+    """The levels a plan chose, what they cost, and what else there is to say of it."""
     console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
     console.print()
-    console.print(facts(_plan_facts(plan)))
+    console.print(facts([*_plan_facts(plan), *more]))
 
 
 def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:
@@ -34,7 +41,7 @@ def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:
         yield name, f"{level} of {height}", described(spec.hierarchy(name), level, height, top)
 
 
-def _plan_facts(plan: PlanResult) -> Iterator[tuple[str, str]]:
+def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
     search, chosen = plan.search, plan.chosen
     yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
     yield "classes", number(chosen.classes)
@@ -50,7 +57,6 @@ def _plan_facts(plan: PlanResult) -> Iterator[tuple[str, str]]:
         yield "ties", f"{_vectors(search.ties)}; the first in vector order was taken"
     if not search.proven and search.undecided:
         yield "not proven", f"the budget ended the search with {counted(search.undecided, 'node')} undecided"
-    yield "seconds", phases(dict(plan.seconds))
 
 
 def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:
@@ -58,7 +64,7 @@ def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:
     return ", ".join(map(vector, nodes[:LISTED_VECTORS])) + more
 
 
-def show_release(console: Console, result: RunResult) -> None:
+def show_release(console: Console, result: RunResult, *more: Fact) -> None:
     """What was published."""
     publication, audit = result.publication, result.audit
     rows = [
@@ -67,7 +73,8 @@ def show_release(console: Console, result: RunResult) -> None:
         ("suppressed", _part(publication.suppressed, publication.rows)),
         *([("blanked", number(publication.blanked))] if publication.blanked else []),
         ("audit", f"k = {number(audit.k)} in {counted(audit.classes, 'class', 'classes')}, {_verdict(audit)}"),
-        ("seconds", phases(dict(result.seconds))),
+        spent(result.seconds),
+        *more,
     ]
     console.print(facts(rows))
 
@@ -77,21 +84,21 @@ def show_audit(console: Console, audit: AuditResult) -> None:
     console.print(facts(_audit_facts(audit)))
     if audit.distribution:
         console.print()
-        unicode = console.encoding.lower().startswith("utf")
-        most = max(bucket.rows for bucket in audit.distribution)
-        rows = [
-            (
-                _size(bucket),
-                number(bucket.classes),
-                number(bucket.rows),
-                bar(bucket.rows, most, BAR_WIDTH, unicode=unicode),
-            )
-            for bucket in audit.distribution
-        ]
-        console.print(grid(("class size", "classes", "rows", ""), rows, right=(0, 1, 2)))
+        show_distribution(console, audit)
 
 
-def _audit_facts(audit: AuditResult) -> Iterator[tuple[str, str]]:
+def show_distribution(console: Console, audit: AuditResult) -> None:
+    """How many classes there are of each size, and how many rows they hold."""
+    unicode = console.encoding.lower().startswith("utf")
+    most = max((bucket.rows for bucket in audit.distribution), default=0)
+    rows = [
+        (_size(bucket), number(bucket.classes), number(bucket.rows), bar(bucket.rows, most, BAR_WIDTH, unicode=unicode))
+        for bucket in audit.distribution
+    ]
+    console.print(grid(("class size", "classes", "rows", ""), rows, right=(0, 1, 2)))
+
+
+def _audit_facts(audit: AuditResult) -> Iterator[Fact]:
     yield "table", audit.table
     yield "rows", number(audit.rows)
     yield "classes", number(audit.classes)

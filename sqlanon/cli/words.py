@@ -54,6 +54,6 @@ def seconds(value: float) -> str:
 def vector(levels: Iterable[int]) -> str:
     """
     >>> vector((1, 0, 2))
-    '(1, 0, 2)'
+    '(1,0,2)'
     """
-    return "(" + ", ".join(map(str, levels)) + ")"
+    return "(" + ",".join(map(str, levels)) + ")"

@@ -32,7 +32,7 @@ class Classifier:
         for verdict in self._session.check(nodes):
             self._learn(verdict)
 
-    def settle_some(self, wanted: int, most: int = BATCH) -> None:
+    def settle_some(self, wanted: int, most: int) -> None:
         """One batch of questions, chosen to decide as many of the wanted nodes as possible."""
         open_nodes = wanted & self._session.marking.undecided
         sample = Sample(self._session.coding, open_nodes)
@@ -45,7 +45,7 @@ class Classifier:
     def settle(self, wanted: int) -> None:
         """Ask until every wanted node is decided."""
         while wanted & self._session.marking.undecided:
-            self.settle_some(wanted)
+            self.settle_some(wanted, BATCH)
 
     def likeliest(self, wanted: int, most: int) -> list[Node]:
         """The undecided wanted nodes guessed to suppress least."""

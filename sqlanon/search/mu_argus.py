@@ -19,6 +19,8 @@ from sqlanon.search.session import Session
 
 LARGEST = 3
 """Columns in the largest combinations that are checked."""
+TAGS: dict[int, tuple[float, ...]] = {1: (0.0,), 2: (2.0, 1.0), 3: (3.0, 2.0, 1.0)}
+"""What the columns of a combination are tagged at least: 3 most identifying, 2 more identifying, 1 identifying."""
 
 
 def search(
@@ -47,13 +49,25 @@ def search(
 def _failing_combination(session: Session, node: Node) -> tuple[int, ...] | None:
     """The columns of the smallest combination that fails, the one that suppresses most; None when all satisfy."""
     for size in range(1, min(LARGEST, len(node)) + 1):
-        parts = {columns: _projected(session, node, columns) for columns in combinations(range(len(node)), size)}
+        parts = {
+            columns: _projected(session, node, columns)
+            for columns in combinations(range(len(node)), size)
+            if _is_checked(session.objective.context.weights, columns)
+        }
         session.check(parts.values())
         suppressed = {columns: _suppressed(session, part) for columns, part in parts.items()}
-        worst = max(suppressed, key=lambda columns: suppressed[columns])
-        if suppressed[worst] > session.evaluator.limit:
+        worst = max(suppressed, key=lambda columns: suppressed[columns], default=())
+        if worst and suppressed[worst] > session.evaluator.limit:
             return worst
     return None
+
+
+def _is_checked(weights: tuple[float, ...], columns: tuple[int, ...]) -> bool:
+    """The columns' weights serve as mu-Argus' tags. When all are equal nothing is tagged, and all are checked."""
+    if len(set(weights)) == 1:
+        return True
+    tags = sorted((weights[column] for column in columns), reverse=True)
+    return all(tag >= least for tag, least in zip(tags, TAGS[len(columns)], strict=True))
 
 
 def _suppressed(session: Session, node: Node) -> int:

@@ -107,7 +107,7 @@ class _FindVector:
             left = wanted & marking.undecided & first
             if not left:
                 return
-            self._classifier.settle_some(left)
+            self._classifier.settle_some(left, BATCH)
 
     # -- heights as sets of vectors ----------------------------------------------------------------------------
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -15,7 +17,7 @@ from sqlanon.cli.main import COMMANDS
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, RequirementError, SpecError, UsageError
 from sqlanon.runs import Options
-from tests.cli.support import CommandLine
+from tests.cli.support import CommandLine, tables, write_spec
 
 ROOT = Path(__file__).parents[2]
 
@@ -130,6 +132,31 @@ def test_a_real_process_ends_with_the_code(tmp_path: Path) -> None:
     ended = shell("check", "nowhere.yaml", cwd=tmp_path)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "sqlanon: error: nowhere.yaml: no such file\n"
+
+
+def test_ctrl_c_stops_the_statement_and_leaves_nothing(tmp_path: Path) -> None:
+    database = tmp_path / "test.duckdb"
+    endless = "select i % 97 as age from range(4000000000) as t(i)"
+    spec = {
+        "connection": f"duckdb:///{database}",
+        "source": {"query": endless},
+        "target": "ages",
+        "columns": {"age": {"role": "quasi_identifier"}},
+        "privacy": {"k": 2},
+    }
+    write_spec(tmp_path / "spec.yaml", spec)
+    command = [sys.executable, "-m", "sqlanon", "run", str(tmp_path / "spec.yaml"), "--show-sql"]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    while "-- describe" not in process.stderr.readline():
+        assert process.poll() is None
+    time.sleep(0.7)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.endswith("sqlanon: interrupted; nothing was published\n")
+    assert {path.name for path in tmp_path.iterdir()} <= {"spec.yaml", "test.duckdb", "test.duckdb.wal"}
+    assert tables(f"duckdb:///{database}") == set()
 
 
 def test_a_closed_pipe_is_quiet() -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sqlanon.cli.init import connection_text
 from sqlanon.draft.profile import Profile
 from sqlanon.draft.proposals import interval_widths, propose_hierarchy
 from sqlanon.draft.roles import guess_role
@@ -147,6 +150,21 @@ def test_a_draft_is_not_written_over_a_file(sqlanon: CommandLine, folder: Path) 
     assert "target: out.csv" in printed.out
 
 
+@pytest.mark.parametrize(
+    ("url", "written"),
+    [
+        ("postgresql://u:secret@h/d", '"postgresql://u:${SQLANON_PASSWORD}@h/d"'),
+        ("postgresql://u:${PW}@h/d", '"postgresql://u:${PW}@h/d"'),
+        ("postgresql://u:secret@${HOST}/d", '"postgresql://u:${SQLANON_PASSWORD}@${HOST}/d"'),
+        ("postgresql://u:@h/d", '"postgresql://u@h/d"'),
+        ("postgresql:///d?password=secret", '"postgresql:///d?password=${SQLANON_PASSWORD}"'),
+        ("postgresql:///d", '"postgresql:///d"'),
+    ],
+)
+def test_no_password_is_written(url: str, written: str) -> None:
+    assert connection_text(server=True, url=url, folder=Path("specs")) == written
+
+
 @pytest.mark.postgres
 def test_the_password_stays_out_of_the_draft(
     sqlanon: CommandLine, postgres_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -240,10 +258,8 @@ def test_proposals(column: Profile, start: str) -> None:
 
 
 def test_widths_nest_and_stay_below_the_range() -> None:
-    from decimal import Decimal
-
     for extent in ("0", "0.0000001", "0.3", "1", "6", "90", "12345", "1000000000000000"):
         for whole in (True, False):
             widths = interval_widths(Decimal(extent), whole=whole)
-            assert all(wide % narrow == 0 for narrow, wide in zip(widths, widths[1:], strict=False))
+            assert all(wide % narrow == 0 for narrow, wide in pairwise(widths))
             assert all(0 < width < Decimal(extent) for width in widths)

@@ -1,0 +1,178 @@
+"""Every algorithm against brute force, on random problems, with batches and samples small enough to matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from sqlanon.errors import InfeasibleError
+from sqlanon.lattice import Node, minimal_nodes
+from sqlanon.search import classify, optimal, sample, samarati, session
+from sqlanon.search.budget import Budget
+from sqlanon.search.preferences import DEFAULT_POLICIES, POLICIES, Candidate
+from sqlanon.search.registry import ALGORITHMS
+from sqlanon.search.result import SearchResult
+from tests.search.problems import Problem, problems
+from tests.search.run import run
+
+CLOSE = 1e-9
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=150)
+
+
+@pytest.fixture(autouse=True, scope="module", params=["usual", "tiny"])
+def batches(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tiny batches and samples make small lattices take as many rounds as large ones do."""
+    with ExitStack() as stack:
+        if request.param == "tiny":
+            for module in (session, optimal, classify, samarati):
+                stack.enter_context(patch.object(module, "BATCH", 4))
+            stack.enter_context(patch.object(optimal, "FIRST_BATCH", 2))
+            stack.enter_context(patch.object(sample, "MOST", 7))
+        yield
+
+
+def solve(problem: Problem, algorithm: str, budget: Budget | None = None) -> SearchResult | None:
+    """The result; None when there is none."""
+    try:
+        return run(algorithm, problem.evaluator(), problem.metric, problem.preferences, budget, problem.weights)
+    except InfeasibleError:
+        return None
+
+
+def ranked(problem: Problem, nodes: list[Node], policies: tuple[str, ...]) -> list[Node]:
+    """What the preferences leave of these nodes, worked out independently: one policy after the other."""
+    evaluator = problem.evaluator()
+    left = [Candidate(evaluator.verdict(node), evaluator.heights, problem.weights) for node in nodes]
+    for policy in policies:
+        best = min(POLICIES[policy](candidate) for candidate in left)
+        left = [candidate for candidate in left if POLICIES[policy](candidate) <= best + CLOSE]
+    return sorted(candidate.node for candidate in left)
+
+
+@pytest.mark.parametrize("algorithm", ["optimal", "exhaustive"])
+@relaxed
+@given(problem=problems())
+def test_the_best_node_under_the_metric(algorithm: str, problem: Problem) -> None:
+    acceptable = problem.acceptable()
+    result = solve(problem, algorithm)
+    if not acceptable:
+        assert result is None
+        return
+    assert result is not None
+    scores = problem.scores(acceptable)
+    best = min(scores.values())
+    assert result.score == pytest.approx(best, rel=CLOSE, abs=CLOSE)
+    tied = [node for node, score in scores.items() if score <= best + CLOSE * max(1.0, abs(best))]
+    assert list(result.ties) == ranked(problem, tied, problem.preferences.policies)
+    assert result.chosen.node == result.ties[0]
+    assert result.chosen.suppressed == problem.evaluator().verdict(result.chosen.node).suppressed
+    assert result.proven
+    assert result.undecided == 0
+
+
+@pytest.mark.parametrize("algorithm", ["minimal", "incognito"])
+@relaxed
+@given(problem=problems())
+def test_all_minimal_nodes(algorithm: str, problem: Problem) -> None:
+    acceptable = problem.acceptable()
+    result = solve(problem, algorithm)
+    if not acceptable:
+        assert result is None
+        return
+    assert result is not None
+    minimal = minimal_nodes(acceptable)
+    assert list(result.minimal) == minimal
+    assert result.minimal_complete
+    assert list(result.ties) == ranked(problem, minimal, problem.preferences.policies or DEFAULT_POLICIES)
+    if algorithm == "incognito":
+        assert list(result.acceptable or ()) == acceptable
+
+
+@relaxed
+@given(problem=problems())
+def test_exhaustive_lists_everything(problem: Problem) -> None:
+    acceptable = problem.acceptable()
+    assume(acceptable)
+    result = solve(problem, "exhaustive")
+    assert result is not None
+    assert list(result.acceptable or ()) == acceptable
+    assert list(result.minimal) == minimal_nodes(acceptable)
+
+
+@relaxed
+@given(problem=problems())
+def test_find_vector_takes_the_preferred_vector_of_the_least_height(problem: Problem) -> None:
+    acceptable = problem.acceptable()
+    result = solve(problem, "samarati")
+    if not acceptable:
+        assert result is None
+        return
+    assert result is not None
+    least = min(map(sum, acceptable))
+    lowest = [node for node in acceptable if sum(node) == least]
+    expected = ranked(problem, lowest, problem.preferences.policies)
+    assert result.chosen.node == expected[0]
+    if problem.preferences.policies:
+        assert list(result.ties) == expected
+    assert set(result.minimal) <= set(minimal_nodes(acceptable))
+    assert result.proven
+
+
+@relaxed
+@given(problem=problems())
+def test_datafly_ends_at_an_acceptable_node(problem: Problem) -> None:
+    result = solve(problem, "datafly")
+    acceptable = problem.acceptable()
+    if result is not None:
+        assert result.chosen.node in acceptable
+        assert not result.proven
+    elif problem.monotone and problem.lattice.top in acceptable:
+        pytest.fail("every path ends at the top")
+
+
+@relaxed
+@given(problem=problems())
+def test_mu_argus_says_what_is_true(problem: Problem) -> None:
+    result = solve(problem, "mu_argus")
+    if result is not None:
+        assert not result.verified
+        assert result.chosen.suppressed == problem.evaluator().verdict(result.chosen.node).suppressed
+        assert problem.preferences.allows(result.chosen.node, problem.lattice)
+        if len(problem.lattice.top) <= 3 and len(set(problem.weights)) == 1:
+            assert result.chosen.suppressed <= problem.limit
+
+
+@pytest.mark.parametrize("algorithm", sorted(set(ALGORITHMS) - {"mu_argus"}))
+@relaxed
+@given(problem=problems(), nodes=st.integers(1, 20))
+def test_a_budget_ends_in_an_acceptable_node_or_none(algorithm: str, problem: Problem, nodes: int) -> None:
+    evaluator = problem.evaluator()
+    acceptable = problem.acceptable()
+    try:
+        result = run(algorithm, evaluator, problem.metric, problem.preferences, Budget(nodes=nodes), problem.weights)
+    except InfeasibleError:
+        assert evaluator.checks <= nodes
+        return
+    assert result.chosen.node in acceptable
+    if result.proven and algorithm in {"optimal", "exhaustive"}:
+        assert result.score == pytest.approx(min(problem.scores(acceptable).values()), rel=CLOSE, abs=CLOSE)
+    if not result.proven:
+        assert result.undecided > 0 or algorithm == "datafly"
+    if not problem.preferences.before and not problem.preferences.forbidden:
+        assert evaluator.checks <= nodes + len(result.ties) + len(result.minimal)
+
+
+@relaxed
+@given(problem=problems(monotone=True))
+def test_inheritance_never_asks_for_more_than_everything(problem: Problem) -> None:
+    evaluator = problem.evaluator()
+    try:
+        run("optimal", evaluator, problem.metric, problem.preferences, None, problem.weights)
+    except InfeasibleError:
+        pass
+    assert evaluator.checks <= problem.lattice.size
