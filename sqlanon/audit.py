@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
+from sqlanon.notebook import html_table
 from sqlanon.sqlgen import audit as audit_sql
 from sqlanon.sqlgen.build import row_count
 from sqlanon.sqlgen.relations import Relation, column
@@ -65,6 +66,16 @@ class AuditResult:
     def average_risk(self) -> float:
         """The mean chance of re-identification within a class: classes over rows."""
         return self.classes / self.rows if self.rows else 0.0
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("rows", str(self.rows)),
+            ("classes", str(self.classes)),
+            ("smallest class", str(self.k)),
+            ("rows at risk", str(self.rows_at_risk)),
+            ("satisfied", "yes" if self.satisfied else "no"),
+        ]
+        return html_table(f"sqlanon audit {self.table}", rows)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -152,13 +152,24 @@ def bind_target(spec: Spec, engine: Engine) -> Table | File:
 
 
 def _refuse_source_as_target(engine: Engine, source: Relation, target: Table | File) -> None:
-    same = (isinstance(source, Table) and isinstance(target, Table) and engine.same_object(source, target)) or (
-        isinstance(source, File)
-        and isinstance(target, File)
-        and Path(source.path).resolve() == Path(target.path).resolve()
-    )
-    if same:
+    if engine.reads(source, target) if isinstance(target, Table) else _reads_file(source, Path(target.path).resolve()):
         raise SpecError("target: the target is the source; the source is only ever read, name another target")
+
+
+def _reads_file(source: Relation, target: Path) -> bool:
+    """Whether a source is a file, a pattern that it matches, or a query that names it."""
+    match source:
+        case File():
+            return _matches(target, source.path)
+        case Query():
+            texts = {node.name for node in source.select.find_all(exp.Literal, exp.Table) if node.name}
+            return any(_matches(target, text) for text in texts)
+    return False
+
+
+def _matches(target: Path, given: str) -> bool:
+    path = Path(given).resolve()
+    return target == path or target.match(str(path))
 
 
 def _scratch_schema(spec: Spec, target: Table | File) -> tuple[str, ...]:

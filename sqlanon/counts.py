@@ -39,7 +39,7 @@ class NodeCounts:
         self.frequency = frequency
         self.requirements = tuple(requirements)
         aggregates = {name: value for item in requirements for name, value in item.aggregates().items()}
-        self.shape = node_sql.Shape(frequency.hierarchy_tables, aggregates)
+        self.shape = node_sql.Shape(frequency.hierarchy_tables, aggregates, frequency.count_type)
         root = FrequencySetOf((0,) * len(frequency.hierarchies), frequency.table, frequency.combinations)
         self._roll_ups = RollUps(root, self.shape, scratch, frequency.rows, lambda: self.level_figures)
         self._known: dict[Node, tuple[Counted, ...]] = {}

@@ -1,4 +1,4 @@
-"""The frequency set of a source: the one scan, the hierarchies from its domains, and the widening.
+"""The frequency set of a source: the one scan, the hierarchies from its domains, and the packing.
 
 Everything after it works on this table; its size is the number of distinct combinations, not of rows.
 """
@@ -17,7 +17,11 @@ from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import frequency as frequency_sql
 from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.hierarchy import domain
+from sqlanon.sqlgen.nodes import layout_of
+from sqlanon.sqlgen.packing import Layout
 from sqlanon.sqlgen.relations import Table, column, table_expression
+
+LARGEST_INT = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,16 @@ class Base:
 
 @dataclass(frozen=True)
 class FrequencySet:
-    """The widened base, ready to evaluate nodes on."""
+    """The packed base, ready to evaluate nodes on."""
 
     table: Table
     combinations: int
     rows: int
     hierarchies: tuple[StoredHierarchy, ...]
     domains: tuple[Table, ...]
+    layout: Layout
+    count_type: str
+    """The type of a combination's rows: narrow while all rows together fit, because sums of it are faster."""
     fingerprint: str
     """Changes when anything that a verdict depends on does: combinations, their rows, the hierarchies' codes."""
 
@@ -83,10 +90,13 @@ def store_hierarchies(
     )
 
 
-def widen(engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], scratch: Scratch) -> FrequencySet:
-    """Join the base once to every hierarchy; the base is no longer needed then."""
-    query = frequency_sql.widened(base.table, [hierarchy.table for hierarchy in hierarchies])
-    table = scratch.create("widen frequency set", "frequency", query)
+def pack(engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], scratch: Scratch) -> FrequencySet:
+    """Join the base once to every hierarchy and pack each combination; the base is no longer needed then."""
+    tables = [hierarchy.table for hierarchy in hierarchies]
+    layout = layout_of(tables)
+    count_type = "int" if base.rows <= LARGEST_INT else "bigint"
+    query = frequency_sql.packed(base.table, tables, layout, count_type)
+    table = scratch.create("pack frequency set", "frequency", query)
     scratch.drop(base.table)
     return FrequencySet(
         table,
@@ -94,13 +104,16 @@ def widen(engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], sc
         base.rows,
         tuple(hierarchies),
         base.domains,
-        _fingerprint(engine, table, base, hierarchies),
+        layout,
+        count_type,
+        _fingerprint(engine, table, base, hierarchies, layout),
     )
 
 
-def _fingerprint(engine: Engine, table: Table, base: Base, hierarchies: Sequence[StoredHierarchy]) -> str:
-    columns = [position for position, hierarchy in enumerate(hierarchies) if hierarchy.height]
-    [sums] = engine.query(Statement("fingerprint", frequency_sql.frequency_checksum(table, columns)))
+def _fingerprint(
+    engine: Engine, table: Table, base: Base, hierarchies: Sequence[StoredHierarchy], layout: Layout
+) -> str:
+    [sums] = engine.query(Statement("fingerprint", frequency_sql.frequency_checksum(table, layout.words)))
     content = [base.combinations, base.rows, *(int(number) for number in sums)]
     content += [number for hierarchy in hierarchies for number in (hierarchy.height, *hierarchy.checksum)]
     return sha256(repr(content).encode()).hexdigest()[:32]

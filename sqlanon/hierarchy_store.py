@@ -289,7 +289,8 @@ def _validated(
     statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height))
     [row] = engine.query(statement)
     missing, parents = row[:height], row[height : 2 * height]
-    tops, leaves, values, top, *sums = row[2 * height :]
+    tops, leaves, values, top, *sums = row[2 * height : 2 * height + 6]
+    indexes = row[2 * height + 6 :]
     for level, number in enumerate(missing, start=1):
         if number:
             raise _failure(engine, draft, table, level - 1, int(number), missing=True, show_values=show_values)
@@ -307,7 +308,9 @@ def _validated(
         _refuse_cycles(engine, draft, table)
     return StoredHierarchy(
         column=draft.column,
-        table=HierarchyTable(table, height, int(leaves) + has_null),
+        table=HierarchyTable(
+            table, height, int(leaves) + has_null, tuple(int(most or 0).bit_length() for most in indexes)
+        ),
         top=str(top if top is not None else draft.top),
         values=int(values),
         families=draft.families,

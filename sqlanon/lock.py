@@ -68,7 +68,10 @@ class Lock:
                 content["spec"],
                 content["spec_hash"],
                 {str(name): int(level) for name, level in content["recoding"]["levels"].items()},
-                content["hierarchies"],
+                {
+                    str(name): {**known, "height": int(known["height"])}
+                    for name, known in content["hierarchies"].items()
+                },
                 content["requirement"],
                 content["result"],
                 content["frequency_set"]["fingerprint"],

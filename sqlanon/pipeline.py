@@ -5,15 +5,21 @@ spec -> bind to the catalog -> scan -> hierarchy tables -> frequency set -> sear
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from sqlanon.audit import AuditResult, audit
 from sqlanon.binding import Binding, bind, bind_source, bind_target
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.frequency import Base, FrequencySet, scan, store_hierarchies, widen
-from sqlanon.hierarchy_store import HierarchyReport, StoredHierarchy, describe_hierarchies, report_hierarchy
+from sqlanon.frequency import Base, FrequencySet, pack, scan, store_hierarchies
+from sqlanon.hierarchy_store import (
+    HierarchyReport,
+    StoredHierarchy,
+    describe_hierarchies,
+    fingerprint,
+    report_hierarchy,
+)
 from sqlanon.lock import Lock
-from sqlanon.planning import problem_of, requirement_of, solve
+from sqlanon.planning import lattice_of, problem_of, requirement_of, solve
 from sqlanon.publish import Release, publish
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.results import PlanResult, RunResult
@@ -48,7 +54,8 @@ def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
     with running(spec, options) as run:
         base = _scan(run)
         stored = _hierarchies(run, base)
-        _refuse_changed_hierarchies(lock, stored)
+        for part in ("definition", "height", "top"):
+            _refuse_changed(lock, part, {name: now[part] for name, now in describe_hierarchies(stored).items()})
         return _publish(run, stored, FullDomain.from_levels(run.binding.names, levels), None)
 
 
@@ -64,13 +71,19 @@ def script(spec: Spec, lock: Lock | None, options: Options = DEFAULT) -> str:
     levels = plan(spec, options).levels if lock is None else _locked_levels(spec, lock)
     with open_for(spec, options) as engine:
         binding = bind(spec, engine)
+        if lock is not None:
+            _refuse_changed(
+                lock, "definition", {item.name: fingerprint(item.rule) for item in binding.quasi_identifiers}
+            )
         return ScriptWriter(engine, binding, requirement_of(binding), levels).text()
 
 
-def hierarchies(spec: Spec, options: Options = DEFAULT) -> Iterator[HierarchyReport]:
-    """Build and validate each hierarchy on its own, and report on it while its table stands."""
+def hierarchies(spec: Spec, options: Options = DEFAULT) -> Generator[HierarchyReport, None, None]:
+    """Build and validate each hierarchy on its own, and report on it while its table stands; close it when done."""
     with running(spec, options) as run:
-        for hierarchy in _hierarchies(run, scan(run.engine, run.binding, run.scratch)):
+        stored = _hierarchies(run, scan(run.engine, run.binding, run.scratch))
+        lattice_of(run.binding, stored)
+        for hierarchy in stored:
             yield report_hierarchy(run.engine, hierarchy)
 
 
@@ -100,11 +113,11 @@ def _search(run: Run, known: Lock | None) -> tuple[FrequencySet, PlanResult]:
 
 
 def prepare(run: Run) -> FrequencySet:
-    """The frequency set of the source: one scan, the hierarchies from its domains, and the widening."""
+    """The frequency set of the source: one scan, the hierarchies from its domains, and the packing."""
     base = _scan(run)
     stored = _hierarchies(run, base)
     with run.watch.phase("frequency"):
-        return widen(run.engine, base, stored, run.scratch)
+        return pack(run.engine, base, stored, run.scratch)
 
 
 def _scan(run: Run) -> Base:
@@ -138,6 +151,13 @@ def _publish(
 def _locked_levels(spec: Spec, lock: Lock) -> dict[str, int]:
     if lock.spec_hash != spec.hash():
         raise UsageError("the spec has changed since this lock file was written: plan again")
+    if not lock.levels.keys() == lock.hierarchies.keys() == set(spec.quasi_identifiers):
+        raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
+    for name, level in lock.levels.items():
+        bounds = spec.columns[name].levels
+        highest = lock.hierarchies[name]["height"] if bounds.max is None else bounds.max
+        if not bounds.min <= level <= highest:
+            raise UsageError(f"the lock file has column '{name}' at level {level}, which may not be chosen: plan again")
     return lock.levels
 
 
@@ -148,10 +168,9 @@ def _refuse_too_few(binding: Binding, rows: int) -> None:
         )
 
 
-def _refuse_changed_hierarchies(lock: Lock, stored: Sequence[StoredHierarchy]) -> None:
-    now = describe_hierarchies(stored)
+def _refuse_changed(lock: Lock, part: str, now: Mapping[str, object]) -> None:
     for name, known in lock.hierarchies.items():
-        if now.get(name) != known:
+        if now[name] != known.get(part):
             raise UsageError(
                 f"the hierarchy of column '{name}' has changed since this lock file was written: plan again"
             )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlanon.binding import Binding
 from sqlanon.counts import NodeCounts
 from sqlanon.errors import UsageError
 from sqlanon.evaluate import SqlEvaluator
 from sqlanon.frequency import FrequencySet
+from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.lattice import Lattice
 from sqlanon.matrix import MatrixEvaluator
 from sqlanon.metrics.registry import metric_named
@@ -39,7 +41,7 @@ class Problem:
         metric = metric_named(self.run.binding.spec.search.metric)
         return SqlEvaluator(
             self.counts,
-            lattice=lattice_of(self.run.binding, self.frequency),
+            lattice=lattice_of(self.run.binding, self.frequency.hierarchies),
             limit=self.limit,
             figures=metric.figures(len(self.run.binding.names)),
             requirement=self.requirement,
@@ -65,20 +67,22 @@ def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:
     if settings.satisfies == "matrix":
         asked = MatrixEvaluator(run.engine, problem.frequency, evaluator, run.binding.k, run.scratch)
     weights = [run.binding.spec.weight(name) for name in run.binding.names]
-    name = "minimal" if run.options.all_minimal else settings.algorithm
-    return algorithm_named(name)(
-        asked,
-        Objective.of(metric_named(settings.metric), asked, weights),
-        preferences_of(run.binding),
-        Budget(settings.budget.nodes, settings.budget.seconds),
-        run.options.progress,
+    objective = Objective.of(metric_named(settings.metric), asked, weights)
+    preferences = preferences_of(run.binding)
+    budget = Budget(settings.budget.nodes, settings.budget.seconds)
+    found = algorithm_named(settings.algorithm)(asked, objective, preferences, budget, run.options.progress)
+    if not run.options.all_minimal or found.minimal_complete:
+        return found
+    listed = algorithm_named("minimal")(asked, objective, preferences, budget, run.options.progress)
+    return replace(
+        found, minimal=listed.minimal, minimal_complete=listed.minimal_complete, checks=found.checks + listed.checks
     )
 
 
-def lattice_of(binding: Binding, frequency: FrequencySet) -> Lattice:
+def lattice_of(binding: Binding, hierarchies: Sequence[StoredHierarchy]) -> Lattice:
     """All vectors between the least and the highest level that each column may have."""
     bottom, top = [], []
-    for item, hierarchy in zip(binding.quasi_identifiers, frequency.hierarchies, strict=True):
+    for item, hierarchy in zip(binding.quasi_identifiers, hierarchies, strict=True):
         bounds = binding.spec.columns[item.name].levels
         highest = hierarchy.height if bounds.max is None else bounds.max
         if max(bounds.min, highest) > hierarchy.height:

@@ -110,15 +110,20 @@ def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scra
     with engine.transaction():
         classes = _measure_classes(engine, release, scratch)
         blank = _blanks(release, classes)
-        live = replace(release, lookups=tuple(_live_hierarchies(engine, release.binding)))
+        live = live_release(engine, release)
         query = release_query(engine, live, classes_query(engine, live), shuffle=False)
         staging = target.beside(scratch.name("staging").name)
-        engine.execute(Statement("stage view", create_view(staging, query, replace=False)))
+        engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
         measured = _audited(engine, release, staging, classes, blank=blank)
         engine.execute(Statement("drop staging view", drop_view(staging)))
-        engine.execute(Statement("publish view", create_view(target, query, replace=True)))
+        engine.execute(Statement("publish view", create_view(target, query, engine.traits, replace=True)))
         scratch.drop(classes.table)
     return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+
+
+def live_release(engine: Engine, release: Release) -> Release:
+    """The release as a view computes it: hierarchies from the source's values as they are when it is read."""
+    return replace(release, lookups=tuple(_live_hierarchies(engine, release.binding)))
 
 
 def _live_hierarchies(engine: Engine, binding: Binding) -> Iterator[exp.Query]:
@@ -126,7 +131,8 @@ def _live_hierarchies(engine: Engine, binding: Binding) -> Iterator[exp.Query]:
     for item in binding.quasi_identifiers:
         domain = hierarchy_sql.domain(source.copy(), item.key("source", engine.traits))
         draft = draft_hierarchy(engine, item, domain, None)
-        yield hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
+        coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
+        yield hierarchy_sql.sound(coded, draft.height)
 
 
 def _measure_classes(engine: Engine, release: Release, scratch: Scratch) -> _Classes:

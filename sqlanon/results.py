@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from sqlanon.audit import AuditResult
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.notebook import html_table
 from sqlanon.publish import Publication
 from sqlanon.search.result import SearchResult
 
@@ -135,9 +135,3 @@ class RunResult:
             ("satisfied", "yes" if self.audit.satisfied else "no"),
         ]
         return html_table(f"sqlanon release {self.target}", rows)
-
-
-def html_table(title: str, rows: list[tuple[str, str]]) -> str:
-    """A small table for notebooks."""
-    body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
-    return f"<table><caption>{escape(title)}</caption>{body}</table>"

@@ -20,7 +20,7 @@ from sqlanon.sqlgen.relations import Table
 SMALL = 30_000
 """Rows that are read faster than a statement is planned: below this no set is worth making."""
 
-MAKING = 2.0
+MAKING = 1.5
 """What making a set costs, in readings of the set it is made from."""
 
 EXPECTED_USE = 1.5

@@ -14,14 +14,23 @@ from sqlglot import exp
 
 from sqlanon.binding import Binding
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import UsageError
 from sqlanon.hierarchy_store import HierarchyDraft, StoredHierarchy, draft_hierarchy
 from sqlanon.privacy.base import Requirement
-from sqlanon.publish import Release, classes_query, release_query
+from sqlanon.publish import Release, classes_query, live_release, release_query
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.sqlgen import audit as audit_sql
 from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen.build import create_table_as, create_text_table, drop_table, insert_text, rename_table
+from sqlanon.sqlgen.build import (
+    create_table_as,
+    create_text_table,
+    create_view,
+    drop_table,
+    drop_view,
+    insert_text,
+    rename_table,
+)
 from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.relations import File, Table, column, table_expression
 
@@ -73,7 +82,7 @@ class ScriptWriter:
             hierarchies.append(hierarchy)
             yield from parts
         release = Release(self._binding, tuple(hierarchies), self._recoding, self._requirement)
-        yield from self._release(release)
+        yield from self._release(live_release(self._engine, release) if self._binding.as_view else release)
         for table in self._made:
             yield Part(f"Clean up {table.name}.", drop_table(table))
 
@@ -85,10 +94,14 @@ class ScriptWriter:
         table = self._name(f"h{position}")
         top = draft.top or self._top_of(draft)
         stored = StoredHierarchy(item.name, HierarchyTable(table, draft.height, 0), top, 0, draft.families, "")
-        if self._recoding.node[position] == draft.height:
+        if self._recoding.node[position] > draft.height:
+            raise UsageError(f"column '{item.name}': its hierarchy ends at level {draft.height} now: plan again")
+        if self._recoding.node[position] == draft.height or self._binding.as_view:
             return stored, []
         coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, self._engine.traits)
-        create = create_table_as(table, coded, self._engine.traits, scratch=True)
+        # Nobody validates the hierarchy when the script runs: what it cannot rely on counts as not covered.
+        lookup = hierarchy_sql.sound(coded, draft.height)
+        create = create_table_as(table, lookup, self._engine.traits, scratch=True)
         parts = [*self._listing(draft), *self._fresh(f"Hierarchy of {item.name}: one row per value.", table, create)]
         return stored, parts
 
@@ -125,12 +138,24 @@ class ScriptWriter:
         )
         target = binding.target if isinstance(binding.target, Table) else self._name("staging")
         staging = target.beside("sqlanon_script_staging")
+        if binding.as_view:
+            yield from self._view(release, staging, target)
+            return
         query = release_query(engine, release, classes)
         create = create_table_as(staging, query, engine.traits, scratch=False)
         yield Part("Clear the way for the staging table.", drop_table(staging))
         yield Part("The release, in no order that tells of the source.", create)
         yield self._audit(staging)
         yield from self._swap(staging)
+
+    def _view(self, release: Release, staging: Table, target: Table) -> Iterator[Part]:
+        traits = self._engine.traits
+        query = release_query(self._engine, release, classes_query(self._engine, release), shuffle=False)
+        yield Part("Clear the way for the staging view.", drop_view(staging))
+        yield Part("The release, computed whenever it is read.", create_view(staging, query, traits, replace=False))
+        yield self._audit(staging)
+        yield Part("Clean up the staging view.", drop_view(staging))
+        yield Part("Until COMMIT nobody sees a difference.", create_view(target, query, traits, replace=True))
 
     def _limit(self, classes: Table) -> exp.Select:
         limit = self._binding.spec.privacy.suppression.limit

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -81,7 +81,7 @@ def reports_of(settings: Settings, spec: Spec) -> Iterator[Iterator[HierarchyRep
     from sqlanon import pipeline
 
     with settings.working() as options:
-        reports = cast("Generator[HierarchyReport, None, None]", pipeline.hierarchies(spec, options))
+        reports = pipeline.hierarchies(spec, options)
         with closing(reports):
             yield reports
 

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Relation, Table
+from sqlanon.sqlgen.relations import File, Query, Relation, Table, named_tables
 from sqlanon.sqlgen.traits import Traits
 
 Row = tuple[Any, ...]
@@ -167,6 +167,12 @@ class Engine(ABC):
     @abstractmethod
     def same_object(self, left: Table, right: Table) -> bool:
         """Whether two names mean one object of the database (default schemas resolved, case as the engine folds it)."""
+
+    def reads(self, relation: Relation, table: Table) -> bool:
+        """Whether what a relation shows comes from a table: it is the table, or a query that names it."""
+        if isinstance(relation, Table):
+            return self.same_object(relation, table)
+        return isinstance(relation, Query) and any(self.reads(named, table) for named in named_tables(relation.select))
 
     @abstractmethod
     def replace(self, staging: Table, target: Table) -> None:

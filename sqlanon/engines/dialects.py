@@ -70,6 +70,7 @@ class PostgresTraits(Traits):
 
     dialect: str = "postgres"
     unlogged_scratch: bool = True
+    views_need_barrier: bool = True
 
 
 DUCKDB = DuckDBTraits()

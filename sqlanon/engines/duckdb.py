@@ -125,6 +125,11 @@ class DuckDBEngine(Engine):
     def same_object(self, left: Table, right: Table) -> bool:
         return duckdb_catalog.identity(self, left) == duckdb_catalog.identity(self, right)
 
+    def reads(self, relation: Relation, table: Table) -> bool:
+        """Follows views too: DuckDB lets the tables under a view be dropped."""
+        query = duckdb_catalog.view_query(self, relation) if isinstance(relation, Table) else None
+        return super().reads(relation, table) or (query is not None and self.reads(Query(query), table))
+
     def replace(self, staging: Table, target: Table) -> None:
         duckdb_catalog.replace(self, staging, target)
 

@@ -5,9 +5,11 @@ Names fold case, as DuckDB does. Touches the engine only through its public memb
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Statement
@@ -51,6 +53,12 @@ order by index_name
 """
 
 
+_VIEW = """
+select sql from duckdb_views()
+where database_name = :database and schema_name = :schema and view_name = :name and not internal
+"""
+
+
 class Located(NamedTuple):
     """An object of the catalog."""
 
@@ -75,6 +83,20 @@ def identity(engine: Engine, table: Table) -> tuple[str, str, str]:
     found = locate(engine, table)
     database, schema = (found.database, found.schema) if found else _places(engine, table.schema)[0]
     return database.lower(), schema.lower(), table.name.lower()
+
+
+def view_query(engine: Engine, view: Table) -> exp.Query | None:
+    """What a view reads; None for anything else, and for a definition that only DuckDB understands."""
+    found = locate(engine, view)
+    if found is None or found.kind != "view":
+        return None
+    place = {"database": found.database, "schema": found.schema, "name": found.name}
+    for (sql,) in engine.query(Statement("catalog", fill(_VIEW, "duckdb", **place))):
+        with suppress(SqlglotError):
+            definition = parsed(sql, "duckdb")
+            if isinstance(definition, exp.Create) and isinstance(definition.expression, exp.Query):
+                return definition.expression
+    return None
 
 
 def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:

@@ -6,6 +6,7 @@ DuckDB writes beside the target; the file takes its name only when it is on the 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from sqlanon.engines.base import Engine, Statement
@@ -18,6 +19,7 @@ def write_file(engine: Engine, step: str, table: Table, target: File) -> None:
     path = Path(target.path)
     partial = path.with_name(f".{path.name}.{engine.session.run}.{os.getpid()}.partial")
     try:
+        _reclaim(path)
         engine.execute(Statement(step, engine.traits.copy_to_file(table, File(str(partial), target.format))))
         _flush(partial)
         partial.replace(path)
@@ -26,6 +28,24 @@ def write_file(engine: Engine, step: str, table: Table, target: File) -> None:
         raise EngineError(f"cannot write file '{path}': {error.strerror}") from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _reclaim(path: Path) -> None:
+    """Remove what a process that is no more has left of this file."""
+    form = re.compile(re.escape(f".{path.name}.") + r"\w+\.(?P<process>\d+)\.partial")
+    for found in path.parent.iterdir():
+        if (match := form.fullmatch(found.name)) and not _is_alive(int(match["process"])):
+            found.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _flush(path: Path) -> None:

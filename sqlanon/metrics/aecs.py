@@ -42,5 +42,6 @@ class AverageClassSize(Metric):
         return log(score / context.rows) if score > 0 else -inf
 
     def learned_bound(self, verdict: Verdict, context: Context) -> float:
-        """Generalizing never makes more classes than there are, kept or not."""
-        return context.rows / verdict.figures[ALL_CLASSES]
+        """Classes only merge, and a kept class made of failing ones takes at least two of them."""
+        failing = int(verdict.figures[ALL_CLASSES]) - verdict.classes
+        return context.rows / (verdict.classes + (failing + 1) // 2)

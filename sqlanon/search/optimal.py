@@ -58,6 +58,8 @@ class _Optimal:
         worst = objective.metric.bound(evaluator.heights, objective.context)
         self._costliness = Forecast(bits, slope=-log(2), top=log(max(worst, 1e-9)))
         self._scores: dict[Node, float] = {}
+        self._usual_excess = 0.0
+        """Where suppression decides: at that of the best node, which may lie far below the limit."""
         self._measure = objective.metric.learns
 
     @cached_property
@@ -94,14 +96,13 @@ class _Optimal:
         """A static score needs no question once a node is known to be acceptable."""
         for number in members(bits):
             node = self._session.coding.node(number)
-            self._scores[node] = self._session.objective.score(Verdict(node, 0, 0))
-            self._bounds.improve(self._scores[node])
+            self._note(node, self._session.objective.score(Verdict(node, 0, 0)))
 
     def _take(self, verdicts: list[Verdict]) -> None:
         """Learn from verdicts, and score the nodes among them that may win."""
         session = self._session
         for verdict in verdicts:
-            self._suppression.learn(verdict.node, self._excess(verdict.suppressed), self._usual_excess())
+            self._suppression.learn(verdict.node, self._excess(verdict.suppressed), self._usual_excess)
             self._bounds.learn(verdict)
             if verdict.figures and self._measure:
                 bound = session.objective.metric.learned_bound(verdict, session.objective.context)
@@ -109,8 +110,7 @@ class _Optimal:
         contenders = [verdict for verdict in verdicts if session.accepts(verdict) and self._may_win(verdict)]
         unmeasured = [verdict.node for verdict in contenders if session.objective.needs_figures(verdict)]
         for node in self._measured(unmeasured, contenders):
-            self._scores[node] = session.objective.score(session.verdicts[node])
-            self._bounds.improve(self._scores[node])
+            self._note(node, session.objective.score(session.verdicts[node]))
         self._session.trace.append({"asked": len(verdicts), "best": self._bounds.best if self._scores else None})
 
     def _measured(self, unmeasured: list[Node], contenders: list[Verdict]) -> list[Node]:
@@ -122,18 +122,15 @@ class _Optimal:
         session = self._session
         if verdict.node not in session.coding.lattice:
             return False
-        if not session.allowed >> session.coding.number(verdict.node) & 1:
-            return False
-        objective = session.objective
-        bound = objective.metric.bound(verdict.node, objective.context, verdict.suppressed)
-        return bound <= not_better_than(self._bounds.best)
+        number = session.coding.number(verdict.node)
+        bound = self._bounds.estimate(number, verdict.suppressed)
+        return bool(session.allowed >> number & 1) and bound <= not_better_than(self._bounds.best)
 
-    def _usual_excess(self) -> float:
-        """Where suppression decides: at that of the best node, which may lie far below the limit."""
-        if not self._scores:
-            return 0.0
-        best = min(self._scores, key=self._scores.__getitem__)
-        return self._excess(self._session.settled(best).suppressed)
+    def _note(self, node: Node, score: float) -> None:
+        if score < self._bounds.best and node in self._session.verdicts:
+            self._usual_excess = self._excess(self._session.verdicts[node].suppressed)
+        self._scores[node] = score
+        self._bounds.improve(score)
 
     def _excess(self, suppressed: int) -> float:
         """Suppression on a logarithmic scale, 0 at the limit."""

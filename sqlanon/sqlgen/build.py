@@ -144,8 +144,13 @@ def text_values(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> exp.Se
     return exp.select(exp.Star()).from_(exp.Values(expressions=tuples, alias=alias))
 
 
-def create_view(view: Table, query: exp.Query, *, replace: bool) -> exp.Create:
-    return exp.Create(this=table_expression(view), kind="VIEW", expression=query, replace=replace)
+def create_view(view: Table, query: exp.Query, traits: Traits, *, replace: bool) -> exp.Create:
+    """CREATE VIEW; its conditions come before those of the reader where the engine has to be told."""
+    barrier = exp.Property(this=exp.var("security_barrier"), value=exp.true())
+    properties = exp.Properties(expressions=[barrier]) if traits.views_need_barrier else None
+    return exp.Create(
+        this=table_expression(view), kind="VIEW", expression=query, replace=replace, properties=properties
+    )
 
 
 def drop_table(table: Table) -> exp.Drop:

@@ -1,18 +1,19 @@
-"""Statements of the frequency set: the one scan of the source, and its widening by the hierarchies.
+"""Statements of the frequency set: the one scan of the source, and its packing by the hierarchies.
 
 `base` holds each distinct combination of quasi-identifier values (columns `q_0`, `q_1`, ...) with its number of rows
-`n`. `frequency` holds the same combinations with one small integer per column and level below the top (`c{i}_{l}`),
-and the leaves under it for the levels in between (`w{i}_{l}`).
+`n`. `frequency` holds the same combinations packed into a few integers `p_0`, ... (see `packing`), with `n`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from sqlglot import exp
 
 from sqlanon.sqlgen.build import checksum, count, equal, is_null, mixed, named, subquery, total
+from sqlanon.sqlgen.packing import Field, Layout
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 
 
@@ -24,6 +25,8 @@ class HierarchyTable:
     height: int
     leaves: int
     """Values the hierarchy knows, NULL included when the source has one."""
+    widths: tuple[int, ...] = ()
+    """Bits that number the children at each level, from 0 up to the one below the top."""
 
 
 def base_groups(source: exp.Expression, keys: Sequence[exp.Expression]) -> exp.Select:
@@ -38,30 +41,41 @@ def base_totals(base: Table, columns: int) -> exp.Select:
     return exp.select(count(), total(column("n")), *nulls).from_(table_expression(base))
 
 
-def widened(base: Table, hierarchies: Sequence[HierarchyTable]) -> exp.Select:
-    """The base joined once to every hierarchy."""
-    items: list[exp.Expression] = [column("n", "base")]
+def packed(base: Table, hierarchies: Sequence[HierarchyTable], layout: Layout, count_type: str) -> exp.Select:
+    """The base joined once to every hierarchy, each value written as its path."""
+    words: list[exp.Expression | None] = [None] * layout.words
     select = exp.select().from_(table_expression(base, "base"))
     for position, hierarchy in enumerate(hierarchies):
         alias = f"h_{position}"
         key = column(f"q_{position}", "base")
-        select = select.join(
-            table_expression(hierarchy.table, alias),
-            on=equal(key, column("value", alias)),
-            join_type="left",
-            copy=False,
-        )
-        for level in range(hierarchy.height):
-            items.append(named(code(key, alias, level), f"c{position}_{level}"))
-        for level in range(1, hierarchy.height):
-            leaves = exp.Case().when(is_null(key.copy()), literal(1)).else_(column(f"leaves_{level}", alias))
-            items.append(named(leaves, f"w{position}_{level}"))
-    return select.select(*items, copy=False)
+        on = equal(key, column("value", alias))
+        select = select.join(table_expression(hierarchy.table, alias), on=on, join_type="left", copy=False)
+        fields = layout.fields[position]
+        for word in sorted({field.word for field in fields}):
+            value = exp.Case().when(is_null(key.copy()), _bigint(0)).else_(path(fields, word, alias))
+            before = words[word]
+            words[word] = value if before is None else exp.Add(this=before, expression=value)
+    items = [named(word if word is not None else _bigint(0), f"p_{index}") for index, word in enumerate(words)]
+    return select.select(*items, named(exp.cast(column("n", "base"), count_type), "n"), copy=False)
 
 
-def frequency_checksum(frequency: Table, columns: Sequence[int]) -> exp.Select:
-    """Two checksums of the combinations and their rows; `columns` are those with a level below the top."""
-    values = [column("n"), *(column(f"c{position}_0") for position in columns)]
+def path(fields: Sequence[Field], word: int, alias: str, lowest: int = 0) -> exp.Expression:
+    """The part of a value's path in one word, from level `lowest` up; reads `index_l` of a hierarchy table."""
+    terms: list[exp.Expression] = [
+        exp.Mul(this=exp.cast(column(f"index_{level}", alias), "bigint"), expression=literal(1 << field.shift))
+        for level, field in enumerate(fields)
+        if field.word == word and field.width and level >= lowest
+    ]
+    return reduce(lambda left, right: exp.Add(this=left, expression=right), terms) if terms else _bigint(0)
+
+
+def _bigint(number: int) -> exp.Expression:
+    return exp.cast(literal(number), "bigint")
+
+
+def frequency_checksum(frequency: Table, words: int) -> exp.Select:
+    """Two checksums of the combinations and their rows."""
+    values = [column("n"), *(column(f"p_{word}") for word in range(words))]
     return exp.select(*checksum(mixed(values))).from_(table_expression(frequency))
 
 
@@ -101,7 +115,7 @@ def _figures_of_column(domain: Table, position: int, hierarchy: HierarchyTable, 
         exp.Sum(this=exp.Mul(this=column("f"), expression=_log_ratio("total"))),
     ]
     for level in range(1, most):
-        items += _aggregates_of_level(level) if level < hierarchy.height else [exp.Null() for _ in range(5)]
+        items += _aggregates_of_level(level) if level < hierarchy.height else [_double(exp.Null()) for _ in range(5)]
     return exp.select(*items).from_(subquery(_values_with_groups(domain, hierarchy), "grouped"))
 
 

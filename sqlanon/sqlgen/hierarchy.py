@@ -2,7 +2,8 @@
 
 A hierarchy table has one row per value: `value` (as a grouping key; NULL for listed values that the source lacks),
 `label_0` (its text), `label_1` ... `label_h`, and for levels below the top `code_l` (a small integer per label,
-from 1; 0 is kept for NULL) and `leaves_l` (values under that label).
+from 1; 0 is kept for NULL), `index_l` (the label's number among its siblings, from 0; from 1 under the top, where 0 is
+NULL) and `leaves_l` (values under that label).
 """
 
 from __future__ import annotations
@@ -85,12 +86,35 @@ def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: 
         items.append(named(exp.cast(rank, "int"), f"code_{level}"))
         leaves = exp.Window(this=count(), partition_by=[key.copy()])
         items.append(named(exp.cast(leaves, "int"), f"leaves_{level}"))
+        items.append(named(exp.cast(_index(level, height, key, families, traits), "int"), f"index_{level}"))
     return with_queries(exp.select(*items).from_(source), {source: labelled})
+
+
+def sound(coded_query: exp.Select, height: int) -> exp.Select:
+    """The coded values that can be relied on without validation: in the source, labelled at every level, listed once.
+
+    For hierarchies that nobody validates when they are read, in a view or a script. What is left out is not covered.
+    """
+    occurrences = exp.Window(this=count(), partition_by=[column("value")])
+    counted = exp.select(exp.Star(), named(occurrences, "occurrences")).from_(subquery(coded_query, "coded"))
+    labelled = [is_present(column(f"label_{level}")) for level in range(1, height + 1)]
+    once = equal(column("occurrences"), literal(1))
+    return (
+        exp.select(exp.Star()).from_(subquery(counted, "counted")).where(is_present(column("value")), once, *labelled)
+    )
+
+
+def _index(level: int, height: int, key: exp.Expression, families: Sequence[Family], traits: Traits) -> exp.Expression:
+    """The number of a label among the labels that share its parent."""
+    siblings = [] if level + 1 == height else [traits.key(column(f"label_{level + 1}"), families[level + 1])]
+    order = exp.Order(expressions=[exp.Ordered(this=key.copy())])
+    rank: exp.Expression = exp.Window(this=exp.DenseRank(), partition_by=siblings, order=order)
+    return exp.Sub(this=rank, expression=literal(1)) if siblings else rank
 
 
 def validation(table: Table, height: int) -> exp.Select:
     """One row: missing labels per level 1..h, labels with two parents per level 0..h-1, tops, leaves, values, the top,
-    and two checksums of the codes.
+    two checksums of the codes, the greatest index per level 0..h-1.
 
     A label with two parents and a label shared by two branches are one thing seen from below and from above.
     """
@@ -105,6 +129,7 @@ def validation(table: Table, height: int) -> exp.Select:
     items.append(exp.Count(this=exp.Case().when(present, literal(1))))
     items.append(exp.Min(this=exp.cast(column(f"label_{height}"), "text")))
     items += checksum(mixed([column(f"code_{level}") for level in range(height)]))
+    items += [exp.Max(this=column(f"index_{level}")) for level in range(height)]
     return exp.select(*items).from_(table_expression(table))
 
 

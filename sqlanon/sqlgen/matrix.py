@@ -12,6 +12,8 @@ from sqlglot import exp
 
 from sqlanon.lattice import Node
 from sqlanon.sqlgen.build import all_of, count, equal, named, subquery, total, total_where, with_queries
+from sqlanon.sqlgen.nodes import masked
+from sqlanon.sqlgen.packing import Layout
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 
 
@@ -21,12 +23,13 @@ def size(frequency: Table, k: int) -> exp.Select:
     return exp.select(total_where(is_outlier, literal(1)), count()).from_(table_expression(frequency))
 
 
-def matrix(frequency: Table, heights: Sequence[int], k: int) -> exp.Select:
+def matrix(frequency: Table, layout: Layout, k: int) -> exp.Select:
     """Outlier `x` with its `occurrences`, distance vector `d_0`..., and how many rows `n` lie at that distance."""
-    order = [exp.Ordered(this=column(f"c{i}_0")) for i, height in enumerate(heights) if height]
-    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order) if order else None)
+    order = [exp.Ordered(this=column(f"p_{word}")) for word in range(layout.words)]
+    number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
+    heights = [len(fields) for fields in layout.fields]
     tuples = exp.select(named(number, "x"), exp.Star()).from_(table_expression(frequency))
-    distances = [named(_distance(position, height), f"d_{position}") for position, height in enumerate(heights)]
+    distances = [named(_distance(position, height, layout), f"d_{position}") for position, height in enumerate(heights)]
     outlier = exp.LT(this=column("n", "a"), expression=literal(k))
     entries = (
         exp.select(named(column("x", "a"), "x"), named(column("n", "a"), "occurrences"), *distances)
@@ -86,12 +89,13 @@ def lowest_height(table: Table, columns: int, limit: int) -> exp.Select:
     )
 
 
-def _distance(position: int, height: int) -> exp.Expression:
+def _distance(position: int, height: int, layout: Layout) -> exp.Expression:
     """The lowest level at which two tuples have one value in this column."""
-    if height == 0:
-        return literal(0)
     case = exp.Case()
     for level in range(height):
-        name = f"c{position}_{level}"
-        case = case.when(equal(column(name, "a"), column(name, "b")), literal(level))
-    return case.else_(literal(height))
+        alike = [
+            equal(masked(column(f"p_{word}", "a"), mask), masked(column(f"p_{word}", "b"), mask))
+            for word, mask in layout.column_masks(position, level).items()
+        ]
+        case = case.when(all_of(alike), literal(level))
+    return case.else_(literal(height)) if height else literal(0)

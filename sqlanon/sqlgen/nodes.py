@@ -1,18 +1,20 @@
 """Statements that evaluate lattice nodes on a frequency set or on a roll-up of one.
 
-A node is a GROUP BY over the code columns of its levels; a column at its top is one value and is left out.
+A node is a GROUP BY of the packed words under its masks; a column at its top has no bits in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
 from sqlanon.lattice import Node
-from sqlanon.sqlgen.build import count, named, subquery, total_where, with_queries
-from sqlanon.sqlgen.frequency import HierarchyTable
+from sqlanon.sqlgen.build import all_of, count, equal, named, subquery, total_where, with_queries
+from sqlanon.sqlgen.frequency import HierarchyTable, path
+from sqlanon.sqlgen.packing import Layout
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 
 
@@ -23,22 +25,36 @@ class Shape:
     hierarchies: tuple[HierarchyTable, ...]
     aggregates: Mapping[str, exp.Expression]
     """Further columns of a class, each an aggregate over frequency rows, beside `n`."""
+    count_type: str
+    """The type of `n` in the frequency set."""
 
     def heights(self) -> Node:
         return tuple(hierarchy.height for hierarchy in self.hierarchies)
 
-    def code_columns(self, node: Node) -> list[str]:
-        """The columns a node groups by."""
-        return [
-            f"c{position}_{level}" for position, level in enumerate(node) if level < self.hierarchies[position].height
-        ]
+    @cached_property
+    def layout(self) -> Layout:
+        return layout_of(self.hierarchies)
+
+    def words(self, node: Node) -> Iterator[tuple[int, exp.Expression]]:
+        """The words a node groups by, masked."""
+        for word, mask in enumerate(self.layout.masks(node)):
+            if mask:
+                yield word, masked(column(f"p_{word}"), mask)
+
+
+def layout_of(hierarchies: Sequence[HierarchyTable]) -> Layout:
+    return Layout.of([hierarchy.widths for hierarchy in hierarchies])
+
+
+def masked(word: exp.Expression, mask: int) -> exp.Expression:
+    return exp.Paren(this=exp.BitwiseAnd(this=word, expression=literal(mask)))
 
 
 def classes(frequency: Table, node: Node, shape: Shape) -> exp.Select:
     """The classes of a node: one row each, with `n` and the aggregates of the requirement."""
     items = [named(exp.Sum(this=column("n")), "n")]
     items += [named(aggregate.copy(), name) for name, aggregate in shape.aggregates.items()]
-    keys = [column(name) for name in shape.code_columns(node)]
+    keys = [word for _, word in shape.words(node)]
     select = exp.select(*items).from_(table_expression(frequency), copy=False)
     return select.group_by(*keys, copy=False) if keys else select
 
@@ -47,11 +63,7 @@ def check(requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: 
     """Counts of many nodes in one statement: index, classes, then suppressed rows and satisfying classes per
     requirement.
     """
-    queries = [_check_one(index, classes(table, node, shape), satisfied) for index, node, table in requests]
-    result: exp.Query = queries[0]
-    for query in queries[1:]:
-        result = exp.union(result, query, distinct=False, copy=False)
-    return result
+    return _all_of_them([_check_one(index, classes(table, node, shape), satisfied) for index, node, table in requests])
 
 
 def _check_one(index: int, class_query: exp.Select, satisfied: Sequence[exp.Expression]) -> exp.Select:
@@ -70,18 +82,18 @@ def measure(
     figures: Mapping[str, exp.Expression],
 ) -> exp.Query:
     """As `check` for one requirement, with the figures of the metrics after the counts."""
-    queries = [
-        _measure_one(index, _classes_with_values(table, node, shape), satisfied, figures)
-        for index, node, table in requests
-    ]
-    result: exp.Query = queries[0]
-    for query in queries[1:]:
-        result = exp.union(result, query, distinct=False, copy=False)
-    return result
+    return _all_of_them(
+        [_measure_one(index, table, node, shape, satisfied, figures) for index, node, table in requests]
+    )
 
 
 def _measure_one(
-    index: int, class_query: exp.Select, satisfied: exp.Expression, figures: Mapping[str, exp.Expression]
+    index: int,
+    frequency: Table,
+    node: Node,
+    shape: Shape,
+    satisfied: exp.Expression,
+    figures: Mapping[str, exp.Expression],
 ) -> exp.Select:
     items: list[exp.Expression] = [
         named(literal(index), "node"),
@@ -90,36 +102,68 @@ def _measure_one(
         named(total_where(column("kept"), literal(1)), "classes"),
     ]
     items += [named(figure.copy(), name) for name, figure in figures.items()]
-    judged = exp.select(exp.Star(), named(satisfied.copy(), "kept")).from_(subquery(class_query, "grouped"), copy=False)
+    grouped = classes(frequency, node, shape)
+    for word, key in shape.words(node):
+        grouped = grouped.select(named(key, f"p_{word}"), copy=False)
+    judged = _with_values(grouped, node, shape, satisfied)
     measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
     # A subquery, so that each node of a batch may have classes of its own.
     return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)
 
 
-def _classes_with_values(frequency: Table, node: Node, shape: Shape) -> exp.Select:
-    """Classes with the code of each column's value and the leaves under it, as metrics expect them."""
-    select = classes(frequency, node, shape)
+def _with_values(grouped: exp.Select, node: Node, shape: Shape, satisfied: exp.Expression) -> exp.Select:
+    """Classes as metrics expect them: judged, with the code of each column's value and the leaves under it."""
+    select = exp.select(column("n"), named(satisfied.copy(), "kept")).from_(subquery(grouped, "grouped"), copy=False)
     for position, level in enumerate(node):
         hierarchy = shape.hierarchies[position]
-        value: exp.Expression = literal(0)
-        leaves: exp.Expression = literal(hierarchy.leaves)
-        if level < hierarchy.height:
-            value = column(f"c{position}_{level}")
-            leaves = literal(1) if level == 0 else exp.Min(this=column(f"w{position}_{level}"))
-        select = select.select(named(value, f"code_{position}"), named(leaves, f"leaves_{position}"), copy=False)
+        masks = shape.layout.column_masks(position, level)
+        leaves: exp.Expression = literal(1 if level == 0 else hierarchy.leaves)
+        if 0 < level < hierarchy.height:
+            alias = f"l_{position}"
+            matching = [
+                equal(masked(column(f"p_{word}", "grouped"), mask), column(f"p_{word}", alias))
+                for word, mask in masks.items()
+            ]
+            labels = _leaves_of_level(hierarchy, position, level, shape.layout)
+            select = select.join(subquery(labels, alias), on=all_of(matching), join_type="left", copy=False)
+            # NULL is in no hierarchy table: a leaf of its own.
+            leaves = exp.Coalesce(this=column("leaves", alias), expressions=[literal(1)])
+        code = _code([masked(column(f"p_{word}", "grouped"), mask) for word, mask in masks.items()])
+        select = select.select(named(code, f"code_{position}"), named(leaves, f"leaves_{position}"), copy=False)
     return select
 
 
-def roll_up(frequency: Table, node: Node, shape: Shape) -> exp.Select:
-    """The frequency set of `node`, fit to evaluate every generalization of it.
+def _code(words: Sequence[exp.Expression]) -> exp.Expression:
+    """One number for a value: its masked word, or a number of twice the digits where its path spans two words."""
+    if not words:
+        return literal(0)
+    if len(words) == 1:
+        return words[0]
+    if len(words) > 2:
+        raise ValueError("the path of a value spans at most two words")
+    high = exp.Mul(this=exp.cast(words[0], "DECIMAL(38, 0)"), expression=literal(1 << 62))
+    return exp.Paren(this=exp.Add(this=high, expression=words[1]))
 
-    Codes of higher levels follow from those of the node, so grouping by them too makes no more groups; it is cheaper
-    than an aggregate for each.
-    """
-    keys: list[str] = []
-    for position, level in enumerate(node):
-        for higher in range(level, shape.hierarchies[position].height):
-            keys += [f"c{position}_{higher}"] if higher == 0 else [f"c{position}_{higher}", f"w{position}_{higher}"]
-    items: list[exp.Expression] = [column(name) for name in keys]
-    select = exp.select(named(exp.Sum(this=column("n")), "n"), *items).from_(table_expression(frequency))
-    return select.group_by(*(column(name) for name in keys)) if keys else select
+
+def _leaves_of_level(hierarchy: HierarchyTable, position: int, level: int, layout: Layout) -> exp.Select:
+    """For each label of a level: its masked words and the leaves under it."""
+    fields = layout.fields[position]
+    items = [named(path(fields, word, "h", level), f"p_{word}") for word in layout.column_masks(position, level)]
+    leaves = named(column(f"leaves_{level}", "h"), "leaves")
+    return exp.select(*items, leaves).distinct().from_(table_expression(hierarchy.table, "h"))
+
+
+def _all_of_them(queries: Sequence[exp.Select]) -> exp.Query:
+    result: exp.Query = queries[0]
+    for query in queries[1:]:
+        result = exp.union(result, query, distinct=False, copy=False)
+    return result
+
+
+def roll_up(frequency: Table, node: Node, shape: Shape) -> exp.Select:
+    """The frequency set of `node`, fit to evaluate every generalization of it."""
+    keys = dict(shape.words(node))
+    words = [named(keys.get(word, literal(0)), f"p_{word}") for word in range(shape.layout.words)]
+    rows = named(exp.cast(exp.Sum(this=column("n")), shape.count_type), "n")
+    select = exp.select(*words, rows).from_(table_expression(frequency))
+    return select.group_by(*(key.copy() for key in keys.values())) if keys else select

@@ -85,3 +85,14 @@ def literal(value: str | int | None) -> exp.Expression:
     if value is None:
         return exp.Null()
     return exp.Literal.string(value) if isinstance(value, str) else exp.Literal.number(value)
+
+
+def named_tables(query: exp.Query) -> list[Table]:
+    """The tables that a query of the user's names, common table expressions of its own left out."""
+    own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
+    found = [
+        Table(tuple(part.name if part.args.get("quoted") else part.name.lower() for part in table.parts))
+        for table in query.find_all(exp.Table)
+        if table.name
+    ]
+    return [table for table in found if table.schema or table.name.lower() not in own]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.build import all_of, any_of, count, equal, is_null, named, subquery, total, total_where
+from sqlanon.sqlgen.build import all_of, any_of, count, equal, is_null, is_present, named, subquery, total, total_where
 from sqlanon.sqlgen.frequency import code
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 
@@ -67,10 +67,11 @@ def class_totals(table: Table, columns: Sequence[QuasiIdentifier]) -> exp.Select
     ).from_(table_expression(table))
 
 
-def suppressed_rows(classes: Table | exp.Query) -> exp.Select:
-    """How many rows lie in classes that fail."""
+def suppressed_rows(classes: Table | exp.Query, columns: Sequence[QuasiIdentifier]) -> exp.Select:
+    """How many rows lie in classes that fail. Rows outside a hierarchy belong to no class that can be released."""
     failing = total_where(exp.Not(this=column("kept")), column("n"))
-    return exp.select(failing).from_(_relation(classes, "failing"))
+    covered = [is_present(column(f"k_{position}")) for position, _ in _keys(columns)]
+    return exp.select(failing).from_(_relation(classes, "failing")).where(*covered)
 
 
 def within_limit(table: Table, most: int, of_rows: int | None) -> exp.Select:
@@ -110,7 +111,7 @@ def release(
         select = select.join(class_relation, join_type="cross", copy=False)
     released_rows: exp.Expression = column("kept", "class")
     if blank_from is not None:
-        enough = exp.GTE(this=exp.Subquery(this=suppressed_rows(classes)), expression=literal(blank_from))
+        enough = exp.GTE(this=exp.Subquery(this=suppressed_rows(classes, columns)), expression=literal(blank_from))
         released_rows = any_of([released_rows, enough])
     select = select.where(released_rows, copy=False)
     return select.order_by(exp.Rand(), copy=False) if shuffle else select

@@ -35,6 +35,8 @@ class Traits:
     """Scratch tables skip the write-ahead log."""
     temporary_scratch: bool = False
     """Scratch tables are temporary tables of the session: they need no privilege and nothing outlives a crash."""
+    views_need_barrier: bool = False
+    """A view must say that its conditions come before functions of the reader's, which would see hidden rows."""
 
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
         """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change."""

@@ -125,8 +125,7 @@ def test_bad_specs(sqlanon: CommandLine, folder: Path, bad: BadSpec, monkeypatch
     for path in bad.path.parent.iterdir():
         shutil.copy(path, folder)
     before = {path.name for path in folder.iterdir()}
-    # A source without rows is no mistake of the spec: nothing can be released from it.
-    code = 3 if bad.path.stem == "empty_source" else bad.exit_code
+    code = bad.exit_code
     outcome = sqlanon("run", bad.path.name, "--json")
     assert outcome.code == code, outcome.err
     assert outcome.json["error"]["exit_code"] == code

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlanon.binding import Binding, bind
 from sqlanon.engines.base import Engine, Row, Session, Statement
 from sqlanon.engines.registry import open_engine
-from sqlanon.frequency import FrequencySet, scan, store_hierarchies, widen
+from sqlanon.frequency import FrequencySet, scan, store_hierarchies, pack
 from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Spec, spec_from_dict
@@ -113,7 +113,7 @@ def frequency(engine: Engine, spec: Spec) -> Iterator[tuple[FrequencySet, Bindin
     with Scratch(engine, binding.scratch) as scratch:
         base = scan(engine, binding, scratch)
         hierarchies = store_hierarchies(engine, binding, base, scratch)
-        yield widen(engine, base, hierarchies, scratch), binding, scratch
+        yield pack(engine, base, hierarchies, scratch), binding, scratch
 
 
 def hierarchy_rows(engine: Engine, hierarchy: StoredHierarchy) -> list[Row]:

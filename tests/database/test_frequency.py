@@ -283,7 +283,7 @@ def test_roll_ups_change_nothing(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: Example, data: st.DataObject
 ) -> None:
     monkeypatch.setattr(rollup, "SMALL", 0)
-    monkeypatch.setattr(rollup, "SHRINKAGE", 0.001)
+    monkeypatch.setattr(rollup, "MAKING", 0.01)
     monkeypatch.setattr(rollup, "MOST_SETS", 2)
     nodes = example.nodes()
     order = data.draw(st.permutations(nodes))
@@ -390,6 +390,15 @@ def expected_matrix(expected: Any) -> list[list[tuple[int, ...]]]:
             counted[tuple(vector)] += size
         matrix.append(sorted((*vector, n) for vector, n in counted.items()))
     return sorted(matrix)
+
+
+def test_levels_of_columns_of_different_heights(engine: Engine, tmp_path: Path) -> None:
+    """Low columns come first: what they lack must not decide the types of what others have."""
+    low, high = [["v0"]], [["v0", "l1", "l2"]]
+    example = Example([("v0", "v0", "v0"), ("v0", "v0", None)], [low, low, high], 1)
+    with evaluated(engine, example, tmp_path) as (evaluator, _, _):
+        assert [len(levels) for levels in evaluator.level_figures()] == [2, 2, 3]
+        assert_scores(evaluator, example)
 
 
 def test_an_empty_source_is_an_error(engine: Engine) -> None:
