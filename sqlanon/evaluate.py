@@ -7,6 +7,7 @@ it; never on the source.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 from sqlglot import exp
 
@@ -55,6 +56,12 @@ class SqlEvaluator:
         """An evaluator of one requirement, with counts of its own."""
         counts = NodeCounts(engine, frequency, [requirement], scratch)
         return cls(counts, lattice=lattice, limit=limit, figures=figures)
+
+    def within(self, limit: int) -> SqlEvaluator:
+        """The same evaluator under another limit; what was counted and measured serves both."""
+        other = copy(self)
+        other.limit = limit
+        return other
 
     @property
     def heights(self) -> Node:

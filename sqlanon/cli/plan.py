@@ -6,34 +6,54 @@ Writes the lock file; in the database only scratch tables, which are dropped.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
 from sqlanon.cli.settings import Settings, flags
+from sqlanon.errors import UsageError
+
+if TYPE_CHECKING:
+    from sqlanon.spec import Limit, Spec
 
 FILE = click.Path(path_type=Path)
 
 
 @click.command("plan", short_help="Search for the generalization to release; write the lock file.")
 @click.argument("spec", type=FILE)
-@click.option("--minimal", is_flag=True, help="Find all k-minimal vectors, and choose among them.")
+@click.option("--minimal", is_flag=True, help="List all k-minimal vectors too.")
+@click.option("--k", "ks", help="What if: one or more k, as 2,5,10. Shows the grid and writes no lock file.")
+@click.option("--limit", "limits", help="What if: one or more suppression limits, as 0,1%,5%.")
 @click.option("--out", type=FILE, help="Where to write the lock file. Default: <spec>.lock.json beside the spec.")
 @click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock file knows.")
 @click.option("--dry-run", is_flag=True, help="Write no lock file.")
 @flags(values=True)
-def command(settings: Settings, spec: Path, minimal: bool, out: Path | None, fresh: bool, dry_run: bool) -> None:
+def command(
+    settings: Settings,
+    spec: Path,
+    minimal: bool,
+    ks: str | None,
+    limits: str | None,
+    out: Path | None,
+    fresh: bool,
+    dry_run: bool,
+) -> None:
     """Search for the generalization to release, and write it to a lock file that `sqlanon apply` carries out.
 
     Planning again on the same data takes what the lock file already knows and asks the database only for the rest.
     The lock file holds levels, hierarchy tops and counts: it is made to be reviewed and kept under version control.
+
+    With --k or --limit it answers what if instead: every combination, from one scan of the source.
     """
     from sqlanon import pipeline
     from sqlanon.lock import lock_path
     from sqlanon.spec import load_spec
 
     loaded = load_spec(spec)
+    if ks is not None or limits is not None:
+        _what_if(settings, loaded, ks, limits)
+        return
     where = out or lock_path(spec)
     if not dry_run:
         require_writable(where)
@@ -49,3 +69,33 @@ def command(settings: Settings, spec: Path, minimal: bool, out: Path | None, fre
 
     written = ("lock", "not written" if dry_run else str(where))
     show_plan(settings.console, loaded, result, spent(result.seconds), written)
+
+
+def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None) -> None:
+    from sqlanon.frontier import frontier
+
+    asked_k = [spec.privacy.k or 1] if ks is None else [_k(text) for text in ks.split(",")]
+    asked_limits = [spec.privacy.suppression.limit] if limits is None else [_limit(text) for text in limits.split(",")]
+    with settings.working() as options:
+        result = frontier(spec, asked_k, asked_limits, options)
+    if settings.as_json:
+        settings.emit(result.to_dict())
+        return
+    from sqlanon.cli.views import show_frontier
+
+    show_frontier(settings.console, result)
+
+
+def _k(text: str) -> int:
+    if not text.strip().isascii() or not text.strip().isdigit() or int(text) < 1:
+        raise UsageError("--k: whole numbers of at least 1 are expected, as 2,5,10")
+    return int(text)
+
+
+def _limit(text: str) -> Limit:
+    from sqlanon.spec import Limit
+
+    try:
+        return Limit.parse(text.strip())
+    except ValueError as error:
+        raise UsageError(f"--limit: {error}") from None

@@ -14,6 +14,8 @@ from sqlanon.cli.console import bar, facts, grid
 from sqlanon.cli.labels import described
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
+from sqlanon.frontier import Cell, Frontier
+from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.spec import Spec
 
@@ -62,6 +64,31 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
 def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:
     more = f" and {number(len(nodes) - LISTED_VECTORS)} more" if len(nodes) > LISTED_VECTORS else ""
     return ", ".join(map(vector, nodes[:LISTED_VECTORS])) + more
+
+
+def show_frontier(console: Console, result: Frontier) -> None:
+    """The grid of a what-if: one line for each requirement."""
+    heading = ("k", "limit", "suppressed", "classes", result.metric, "accuracy", "completeness", "levels")
+    console.print(grid(heading, [_cell(cell, result) for cell in result.cells], right=(0, 1, 2, 3, 4, 5, 6)))
+    console.print()
+    checks = f"{number(result.checks)} of {counted(result.lattice, 'node')} for all together, by {result.algorithm}"
+    console.print(facts([("checks", checks), spent(result.seconds)]))
+
+
+def _cell(cell: Cell, result: Frontier) -> tuple[str, ...]:
+    asked = (number(cell.k), str(cell.limit))
+    if cell.found is None:
+        return (*asked, *["-"] * 5, "nothing satisfies it")
+    chosen = cell.found.chosen
+    return (
+        *asked,
+        number(chosen.suppressed),
+        number(chosen.classes),
+        f"{cell.found.score:.6g}",
+        f"{accuracy(chosen.node, result.heights):.3f}",
+        f"{completeness(chosen.suppressed, result.rows):.3f}",
+        vector(chosen.node) + ("" if cell.found.proven else " (not proven)"),
+    )
 
 
 def show_release(console: Console, result: RunResult, *more: Fact) -> None:

@@ -25,9 +25,6 @@ class AverageClassSize(Metric):
     def figures(self, columns: int) -> dict[str, exp.Expression]:
         return {ALL_CLASSES: all_classes()}
 
-    def needs_figures(self, verdict: Verdict) -> bool:
-        return False
-
     def score(self, verdict: Verdict, context: Context) -> float:
         return context.rows / (verdict.classes + (1 if verdict.suppressed else 0))
 

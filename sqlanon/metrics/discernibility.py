@@ -21,6 +21,9 @@ class Discernible(Metric):
 
     learns = True
 
+    def needs_figures(self, verdict: Verdict) -> bool:
+        return not verdict.figures
+
     def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
         return [
             [(figures.entropy - levels[-1].entropy) * log(2) / context.rows for figures in levels]

@@ -28,7 +28,7 @@ class Entropy(EntropyStar):
         return {_figure(column): suppressed_logarithms(column) for column in range(columns)}
 
     def needs_figures(self, verdict: Verdict) -> bool:
-        return verdict.suppressed > 0 and super().needs_figures(verdict)
+        return verdict.suppressed > 0 and not verdict.figures
 
     def score(self, verdict: Verdict, context: Context) -> float:
         released = self.bound(verdict.node, context)

@@ -27,7 +27,7 @@ class Loss(Metric):
         return {_figure(column): suppressed_leaves(column) for column in range(columns)}
 
     def needs_figures(self, verdict: Verdict) -> bool:
-        return verdict.suppressed > 0 and super().needs_figures(verdict)
+        return verdict.suppressed > 0 and not verdict.figures
 
     def score(self, verdict: Verdict, context: Context) -> float:
         return expm1(

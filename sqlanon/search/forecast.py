@@ -6,6 +6,7 @@ Pure, and never trusted: guesses choose the order of questions, no verdict follo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import getitem
 
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import Context
@@ -32,21 +33,28 @@ class Forecast:
         self._weights = [slope] * len(bits) + [top]
         self._spread = [[0.25 if row == column else 0.0 for column in range(size)] for row in range(size)]
         self._spread[-1][-1] = 9.0
+        self._steps: list[list[float]] = []
         self.error = 0.5
         """About how far guesses are off."""
 
     def guess(self, node: Node) -> float:
-        return sum(weight * feature for weight, feature in zip(self._weights, self._features(node), strict=True))
+        return sum(map(getitem, self.steps(), node), self._weights[-1])
 
     def steps(self) -> list[list[float]]:
         """For each column, for each level: what it contributes to a guess."""
-        return [[weight * bits for bits in levels] for weight, levels in zip(self._weights, self._bits, strict=False)]
+        if not self._steps:
+            weights = self._weights[:-1]
+            self._steps = [
+                [weight * bits for bits in levels] for weight, levels in zip(weights, self._bits, strict=True)
+            ]
+        return self._steps
 
     def learn(self, node: Node, value: float, matters: float = 0.0) -> None:
         """The value that was seen. Values near the one that matters count most: there guesses decide something."""
         features = self._features(node)
         missed = value - self.guess(node)
         self.error = 0.95 * self.error + 0.05 * abs(missed)
+        self._steps = []
         projected = [_dot(row, features) for row in self._spread]
         scale = 1 + (value - matters) ** 2 + _dot(features, projected)
         for position, amount in enumerate(projected):

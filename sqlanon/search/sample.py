@@ -31,6 +31,7 @@ class Sample:
         self.nodes = [coding.node(number) for number in numbers]
         self.left = (1 << len(numbers)) - 1
         self._lattice = coding.lattice
+        self._octets = coding.size // 8 + 1
         self._at_most, self._at_least = self._levels()
 
     def questions(self, most: int, question: Callable[[int], tuple[Node, int]]) -> list[Node]:
@@ -58,13 +59,8 @@ class Sample:
 
     def within(self, bits: int) -> int:
         """The members that lie in a set of nodes of the lattice."""
-        octets = bits.to_bytes((bits.bit_length() + 8) // 8, "little")
-        end = 8 * len(octets)
-        return sum(
-            1 << index
-            for index, number in enumerate(self.numbers)
-            if number < end and octets[number >> 3] >> (number & 7) & 1
-        )
+        octets = bits.to_bytes(self._octets, "little")
+        return int("".join("01"[octets[number >> 3] >> (number & 7) & 1] for number in reversed(self.numbers)), 2)
 
     def below(self, node: Node) -> int:
         """The members that `node` generalizes."""

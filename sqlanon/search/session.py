@@ -12,7 +12,7 @@ from sqlanon.errors import InfeasibleError
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget, Meter
+from sqlanon.search.budget import Budget, BudgetSpent, Meter
 from sqlanon.search.coding import Coding
 from sqlanon.search.marking import Marking
 from sqlanon.search.objective import Objective
@@ -73,18 +73,23 @@ class Session:
         return verdict.suppressed <= self.evaluator.limit
 
     def _in_batches(self, nodes: Sequence[Node], measure: bool) -> list[Verdict]:
+        """Ask as far as the budget goes. BudgetSpent only when it gives nothing more: answers are never lost."""
         answered: list[Verdict] = []
-        for start in range(0, len(nodes), BATCH):
-            answered += self._ask(nodes[start : start + BATCH], measure)
+        while len(answered) < len(nodes):
+            batch = nodes[len(answered) : len(answered) + BATCH]
+            try:
+                answered += self._ask(batch[: self._room(batch)], measure)
+            except BudgetSpent:
+                if not answered:
+                    raise
+                break
         return answered
 
+    def _room(self, nodes: Sequence[Node]) -> int | None:
+        """How many of these may be asked for. Measuring a node that was checked before costs nothing more."""
+        return self.meter.room() if any(node not in self.verdicts for node in nodes) else None
+
     def _ask(self, nodes: Sequence[Node], measure: bool) -> list[Verdict]:
-        new = [node for node in nodes if node not in self.verdicts]
-        if new:
-            room = self.meter.room()
-            if room is not None and len(new) > room:
-                left_out = set(new[room:])
-                nodes = [node for node in nodes if node not in left_out]
         verdicts = self.evaluator.measure(nodes) if measure else self.evaluator.check(nodes)
         for verdict in verdicts:
             self.verdicts[verdict.node] = verdict

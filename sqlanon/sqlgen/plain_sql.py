@@ -8,27 +8,27 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.expressions import DType
 
-_SYNTAX = (
-    (exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Var, exp.Interval, exp.Bracket)
-    + (exp.Cast, exp.TryCast, exp.DataTypeParam, exp.Case, exp.If, exp.In, exp.Between, exp.AtTimeZone, exp.Collate)
-    + (exp.And, exp.Or, exp.Not, exp.Xor, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Escape)
-    + (exp.NullSafeEQ, exp.NullSafeNEQ, exp.Like, exp.ILike, exp.SimilarTo, exp.RegexpLike, exp.RegexpILike)
-    + (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow, exp.Neg, exp.DPipe)
-    + (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift)
+_SYNTAX: frozenset[type[exp.Expr]] = frozenset(
+    {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Var, exp.Interval, exp.Bracket}
+    | {exp.Cast, exp.TryCast, exp.DataTypeParam, exp.Case, exp.If, exp.In, exp.Between, exp.AtTimeZone, exp.Collate}
+    | {exp.And, exp.Or, exp.Not, exp.Xor, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Escape}
+    | {exp.NullSafeEQ, exp.NullSafeNEQ, exp.Like, exp.ILike, exp.SimilarTo, exp.RegexpLike, exp.RegexpILike}
+    | {exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow, exp.Neg, exp.DPipe}
+    | {exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift}
 )
 
-_FUNCTIONS = (
-    (exp.Abs, exp.Cbrt, exp.Ceil, exp.Exp, exp.Floor, exp.Ln, exp.Log, exp.Pi, exp.Round, exp.Sign, exp.Sqrt)
-    + (exp.Trunc, exp.WidthBucket, exp.IsNan, exp.IsInf, exp.Greatest, exp.Least, exp.Coalesce, exp.Nullif)
-    + (exp.Ascii, exp.Chr, exp.Concat, exp.ConcatWs, exp.Contains, exp.EndsWith, exp.Initcap, exp.Left, exp.Length)
-    + (exp.Lower, exp.Overlay, exp.Pad, exp.RegexpExtract, exp.RegexpFullMatch, exp.RegexpReplace, exp.Repeat)
-    + (exp.Replace, exp.Reverse, exp.Right, exp.Split, exp.SplitPart, exp.StartsWith, exp.StrPosition, exp.Substring)
-    + (exp.Translate, exp.Trim, exp.Unicode, exp.Upper, exp.TimeToStr, exp.ToChar, exp.ToNumber, exp.NumberToStr)
-    + (exp.Date, exp.DateAdd, exp.DateSub, exp.DateDiff, exp.DateBin, exp.DateFromParts, exp.DateTrunc, exp.Extract)
-    + (exp.StrToDate, exp.StrToTime, exp.TimestampTrunc, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.LastDay)
-    + (exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek)
-    + (exp.DayOfWeekIso, exp.DayOfYear, exp.Dayname, exp.Monthname, exp.YearOfWeek, exp.YearOfWeekIso)
-    + (exp.Hour, exp.Minute, exp.Second)
+_FUNCTIONS: frozenset[type[exp.Expr]] = frozenset(
+    {exp.Abs, exp.Cbrt, exp.Ceil, exp.Exp, exp.Floor, exp.Ln, exp.Log, exp.Pi, exp.Round, exp.Sign, exp.Sqrt}
+    | {exp.Trunc, exp.WidthBucket, exp.IsNan, exp.IsInf, exp.Greatest, exp.Least, exp.Coalesce, exp.Nullif}
+    | {exp.Ascii, exp.Chr, exp.Concat, exp.ConcatWs, exp.Contains, exp.EndsWith, exp.Initcap, exp.Left, exp.Length}
+    | {exp.Lower, exp.Overlay, exp.Pad, exp.RegexpExtract, exp.RegexpFullMatch, exp.RegexpReplace, exp.Repeat}
+    | {exp.Replace, exp.Reverse, exp.Right, exp.Split, exp.SplitPart, exp.StartsWith, exp.StrPosition, exp.Substring}
+    | {exp.Translate, exp.Trim, exp.Unicode, exp.Upper, exp.TimeToStr, exp.ToChar, exp.ToNumber, exp.NumberToStr}
+    | {exp.Date, exp.DateAdd, exp.DateSub, exp.DateDiff, exp.DateBin, exp.DateFromParts, exp.DateTrunc, exp.Extract}
+    | {exp.StrToDate, exp.StrToTime, exp.TimestampTrunc, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.LastDay}
+    | {exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek}
+    | {exp.DayOfWeekIso, exp.DayOfYear, exp.Dayname, exp.Monthname, exp.YearOfWeek, exp.YearOfWeekIso}
+    | {exp.Hour, exp.Minute, exp.Second}
 )
 
 _FUNCTIONS_BY_NAME = frozenset(
@@ -57,10 +57,7 @@ def is_plain(node: exp.Expr) -> bool:
         return node.this in _TYPES
     if isinstance(node, exp.Anonymous):
         return node.name.lower() in _FUNCTIONS_BY_NAME
-    return type(node) in _ALLOWED
-
-
-_ALLOWED = frozenset((*_SYNTAX, *_FUNCTIONS))
+    return type(node) in _SYNTAX or type(node) in _FUNCTIONS
 
 
 def acts(node: exp.Expr) -> bool:

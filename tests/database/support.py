@@ -14,13 +14,13 @@ from sqlglot import exp
 from sqlanon.binding import Binding, bind
 from sqlanon.engines.base import Engine, Row, Session, Statement
 from sqlanon.engines.registry import open_engine
-from sqlanon.frequency import FrequencySet, scan, store_hierarchies, pack
+from sqlanon.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Spec, spec_from_dict
 
 FEW = settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 """Each example is a round trip or more; one statement tests many values instead."""
 
@@ -101,9 +101,7 @@ def stored(engine: Engine, spec: Spec, *, show_values: bool = False) -> Iterator
     binding = bind(spec, engine)
     with Scratch(engine, binding.scratch) as scratch:
         base = scan(engine, binding, scratch)
-        yield Stored(
-            binding, store_hierarchies(engine, binding, base, scratch, show_values=show_values), scratch
-        )
+        yield Stored(binding, store_hierarchies(engine, binding, base, scratch, show_values=show_values), scratch)
 
 
 @contextmanager

@@ -97,12 +97,14 @@ def test_names_of_schemas_tables_and_columns(urls: tuple[str, str], names: list[
                 run(engine, f"DROP SCHEMA IF EXISTS {quoted(name)} CASCADE")
                 run(engine, f"CREATE SCHEMA {quoted(name)}")
             create(engine, [schema, source], dict.fromkeys(names, "text"), table)
-        places = {
+        places: dict[str, Any] = {
             "source": {"table": join_name((schema, source))},
             "target": {"table": join_name((schema, target))},
             "scratch": join_name((scratch,)),
         }
-        columns: dict[str, Any] = {name: quasi({"tree": {"letter": [f"a{i}", f"b{i}"]}}) for i, name in enumerate(names)}
+        columns: dict[str, Any] = {
+            name: quasi({"tree": {"letter": [f"a{i}", f"b{i}"]}}) for i, name in enumerate(names)
+        }
         columns[names[1]] = quasi({"mask": {"length": 2}})
         columns[names[2]] = quasi({"sql": [quoted(names[2]), f"substr({quoted(names[2])}, 1, 1)"]})
         result = pipeline.run(spec_at(url, columns, limit=1, **places))
@@ -236,7 +238,7 @@ def test_labels_of_floats(urls: tuple[str, str], tmp_path: Path) -> None:
 
 def test_fixed_length_text(urls: tuple[str, str], tmp_path: Path) -> None:
     hierarchy = csv_of(tmp_path / "a.csv", [["a", "x"], ["ab", "x"], ["abc", "y"]])
-    table = [["a"], ["a"], ["ab"], ["abc"], [None]]
+    table: list[list[object]] = [["a"], ["a"], ["ab"], ["abc"], [None]]
     found = run_on_both(urls, {"q": "char(3)"}, table, {"q": quasi(hierarchy, levels={"min": 1, "max": 1})})
     assert found == Counter({("x",): 3})
 
@@ -277,7 +279,8 @@ def makes(engine: Engine, kind: str) -> bool:
     """Whether the engine knows a type or collation, after an attempt to give it."""
     helps = {
         "citext": "CREATE EXTENSION IF NOT EXISTS citext",
-        "text COLLATE blind": "CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+        "text COLLATE blind": "CREATE COLLATION blind"
+        " (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
     }
     try:
         if kind in helps:

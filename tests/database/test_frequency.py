@@ -35,7 +35,7 @@ from tests.database.support import create, frequency, rows, run, spec_of
 from tests.fixtures_support import load_case
 
 FEWER = settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 Value = str | None
 
@@ -56,10 +56,12 @@ class Example:
     def _labels_of(self, position: int) -> dict[Value, list[Value]]:
         lines = self.hierarchies[position]
         single = len({line[-1] for line in lines}) == 1 and len(lines[0]) > 1
-        labels: dict[Value, list[Value]] = {line[0]: [*line] + ([] if single else ["*"]) for line in lines}
+        labels: dict[Value, list[Value]] = {}
+        for line in lines:
+            labels[line[0]] = [*line, *([] if single else ["*"])]
         if any(row[position] is None for row in self.table):
             some = next(iter(labels.values()))
-            labels[None] = [None] * (len(some) - 1) + [some[-1]]
+            labels[None] = [*(None for _ in some[1:]), some[-1]]
         return labels
 
     @property
@@ -190,9 +192,7 @@ def hierarchies(draw: st.DrawFn) -> list[list[str]]:
 def examples(draw: st.DrawFn) -> Example:
     columns = draw(st.lists(hierarchies(), min_size=1, max_size=3))
     domains = [st.sampled_from([*(line[0] for line in lines), None]) for lines in columns]
-    return Example(
-        draw(st.lists(st.tuples(*domains), min_size=1, max_size=14)), columns, draw(st.integers(1, 5))
-    )
+    return Example(draw(st.lists(st.tuples(*domains), min_size=1, max_size=14)), columns, draw(st.integers(1, 5)))
 
 
 def evaluator_of(
@@ -205,7 +205,9 @@ def evaluator_of(
 
 
 @contextmanager
-def evaluated(engine: Engine, example: Example, folder: Path, limit: int = 0) -> Iterator[tuple[SqlEvaluator, Any, Any]]:
+def evaluated(
+    engine: Engine, example: Example, folder: Path, limit: int = 0
+) -> Iterator[tuple[SqlEvaluator, Any, Any]]:
     example.load(engine)
     with frequency(engine, example.spec(folder)) as (found, _, scratch):
         assert found.rows == len(example.table)
@@ -337,14 +339,12 @@ def assert_bounds(matrix: MatrixEvaluator, example: Example, limit: int) -> None
     assert all(node in matrix.lattice for node in minimal)
 
 
-def test_a_matrix_that_is_too_large_is_refused(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_matrix_that_is_too_large_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix, "MOST_ENTRIES", 3)
     example = Example([("v0",), ("v1",)], [[["v0", "x"], ["v1", "x"]]], 2)
-    with evaluated(engine, example, tmp_path) as (counts, found, scratch):
-        with pytest.raises(UsageError, match=r"search.satisfies: .* 2 x 2 entries, more than 3; use counts"):
-            MatrixEvaluator(engine, found, counts, 2, scratch)
+    refusal = r"search.satisfies: .* 2 x 2 entries, more than 3; use counts"
+    with evaluated(engine, example, tmp_path) as (counts, found, scratch), pytest.raises(UsageError, match=refusal):
+        MatrixEvaluator(engine, found, counts, 2, scratch)
 
 
 @pytest.mark.parametrize("name", ["f1", "c1", "s3"])

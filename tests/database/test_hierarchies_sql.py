@@ -145,7 +145,10 @@ def test_suppression_alone(engine: Engine) -> None:
 
 def test_csv_of_numbers_and_dates_is_matched_by_text(engine: Engine, tmp_path: Path) -> None:
     create(engine, ["t"], {"q": "int"}, [[1], [20]])
-    assert built(engine, write_csv(tmp_path / "a.csv", [["1", "x"], ["20", "y"]])) == [("1", "x", "*"), ("20", "y", "*")]
+    assert built(engine, write_csv(tmp_path / "a.csv", [["1", "x"], ["20", "y"]])) == [
+        ("1", "x", "*"),
+        ("20", "y", "*"),
+    ]
     run(engine, "DROP TABLE t")
     create(engine, ["t"], {"q": "timestamp"}, [["2020-01-02 03:04:05"]])
     assert len(built(engine, write_csv(tmp_path / "b.csv", [["2020-01-02 03:04:05", "x"]]))) == 1
@@ -203,7 +206,12 @@ def test_adversarial_values_under_a_mask(engine: Engine) -> None:
 def test_typed_labels_of_a_reference_table_keep_their_type(engine: Engine) -> None:
     create(engine, ["t"], {"q": "int"}, [[1], [2], [3]])
     types = {"q": "bigint", "flag": "boolean", "day": "date", "all": "int"}
-    create(engine, ["ref"], types, [[1, "true", "2020-01-01", 0], [2, "true", "2020-01-01", 0], [3, "false", "2020-01-01", 0]])
+    create(
+        engine,
+        ["ref"],
+        types,
+        [[1, "true", "2020-01-01", 0], [2, "true", "2020-01-01", 0], [3, "false", "2020-01-01", 0]],
+    )
     hierarchy = {"table": {"name": "ref", "levels": list(types)}}
     with stored(engine, spec_of({"q": hierarchy})) as made:
         [item] = made.hierarchies
@@ -228,7 +236,12 @@ def test_duplicates_and_values_the_source_lacks_do_no_harm(engine: Engine) -> No
 
 def test_a_missing_label_names_its_level(engine: Engine) -> None:
     create(engine, ["t"], {"q": "text"}, [["a"], ["b"], ["c"]])
-    create(engine, ["ref"], {"q": "text", "up": "text", "upper": "text"}, [["a", "x", None], ["b", None, "z"], ["c", "y", "z"]])
+    create(
+        engine,
+        ["ref"],
+        {"q": "text", "up": "text", "upper": "text"},
+        [["a", "x", None], ["b", None, "z"], ["c", "y", "z"]],
+    )
     error = failure(engine, {"table": {"name": "ref", "levels": ["q", "up"]}})
     assert str(error) == "column 'q': 1 value is outside its hierarchy (--show-values shows some)"
     run(engine, "UPDATE ref SET up = 'w' WHERE q = 'b'")
@@ -239,8 +252,9 @@ def test_a_missing_label_names_its_level(engine: Engine) -> None:
 def test_an_unknown_reference_table_or_column(engine: Engine) -> None:
     create(engine, ["t"], {"q": "text"}, [["a"]])
     create(engine, ["ref"], {"q": "text", "up": "text"}, [["a", "x"]])
-    with pytest.raises(SqlanonError, match="nowhere"), stored(
-        engine, spec_of({"q": {"table": {"name": "nowhere", "levels": ["q"]}}})
+    with (
+        pytest.raises(SqlanonError, match="nowhere"),
+        stored(engine, spec_of({"q": {"table": {"name": "nowhere", "levels": ["q"]}}})),
     ):
         pass
     assert "has no column 'dwon'" in str(failure(engine, {"table": {"name": "ref", "levels": ["q", "dwon"]}}))
@@ -298,7 +312,10 @@ def test_expressions_keep_their_types(engine: Engine) -> None:
         assert item.top == "all"
         found = rows(engine, f'SELECT "label_1" FROM {quoted(*item.table.table.parts)} ORDER BY 1')
         assert [int(label) for (label,) in found] == [10, 10, 20]
-    assert {row[1:] for row in built(engine, {"sql": ["q", "'x' || cast(q % 2 as text)"]})} == {("x0", "*"), ("x1", "*")}
+    assert {row[1:] for row in built(engine, {"sql": ["q", "'x' || cast(q % 2 as text)"]})} == {
+        ("x0", "*"),
+        ("x1", "*"),
+    }
 
 
 def test_an_expression_that_is_null_leaves_its_value_outside(engine: Engine) -> None:
@@ -366,16 +383,18 @@ def test_cycles(engine: Engine, tmp_path: Path) -> None:
 def test_a_column_of_nulls_alone(engine: Engine, tmp_path: Path) -> None:
     create(engine, ["t"], {"q": "text", "d": "date", "i": "int"}, [[None, None, None]] * 3)
     create(engine, ["ref"], {"q": "text", "up": "text"}, [])
-    for hierarchy in ({"mask": {"steps": [2]}}, {"mask": {"length": 5}}, None, {"tree": {"x": ["a"]}}):
+    of_text: list[Any] = [{"mask": {"steps": [2]}}, {"mask": {"length": 5}}, None, {"tree": {"x": ["a"]}}]
+    for hierarchy in of_text:
         with stored(engine, spec_of({"q": hierarchy})) as made:
             assert made.hierarchies[0].values == 0
             assert made.hierarchies[0].top
-    for name, hierarchy in (
+    of_all: list[tuple[str, Any]] = [
         ("d", {"date": ["year"]}),
         ("i", {"interval": {"widths": [5]}}),
         ("i", {"sql": ["i", "i + 1"]}),
         ("q", {"table": {"name": "ref", "levels": ["q", "up"]}}),
-    ):
+    ]
+    for name, hierarchy in of_all:
         with stored(engine, spec_of({name: hierarchy})) as made:
             assert (made.hierarchies[0].values, made.hierarchies[0].table.leaves) == (0, 1)
 

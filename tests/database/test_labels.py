@@ -139,7 +139,9 @@ def test_decimals_at_boundaries(engine: Engine, level: IntervalLevel) -> None:
 @FEW
 @given(
     level=interval_levels,
-    values=st.lists(st.decimals(-(10**24), 10**24, places=13) | st.decimals(-20, 20, places=13), min_size=1, max_size=40),
+    values=st.lists(
+        st.decimals(-(10**24), 10**24, places=13) | st.decimals(-20, 20, places=13), min_size=1, max_size=40
+    ),
 )
 def test_intervals_of_decimals(engine: Engine, level: IntervalLevel, values: list[Decimal]) -> None:
     found = labels_in_sql(engine, level, Family.DECIMAL, "decimal(38, 13)", [f"{value:f}" for value in values])
@@ -224,7 +226,9 @@ def test_timestamps_with_time_zone_are_read_in_utc(
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize(("family", "kind"), [("DATE", "date"), ("TIMESTAMP", "timestamp"), ("TIMESTAMP_TZ", "timestamptz")])
+@pytest.mark.parametrize(
+    ("family", "kind"), [("DATE", "date"), ("TIMESTAMP", "timestamp"), ("TIMESTAMP_TZ", "timestamptz")]
+)
 def test_infinite_dates_are_named_and_years_before_1_have_no_label(
     engine: Engine, unit: Any, family: str, kind: str
 ) -> None:

@@ -198,7 +198,9 @@ def test_mu_argus_tells_what_it_does_not_know(engine_url: str) -> None:
     if result.chosen.suppressed:
         with pytest.raises(InfeasibleError):
             pipeline.run(spec)
-        assert "release_table" not in {name for (name,) in database.run("SELECT table_name FROM information_schema.tables")}
+        assert "release_table" not in {
+            name for (name,) in database.run("SELECT table_name FROM information_schema.tables")
+        }
 
 
 @pytest.mark.parametrize("name", CASES)

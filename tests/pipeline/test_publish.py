@@ -21,7 +21,14 @@ from tests.pipeline.support import Database, Rows, changed
 
 TYPES = {"ssn": "text", "zip": "text", "born": "date", "age": "integer", "disease": "text", "cost": "decimal(8,2)"}
 ROWS: list[tuple[Any, ...]] = [
-    (f"s{number}", f"9413{number % 4}", f"19{60 + number % 3 * 10}-0{1 + number % 2}-01", 20 + number % 2, disease, "9.50")
+    (
+        f"s{number}",
+        f"9413{number % 4}",
+        f"19{60 + number % 3 * 10}-0{1 + number % 2}-01",
+        20 + number % 2,
+        disease,
+        "9.50",
+    )
     for number, disease in enumerate(["flu", "cold", "asthma", "flu"] * 12)
 ] + [("odd", "99999", "1999-12-31", 77, "rare", "1.25"), ("odder", "88888", "1998-12-31", 78, "rarer", "1.25")]
 ZIPS = "".join(f"{code},{code[:4]}*,*\n" for code in ("94130", "94131", "94132", "94133", "99999", "88888"))
@@ -106,22 +113,20 @@ def test_suppressed_rows_equal_brute_force(database: Database, tmp_path: Path, l
         database,
         tmp_path,
         columns=with_levels(**levels),
-        privacy={"k": 5, "suppression": {"limit": "100%"}},
+        privacy={"k": 4, "suppression": {"limit": "100%"}},
     )
     result = pipeline.run(spec)
     keys = [row[1:4] if not levels["zip"] else (row[1][:4], row[2][:4], row[3] // 10) for row in ROWS]
     sizes = Counter(keys)
-    outliers = sum(size for size in sizes.values() if size < 5)
+    outliers = sum(size for size in sizes.values() if size < 4)
     assert result.publication.suppressed == outliers == len(ROWS) - len(database.rows("released"))
-    kept = [row[4] for row, key in zip(ROWS, keys, strict=True) if sizes[key] >= 5]
+    kept = [row[4] for row, key in zip(ROWS, keys, strict=True) if sizes[key] >= 4]
     assert Counter(kept) == Counter(disease for (disease,) in database.rows("released", "disease"))
 
 
 def test_blanked_rows_keep_what_is_no_quasi_identifier(database: Database, tmp_path: Path) -> None:
     columns = with_levels(zip=0, born=0, age=1)
-    spec = spec_on(
-        database, tmp_path, columns=columns, privacy={"k": 2, "suppression": {"limit": 2, "mode": "blank"}}
-    )
+    spec = spec_on(database, tmp_path, columns=columns, privacy={"k": 2, "suppression": {"limit": 2, "mode": "blank"}})
     result = pipeline.run(spec)
     assert (result.publication.suppressed, result.publication.blanked) == (2, 2)
     assert len(database.rows("released")) == len(ROWS)
@@ -132,9 +137,7 @@ def test_blanked_rows_keep_what_is_no_quasi_identifier(database: Database, tmp_p
 
 def test_fewer_blanked_rows_than_k_are_dropped(database: Database, tmp_path: Path) -> None:
     columns = with_levels(zip=0, born=0, age=1)
-    spec = spec_on(
-        database, tmp_path, columns=columns, privacy={"k": 3, "suppression": {"limit": 2, "mode": "blank"}}
-    )
+    spec = spec_on(database, tmp_path, columns=columns, privacy={"k": 3, "suppression": {"limit": 2, "mode": "blank"}})
     result = pipeline.run(spec)
     assert (result.publication.suppressed, result.publication.blanked) == (2, 0)
     assert len(database.rows("released")) == len(ROWS) - 2
@@ -260,7 +263,9 @@ def test_replaced_table_keeps_comments_and_indexes(database: Database, tmp_path:
     )
     pipeline.run(spec)
     if database.is_duckdb:
-        assert database.run("SELECT comment FROM duckdb_tables() WHERE table_name = 'released'") == [("what we publish",)]
+        assert database.run("SELECT comment FROM duckdb_tables() WHERE table_name = 'released'") == [
+            ("what we publish",)
+        ]
         assert database.run("SELECT index_name FROM duckdb_indexes()") == [("by_disease",)]
         return
     assert database.run("SELECT obj_description('released'::regclass)") == [("what we publish",)]
@@ -342,9 +347,7 @@ def test_lock_that_was_tampered_with(duckdb_url: str, tmp_path: Path, levels: di
 # -- nothing unaudited, nothing half done --------------------------------------------------------------------------------
 
 
-def test_a_class_below_k_is_not_published(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_class_below_k_is_not_published(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The audit does not believe the query that made the release: a query that leaks is noticed."""
     spec = spec_on(database, tmp_path, columns=with_levels(zip=0, born=1, age=1))
     pipeline.run(spec)
@@ -363,10 +366,7 @@ def test_a_class_below_k_is_not_published(
     assert database.leftovers() == []
 
 
-
-def test_rows_that_are_missing_are_noticed(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_are_missing_are_noticed(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = publishing.release_query
     monkeypatch.setattr(publishing, "release_query", lambda *a, **o: honest(*a, **o).limit(6))
     columns = with_levels(zip=2, born=2, age=3)

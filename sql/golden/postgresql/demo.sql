@@ -1,0 +1,616 @@
+-- Release of source_table as release_table, made by sqlanon.
+-- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
+-- Every class of the quasi-identifier has at least 5 rows, or nothing is published.
+-- Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script.
+
+BEGIN;
+
+-- Clear the way for sqlanon_script_h0.
+DROP TABLE IF EXISTS "sqlanon_script_h0";
+
+-- Hierarchy of zip: one row per value.
+CREATE UNLOGGED TABLE "sqlanon_script_h0" AS
+SELECT
+  *
+FROM (
+  SELECT
+    *,
+    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+  FROM (
+    WITH "labelled" AS (
+      SELECT
+        "value",
+        CAST("value" AS TEXT) AS "label_0",
+        CASE
+          WHEN LENGTH(CAST("value" AS TEXT)) <= 5
+          THEN SUBSTRING(CAST("value" AS TEXT) FROM 1 FOR 4) || '*'
+        END AS "label_1",
+        CASE
+          WHEN LENGTH(CAST("value" AS TEXT)) <= 5
+          THEN SUBSTRING(CAST("value" AS TEXT) FROM 1 FOR 3) || '**'
+        END AS "label_2",
+        CASE
+          WHEN LENGTH(CAST("value" AS TEXT)) <= 5
+          THEN SUBSTRING(CAST("value" AS TEXT) FROM 1 FOR 2) || '***'
+        END AS "label_3",
+        CASE WHEN LENGTH(CAST("value" AS TEXT)) <= 5 THEN CAST('*****' AS TEXT) END AS "label_4"
+      FROM (
+        SELECT DISTINCT
+          CAST("source"."zip" AS TEXT) COLLATE "C" AS "value"
+        FROM "source_table" AS "source"
+        WHERE
+          NOT CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
+      ) AS "domain"
+    )
+    SELECT
+      "value",
+      "label_0",
+      "label_1",
+      "label_2",
+      "label_3",
+      "label_4",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "leaves_0",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_1" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_0" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_0",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "leaves_1",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_2" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_1" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_1",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_2" AS TEXT) COLLATE "C") AS INT) AS "code_2",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_2" AS TEXT) COLLATE "C") AS INT) AS "leaves_2",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_3" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_2" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_2",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_3" AS TEXT) COLLATE "C") AS INT) AS "code_3",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_3" AS TEXT) COLLATE "C") AS INT) AS "leaves_3",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_3" AS TEXT) COLLATE "C") AS INT) AS "index_3"
+    FROM labelled
+  ) AS "coded"
+) AS "counted"
+WHERE
+  NOT "value" IS NULL
+  AND "occurrences" = 1
+  AND NOT "label_1" IS NULL
+  AND NOT "label_2" IS NULL
+  AND NOT "label_3" IS NULL
+  AND NOT "label_4" IS NULL;
+
+-- Clear the way for sqlanon_script_h1.
+DROP TABLE IF EXISTS "sqlanon_script_h1";
+
+-- Hierarchy of birth_date: one row per value.
+CREATE UNLOGGED TABLE "sqlanon_script_h1" AS
+SELECT
+  *
+FROM (
+  SELECT
+    *,
+    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+  FROM (
+    WITH "labelled" AS (
+      SELECT
+        "value",
+        CAST("value" AS TEXT) AS "label_0",
+        CASE
+          WHEN "value" = CAST('infinity' AS DATE)
+          THEN 'infinity'
+          WHEN "value" = CAST('-infinity' AS DATE)
+          THEN '-infinity'
+          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
+          THEN LPAD(
+            CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT),
+            CAST(GREATEST(4, LENGTH(CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT))) AS INT),
+            '0'
+          ) || '-' || LPAD(
+            CAST(CAST(EXTRACT(MONTH FROM "value") AS INT) AS TEXT),
+            CAST(GREATEST(2, LENGTH(CAST(CAST(EXTRACT(MONTH FROM "value") AS INT) AS TEXT))) AS INT),
+            '0'
+          )
+        END AS "label_1",
+        CASE
+          WHEN "value" = CAST('infinity' AS DATE)
+          THEN 'infinity'
+          WHEN "value" = CAST('-infinity' AS DATE)
+          THEN '-infinity'
+          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
+          THEN LPAD(
+            CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT),
+            CAST(GREATEST(4, LENGTH(CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT))) AS INT),
+            '0'
+          )
+        END AS "label_2",
+        CASE
+          WHEN "value" = CAST('infinity' AS DATE)
+          THEN 'infinity'
+          WHEN "value" = CAST('-infinity' AS DATE)
+          THEN '-infinity'
+          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
+          THEN '[' || LPAD(
+            CAST((
+              CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
+            ) AS TEXT),
+            CAST(GREATEST(
+              4,
+              LENGTH(
+                CAST((
+                  CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
+                ) AS TEXT)
+              )
+            ) AS INT),
+            '0'
+          ) || '-' || LPAD(
+            CAST((
+              (
+                CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
+              ) + 4
+            ) AS TEXT),
+            CAST(GREATEST(
+              4,
+              LENGTH(
+                CAST((
+                  (
+                    CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
+                  ) + 4
+                ) AS TEXT)
+              )
+            ) AS INT),
+            '0'
+          ) || ']'
+        END AS "label_3",
+        CASE
+          WHEN "value" = CAST('infinity' AS DATE)
+          THEN 'infinity'
+          WHEN "value" = CAST('-infinity' AS DATE)
+          THEN '-infinity'
+          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
+          THEN '[' || LPAD(
+            CAST((
+              CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
+            ) AS TEXT),
+            CAST(GREATEST(
+              4,
+              LENGTH(
+                CAST((
+                  CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
+                ) AS TEXT)
+              )
+            ) AS INT),
+            '0'
+          ) || '-' || LPAD(
+            CAST((
+              (
+                CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
+              ) + 9
+            ) AS TEXT),
+            CAST(GREATEST(
+              4,
+              LENGTH(
+                CAST((
+                  (
+                    CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
+                  ) + 9
+                ) AS TEXT)
+              )
+            ) AS INT),
+            '0'
+          ) || ']'
+        END AS "label_4",
+        CASE
+          WHEN "value" = CAST('infinity' AS DATE)
+          THEN 'infinity'
+          WHEN "value" = CAST('-infinity' AS DATE)
+          THEN '-infinity'
+          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
+          THEN '[' || LPAD(
+            CAST((
+              CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 20
+            ) AS TEXT),
+            CAST(GREATEST(
+              4,
+              LENGTH(
+                CAST((
+                  CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 20
+                ) AS TEXT)
+              )
+            ) AS INT),
+            '0'
+          ) || '-' || LPAD(
+            CAST((
+              (
+                CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 20
+              ) + 19
+            ) AS TEXT),
+            CAST(GREATEST(
+              4,
+              LENGTH(
+                CAST((
+                  (
+                    CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 20
+                  ) + 19
+                ) AS TEXT)
+              )
+            ) AS INT),
+            '0'
+          ) || ']'
+        END AS "label_5",
+        CAST('*' AS TEXT) AS "label_6"
+      FROM (
+        SELECT DISTINCT
+          "source"."birth_date" AS "value"
+        FROM "source_table" AS "source"
+        WHERE
+          NOT "source"."birth_date" IS NULL
+      ) AS "domain"
+    )
+    SELECT
+      "value",
+      "label_0",
+      "label_1",
+      "label_2",
+      "label_3",
+      "label_4",
+      "label_5",
+      "label_6",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "leaves_0",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_1" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_0" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_0",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "leaves_1",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_2" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_1" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_1",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_2" AS TEXT) COLLATE "C") AS INT) AS "code_2",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_2" AS TEXT) COLLATE "C") AS INT) AS "leaves_2",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_3" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_2" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_2",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_3" AS TEXT) COLLATE "C") AS INT) AS "code_3",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_3" AS TEXT) COLLATE "C") AS INT) AS "leaves_3",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_4" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_3" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_3",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_4" AS TEXT) COLLATE "C") AS INT) AS "code_4",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_4" AS TEXT) COLLATE "C") AS INT) AS "leaves_4",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_5" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_4" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_4",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_5" AS TEXT) COLLATE "C") AS INT) AS "code_5",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_5" AS TEXT) COLLATE "C") AS INT) AS "leaves_5",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_5" AS TEXT) COLLATE "C") AS INT) AS "index_5"
+    FROM labelled
+  ) AS "coded"
+) AS "counted"
+WHERE
+  NOT "value" IS NULL
+  AND "occurrences" = 1
+  AND NOT "label_1" IS NULL
+  AND NOT "label_2" IS NULL
+  AND NOT "label_3" IS NULL
+  AND NOT "label_4" IS NULL
+  AND NOT "label_5" IS NULL
+  AND NOT "label_6" IS NULL;
+
+-- Clear the way for sqlanon_script_l2.
+DROP TABLE IF EXISTS "sqlanon_script_l2";
+
+-- Definition of the hierarchy of sex, level 0 first.
+CREATE UNLOGGED TABLE "sqlanon_script_l2" (
+  "label_0" TEXT,
+  "label_1" TEXT
+);
+
+-- Its rows from 1 on.
+INSERT INTO "sqlanon_script_l2"
+VALUES
+  ('female', 'person'),
+  ('male', 'person');
+
+-- Clear the way for sqlanon_script_h2.
+DROP TABLE IF EXISTS "sqlanon_script_h2";
+
+-- Hierarchy of sex: one row per value.
+CREATE UNLOGGED TABLE "sqlanon_script_h2" AS
+SELECT
+  *
+FROM (
+  SELECT
+    *,
+    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+  FROM (
+    WITH "labelled" AS (
+      SELECT
+        "domain"."value",
+        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
+        "listed"."label_1" AS "label_1"
+      FROM (
+        SELECT DISTINCT
+          "label_0",
+          "label_1"
+        FROM "sqlanon_script_l2"
+      ) AS "listed"
+      FULL OUTER JOIN (
+        SELECT DISTINCT
+          CAST("source"."sex" AS TEXT) COLLATE "C" AS "value"
+        FROM "source_table" AS "source"
+        WHERE
+          NOT CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
+      ) AS "domain"
+        ON CAST("value" AS TEXT) = "listed"."label_0"
+    )
+    SELECT
+      "value",
+      "label_0",
+      "label_1",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "leaves_0",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "index_0"
+    FROM labelled
+  ) AS "coded"
+) AS "counted"
+WHERE
+  NOT "value" IS NULL AND "occurrences" = 1 AND NOT "label_1" IS NULL;
+
+-- Clear the way for sqlanon_script_l3.
+DROP TABLE IF EXISTS "sqlanon_script_l3";
+
+-- Definition of the hierarchy of marital, level 0 first.
+CREATE UNLOGGED TABLE "sqlanon_script_l3" (
+  "label_0" TEXT,
+  "label_1" TEXT
+);
+
+-- Its rows from 1 on.
+INSERT INTO "sqlanon_script_l3"
+VALUES
+  ('married', 'been_married'),
+  ('divorced', 'been_married'),
+  ('widowed', 'been_married'),
+  ('single', 'never_married');
+
+-- Clear the way for sqlanon_script_h3.
+DROP TABLE IF EXISTS "sqlanon_script_h3";
+
+-- Hierarchy of marital: one row per value.
+CREATE UNLOGGED TABLE "sqlanon_script_h3" AS
+SELECT
+  *
+FROM (
+  SELECT
+    *,
+    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+  FROM (
+    WITH "labelled" AS (
+      SELECT
+        "domain"."value",
+        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
+        "listed"."label_1" AS "label_1",
+        CASE WHEN NOT "listed"."label_0" IS NULL THEN '*' END AS "label_2"
+      FROM (
+        SELECT DISTINCT
+          "label_0",
+          "label_1"
+        FROM "sqlanon_script_l3"
+      ) AS "listed"
+      FULL OUTER JOIN (
+        SELECT DISTINCT
+          CAST("source"."marital" AS TEXT) COLLATE "C" AS "value"
+        FROM "source_table" AS "source"
+        WHERE
+          NOT CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
+      ) AS "domain"
+        ON CAST("value" AS TEXT) = "listed"."label_0"
+    )
+    SELECT
+      "value",
+      "label_0",
+      "label_1",
+      "label_2",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "leaves_0",
+      CAST(DENSE_RANK() OVER (
+        PARTITION BY CAST("label_1" AS TEXT) COLLATE "C"
+        ORDER BY CAST("label_0" AS TEXT) COLLATE "C"
+      ) - 1 AS INT) AS "index_0",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1",
+      CAST(COUNT(*) OVER (PARTITION BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "leaves_1",
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "index_1"
+    FROM labelled
+  ) AS "coded"
+) AS "counted"
+WHERE
+  NOT "value" IS NULL
+  AND "occurrences" = 1
+  AND NOT "label_1" IS NULL
+  AND NOT "label_2" IS NULL;
+
+-- Clear the way for sqlanon_script_classes.
+DROP TABLE IF EXISTS "sqlanon_script_classes";
+
+-- The classes of the generalized quasi-identifier, each with its verdict.
+CREATE UNLOGGED TABLE "sqlanon_script_classes" AS
+SELECT
+  *,
+  "n" >= 5 AS "kept"
+FROM (
+  SELECT
+    CASE
+      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
+      THEN 0
+      ELSE "h_0"."code_3"
+    END AS "k_0",
+    CASE WHEN "source"."birth_date" IS NULL THEN 0 ELSE "h_1"."code_3" END AS "k_1",
+    CASE
+      WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
+      THEN 0
+      ELSE "h_2"."code_0"
+    END AS "k_2",
+    CASE
+      WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
+      THEN 0
+      ELSE "h_3"."code_1"
+    END AS "k_3",
+    COUNT(*) AS "n"
+  FROM "source_table" AS "source"
+  LEFT JOIN "sqlanon_script_h0" AS "h_0"
+    ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
+  LEFT JOIN "sqlanon_script_h1" AS "h_1"
+    ON "source"."birth_date" = "h_1"."value"
+  LEFT JOIN "sqlanon_script_h2" AS "h_2"
+    ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
+  LEFT JOIN "sqlanon_script_h3" AS "h_3"
+    ON CAST("source"."marital" AS TEXT) COLLATE "C" = "h_3"."value"
+  GROUP BY
+    CASE
+      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
+      THEN 0
+      ELSE "h_0"."code_3"
+    END,
+    CASE WHEN "source"."birth_date" IS NULL THEN 0 ELSE "h_1"."code_3" END,
+    CASE
+      WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
+      THEN 0
+      ELSE "h_2"."code_0"
+    END,
+    CASE
+      WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
+      THEN 0
+      ELSE "h_3"."code_1"
+    END
+) AS "classes";
+
+-- Stop if a value lies outside its hierarchy.
+SELECT
+  CAST(CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM "sqlanon_script_classes"
+          WHERE
+            "k_0" IS NULL OR "k_1" IS NULL OR "k_2" IS NULL OR "k_3" IS NULL
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: a value lies outside its hierarchy'
+  END AS INT) AS "audit";
+
+-- Stop if more than 2% rows would be suppressed.
+SELECT
+  CAST(CASE
+    WHEN (
+      SELECT
+        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 50 <= COALESCE(SUM("n"), 0) * 1
+      FROM "sqlanon_script_classes"
+    )
+    THEN '1'
+    ELSE 'sqlanon: more rows than allowed would be suppressed'
+  END AS INT) AS "audit";
+
+-- Clear the way for the staging table.
+DROP TABLE IF EXISTS "sqlanon_script_staging";
+
+-- The release, in no order that tells of the source.
+CREATE TABLE "sqlanon_script_staging" AS
+SELECT
+  "h_0"."label_3" AS "zip",
+  "h_1"."label_3" AS "birth_date",
+  "source"."sex" AS "sex",
+  "h_3"."label_1" AS "marital",
+  "source"."diagnosis",
+  "source"."cost"
+FROM "source_table" AS "source"
+LEFT JOIN "sqlanon_script_h0" AS "h_0"
+  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
+LEFT JOIN "sqlanon_script_h1" AS "h_1"
+  ON "source"."birth_date" = "h_1"."value"
+LEFT JOIN "sqlanon_script_h2" AS "h_2"
+  ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
+LEFT JOIN "sqlanon_script_h3" AS "h_3"
+  ON CAST("source"."marital" AS TEXT) COLLATE "C" = "h_3"."value"
+JOIN "sqlanon_script_classes" AS "class"
+  ON CASE
+    WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
+    THEN 0
+    ELSE "h_0"."code_3"
+  END = "class"."k_0"
+  AND CASE WHEN "source"."birth_date" IS NULL THEN 0 ELSE "h_1"."code_3" END = "class"."k_1"
+  AND CASE
+    WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
+    THEN 0
+    ELSE "h_2"."code_0"
+  END = "class"."k_2"
+  AND CASE
+    WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
+    THEN 0
+    ELSE "h_3"."code_1"
+  END = "class"."k_3"
+WHERE
+  "class"."kept"
+ORDER BY
+  RANDOM();
+
+-- Audit: stop unless every class of the staging table has at least 5 rows.
+SELECT
+  CAST(CASE
+    WHEN (
+      WITH "classes" AS (
+        SELECT
+          COUNT(*) AS "size"
+        FROM "sqlanon_script_staging"
+        GROUP BY
+          "zip",
+          "birth_date",
+          CAST("sex" AS TEXT) COLLATE "C",
+          "marital"
+      )
+      SELECT
+        COALESCE(MIN("size"), 0) >= 5
+      FROM classes
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit'
+  END AS INT) AS "audit";
+
+-- Swap: the old release goes, the new one takes its name.
+DROP TABLE IF EXISTS "release_table";
+
+-- Until COMMIT nobody sees a difference.
+ALTER TABLE "sqlanon_script_staging"
+RENAME TO "release_table";
+
+-- Clean up sqlanon_script_h0.
+DROP TABLE IF EXISTS "sqlanon_script_h0";
+
+-- Clean up sqlanon_script_h1.
+DROP TABLE IF EXISTS "sqlanon_script_h1";
+
+-- Clean up sqlanon_script_l2.
+DROP TABLE IF EXISTS "sqlanon_script_l2";
+
+-- Clean up sqlanon_script_h2.
+DROP TABLE IF EXISTS "sqlanon_script_h2";
+
+-- Clean up sqlanon_script_l3.
+DROP TABLE IF EXISTS "sqlanon_script_l3";
+
+-- Clean up sqlanon_script_h3.
+DROP TABLE IF EXISTS "sqlanon_script_h3";
+
+-- Clean up sqlanon_script_classes.
+DROP TABLE IF EXISTS "sqlanon_script_classes";
+
+COMMIT;

@@ -1,0 +1,134 @@
+"""What if: a grid of requirements answered from one frequency set, as the frontier of privacy against utility.
+
+Every requirement is counted by the same statements, so a node that one cell asked for costs the others nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlanon.counts import NodeCounts
+from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.notebook import html_table
+from sqlanon.pipeline import prepare
+from sqlanon.planning import Problem, lattice_of, requirement_of, solve
+from sqlanon.runs import DEFAULT, Options, running
+from sqlanon.search.result import SearchResult
+from sqlanon.spec import Limit, Spec
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The answer to one requirement; `found` is None where nothing satisfies it."""
+
+    k: int
+    limit: Limit
+    limit_rows: int
+    found: SearchResult | None
+
+    def to_dict(self, columns: Sequence[str], heights: Sequence[int], rows: int) -> dict[str, Any]:
+        content: dict[str, Any] = {
+            "k": self.k,
+            "limit": str(self.limit),
+            "limit_rows": self.limit_rows,
+            "feasible": self.found is not None,
+        }
+        if self.found is None:
+            return content
+        chosen = self.found.chosen
+        return content | {
+            "levels": dict(zip(columns, chosen.node, strict=True)),
+            "height": sum(chosen.node),
+            "suppressed": chosen.suppressed,
+            "classes": chosen.classes,
+            "score": {self.found.metric: self.found.score},
+            "accuracy": accuracy(chosen.node, tuple(heights)),
+            "completeness": completeness(chosen.suppressed, rows),
+            "proven": self.found.proven,
+        }
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The grid, in the order it was asked for: k by k, limit by limit."""
+
+    columns: tuple[str, ...]
+    heights: tuple[int, ...]
+    rows: int
+    cells: tuple[Cell, ...]
+    algorithm: str
+    metric: str
+    lattice: int
+    checks: int
+    """Nodes the database evaluated for all cells together."""
+    engine: str
+    seconds: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "grid": [cell.to_dict(self.columns, self.heights, self.rows) for cell in self.cells],
+            "rows": self.rows,
+            "algorithm": self.algorithm,
+            "metric": self.metric,
+            "lattice": self.lattice,
+            "checks": self.checks,
+            "engine": self.engine,
+            "seconds": dict(self.seconds),
+        }
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"k = {cell.k}, limit {cell.limit}",
+                "nothing satisfies it" if cell.found is None else f"{self.metric} {cell.found.score:.6g}",
+            )
+            for cell in self.cells
+        ]
+        return html_table("sqlanon frontier", rows)
+
+
+def frontier(spec: Spec, ks: Sequence[int], limits: Sequence[Limit], options: Options = DEFAULT) -> Frontier:
+    """Answer every combination of k and limit from one scan of the source."""
+    if not ks or not limits or min(ks) < 1:
+        raise UsageError("a grid needs at least one limit and one k, and every k is at least 1")
+    if spec.search.satisfies == "matrix":
+        raise UsageError("search.satisfies: the distance-vector matrix is built for one k; use counts for a grid")
+    with running(spec, options) as run:
+        frequency = prepare(run)
+        with run.watch.phase("search"):
+            counts = NodeCounts(run.engine, frequency, [requirement_of(run.binding, k) for k in ks], run.scratch)
+            cells: list[Cell] = []
+            for index, k in enumerate(ks):
+                loosest = Problem(run, frequency, counts, index, frequency.rows)
+                cells += _cells(loosest, k, limits)
+        return Frontier(
+            columns=run.binding.names,
+            heights=counts.shape.heights(),
+            rows=frequency.rows,
+            cells=tuple(cells),
+            algorithm=spec.search.algorithm,
+            metric=spec.search.metric,
+            lattice=lattice_of(run.binding, frequency.hierarchies).size,
+            checks=counts.asked,
+            engine=run.engine.name,
+            seconds=run.watch.seconds,
+        )
+
+
+def _cells(problem: Problem, k: int, limits: Sequence[Limit]) -> list[Cell]:
+    """The cells of one k: what was measured for one limit serves the others."""
+    evaluator = problem.evaluator()
+    cells: list[Cell] = []
+    for limit in limits:
+        rows = limit.rows(problem.frequency.rows)
+        found = None
+        if problem.frequency.rows >= k:
+            try:
+                found = solve(problem, evaluator.within(rows))
+            except InfeasibleError:
+                found = None
+        cells.append(Cell(k, limit, rows, found))
+    return cells
