@@ -9,6 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 CREATED := $(VENV)/.created
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
+PEERS_VENV := .venv-peers
+PEERS := $(PEERS_VENV)/.peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -29,8 +31,8 @@ check: $(DEV) ## formatting, lint, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-bench: $(DEV) ## measure the search and the release
-	@$(BIN)/python -m benchmarks $(ARGS)
+bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and against anjana
+	@SQLANON_PEERS_PYTHON=$(PEERS_VENV)/bin/python $(BIN)/python -m benchmarks --plot docs/performance.svg $(ARGS)
 
 golden: $(DEV) ## rewrite the snapshots of generated SQL
 	@$(BIN)/python -m pytest tests/golden --update-golden -q $(ARGS)
@@ -39,7 +41,7 @@ soak: $(DEV) ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 clean: ## remove .venv, caches and build output
-	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf $(VENV) $(PEERS_VENV) build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "clean"
@@ -61,3 +63,11 @@ $(DEV): pyproject.toml | $(CREATED)
 	@echo "installing sqlanon and its development tools (about a minute)"
 	@$(PIP) --editable '.[dev]'
 	@touch $(BASE) $@
+
+# Peers pin other versions of what we use, so they live apart.
+$(PEERS): | $(DEV)
+	@echo "installing the peers that sqlanon is measured against"
+	@$(PYTHON) -m venv --clear $(PEERS_VENV)
+	@$(PEERS_VENV)/bin/python -m pip --disable-pip-version-check install -qq 'anjana>=1.2,<2'
+	@$(PIP) --editable '.[report]'
+	@touch $@

