@@ -27,16 +27,11 @@ def search(
     try:
         classifier.ask([evaluator.lattice.top])
         if session.marking.acceptable or not evaluator.monotone:
-            classifier.settle(_of_interest(session))
+            classifier.settle(session.allowed)
         stopped = False
     except BudgetSpent:
         stopped = True
     return report_minimal(session, "minimal", stopped)
-
-
-def _of_interest(session: Session) -> int:
-    """Without inheritance only nodes that may be chosen matter; with it, deciding any node may settle others."""
-    return session.allowed
 
 
 def report_minimal(session: Session, algorithm: str, stopped: bool, *, enumerates: bool = False) -> SearchResult:

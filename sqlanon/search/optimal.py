@@ -109,14 +109,11 @@ class _Optimal:
                 self._costliness.learn(verdict.node, log(bound), log(min(bound, self._bounds.best)))
         contenders = [verdict for verdict in verdicts if session.accepts(verdict) and self._may_win(verdict)]
         unmeasured = [verdict.node for verdict in contenders if session.objective.needs_figures(verdict)]
-        for node in self._measured(unmeasured, contenders):
+        if unmeasured:
+            session.measure(unmeasured)
+        for node in (verdict.node for verdict in contenders):
             self._note(node, session.objective.score(session.verdicts[node]))
         self._session.trace.append({"asked": len(verdicts), "best": self._bounds.best if self._scores else None})
-
-    def _measured(self, unmeasured: list[Node], contenders: list[Verdict]) -> list[Node]:
-        if unmeasured:
-            self._session.measure(unmeasured)
-        return [verdict.node for verdict in contenders]
 
     def _may_win(self, verdict: Verdict) -> bool:
         session = self._session

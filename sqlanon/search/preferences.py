@@ -51,6 +51,9 @@ POLICIES: dict[str, Policy] = {
     "most_generalized": lambda candidate: -sum(level > 0 for level in candidate.node),
 }
 
+ASKING_POLICIES = frozenset({"maximum_distribution", "minimum_suppression"})
+"""Policies that look at a node's verdict, not only at its vector."""
+
 DEFAULT_POLICIES = ("minimum_absolute_distance",)
 """What algorithms that list minimal nodes go by when nothing is preferred: the paper's own choice."""
 

@@ -42,7 +42,7 @@ class SearchResult:
     acceptable: tuple[Node, ...] | None = None
     """All acceptable nodes that may be chosen; None when the algorithm does not enumerate them."""
     verdicts: Mapping[Node, Verdict] = field(default_factory=dict)
-    """What the database said of the nodes reported above."""
+    """What the database said of the nodes reported above, as far as the budget went."""
     trace: tuple[Step, ...] = ()
     verified: bool = True
     """Whether the algorithm itself establishes that the chosen node satisfies the requirement."""

@@ -12,7 +12,6 @@ from functools import cached_property
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.budget import Budget, BudgetSpent
 from sqlanon.search.classify import Classifier
-from sqlanon.search.coding import members
 from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.result import SearchResult
@@ -144,13 +143,10 @@ class _FindVector:
         beside = self._at_height(height) & session.allowed & session.marking.undecided
         return session.result(
             "samarati",
-            session.preferred([session.coding.node(number) for number in members(solutions)], self._policies()),
+            session.preferred(session.coding.nodes(solutions), session.preferences.policies),
             proven=not stopped,
             undecided=(below | beside).bit_count() if stopped else 0,
             trace=session.trace,
             minimal=session.coding.nodes(solutions) if not below else (),
             minimal_complete=False,
         )
-
-    def _policies(self) -> tuple[str, ...]:
-        return self._session.preferences.policies

@@ -16,6 +16,8 @@ MOST = 2048
 """Nodes in a sample. Fewer open nodes than this are all in it."""
 STARTS = 6
 """From how many members, besides the last one, the next question is looked for."""
+SPARSE = 20
+"""A set is sparse when fewer than one in so many nodes are members."""
 EAGERNESS = 0.3
 """How little it matters what a step costs of the slack, against how many members it settles."""
 
@@ -24,12 +26,9 @@ class Sample:
     """Open nodes, numbered in vector order, and those of them that no planned question settles yet."""
 
     def __init__(self, coding: Coding, open_nodes: int) -> None:
-        numbers = list(members(open_nodes))
-        if len(numbers) > MOST:
-            numbers = sorted(random.Random(len(numbers)).sample(numbers, MOST))
-        self.numbers = numbers
-        self.nodes = [coding.node(number) for number in numbers]
-        self.left = (1 << len(numbers)) - 1
+        self.numbers = _some_members(open_nodes)
+        self.nodes = [coding.node(number) for number in self.numbers]
+        self.left = (1 << len(self.numbers)) - 1
         self._lattice = coding.lattice
         self._octets = coding.size // 8 + 1
         self._at_most, self._at_least = self._levels()
@@ -126,3 +125,21 @@ class Sample:
             at_most.append(list(accumulate(exactly, int.__or__)))
             at_least.append(list(accumulate(reversed(exactly), int.__or__))[::-1])
         return at_most, at_least
+
+
+def _some_members(bits: int) -> list[int]:
+    """All members of a small set; of a large one, members drawn at random, always the same ones."""
+    count, size = bits.bit_count(), bits.bit_length()
+    draw = random.Random(count)
+    if count <= MOST:
+        return list(members(bits))
+    if count * SPARSE < size:
+        return sorted(draw.sample(list(members(bits)), MOST))
+    # In a dense set most places drawn are members: far faster than to list half a million of them.
+    digits = bin(bits)[:1:-1]
+    drawn: set[int] = set()
+    while len(drawn) < MOST:
+        place = int(draw.random() * size)
+        if digits[place] == "1":
+            drawn.add(place)
+    return sorted(drawn)

@@ -6,6 +6,7 @@ Algorithms differ in which nodes they ask for; asking, remembering and reporting
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 from sqlanon.errors import InfeasibleError
@@ -16,7 +17,7 @@ from sqlanon.search.budget import Budget, BudgetSpent, Meter
 from sqlanon.search.coding import Coding
 from sqlanon.search.marking import Marking
 from sqlanon.search.objective import Objective
-from sqlanon.search.preferences import Candidate, Preferences, preferred
+from sqlanon.search.preferences import ASKING_POLICIES, Candidate, Preferences, preferred
 from sqlanon.search.result import SearchResult, Step
 
 BATCH = 32
@@ -44,6 +45,7 @@ class Session:
         self.verdicts: dict[Node, Verdict] = {}
         self.trace: list[Step] = []
         self._marks = marks
+        self._left_out = 0
         self._progress = progress
 
     @cached_property
@@ -114,11 +116,24 @@ class Session:
             self.verdicts[node] = self.evaluator.check([node])[0]
         return self.verdicts[node]
 
-    def preferred(self, nodes: Iterable[Node], policies: Sequence[str]) -> list[Node]:
-        """The most preferred of these nodes, all that tie, in vector order."""
+    def preferred(self, nodes: Sequence[Node], policies: Sequence[str]) -> list[Node]:
+        """The most preferred of these nodes, all that tie, in vector order.
+
+        Inherited nodes have no verdict yet. Where policies need one it is asked for; nodes the budget has no room
+        for drop out, and the answer is no longer proven.
+        """
+        if not ASKING_POLICIES.isdisjoint(policies):
+            self._ask_if_possible(nodes)
+            known = [node for node in nodes if node in self.verdicts] or [self.settled(node).node for node in nodes[:1]]
+            self._left_out += len(nodes) - len(known)
+            nodes = known
         heights, weights = self.evaluator.heights, self.objective.context.weights
-        candidates = [Candidate(self.settled(node), heights, weights) for node in nodes]
+        candidates = [Candidate(self.verdicts.get(node, Verdict(node, 0, 0)), heights, weights) for node in nodes]
         return [candidate.node for candidate in preferred(candidates, policies)]
+
+    def _ask_if_possible(self, nodes: Iterable[Node]) -> None:
+        with suppress(BudgetSpent):
+            self.check(nodes)
 
     def result(
         self,
@@ -135,6 +150,7 @@ class Session:
     ) -> SearchResult:
         """The answer of an algorithm that takes the first of the nodes that tie."""
         score = self.score(ties[0])
+        self._ask_if_possible((*ties, *minimal))
         return SearchResult(
             algorithm=algorithm,
             metric=self.objective.metric.name,
@@ -142,13 +158,13 @@ class Session:
             score=score,
             checks=self.meter.checks,
             lattice=self.evaluator.lattice.size,
-            proven=proven,
-            undecided=undecided,
+            proven=proven and not self._left_out,
+            undecided=undecided + self._left_out,
             ties=tuple(ties),
             minimal=tuple(minimal),
             minimal_complete=minimal_complete,
             acceptable=None if acceptable is None else tuple(acceptable),
-            verdicts={node: self.settled(node) for node in (*ties, *minimal)},
+            verdicts={node: self.verdicts[node] for node in (*ties, *minimal) if node in self.verdicts},
             trace=tuple(trace),
             verified=verified,
         )

@@ -5,7 +5,7 @@ A node is a GROUP BY of the packed words under its masks; a column at its top ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -105,32 +105,42 @@ def _measure_one(
     grouped = classes(frequency, node, shape)
     for word, key in shape.words(node):
         grouped = grouped.select(named(key, f"p_{word}"), copy=False)
-    judged = _with_values(grouped, node, shape, satisfied)
+    wanted = {found.name for figure in figures.values() for found in figure.find_all(exp.Column)}
+    judged = _with_values(grouped, node, shape, satisfied, wanted)
     measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
     # A subquery, so that each node of a batch may have classes of its own.
     return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)
 
 
-def _with_values(grouped: exp.Select, node: Node, shape: Shape, satisfied: exp.Expression) -> exp.Select:
+def _with_values(
+    grouped: exp.Select, node: Node, shape: Shape, satisfied: exp.Expression, wanted: Collection[str]
+) -> exp.Select:
     """Classes as metrics expect them: judged, with the code of each column's value and the leaves under it."""
     select = exp.select(column("n"), named(satisfied.copy(), "kept")).from_(subquery(grouped, "grouped"), copy=False)
     for position, level in enumerate(node):
-        hierarchy = shape.hierarchies[position]
         masks = shape.layout.column_masks(position, level)
-        leaves: exp.Expression = literal(1 if level == 0 else hierarchy.leaves)
-        if 0 < level < hierarchy.height:
-            alias = f"l_{position}"
-            matching = [
-                equal(masked(column(f"p_{word}", "grouped"), mask), column(f"p_{word}", alias))
-                for word, mask in masks.items()
-            ]
-            labels = _leaves_of_level(hierarchy, position, level, shape.layout)
-            select = select.join(subquery(labels, alias), on=all_of(matching), join_type="left", copy=False)
-            # NULL is in no hierarchy table: a leaf of its own.
-            leaves = exp.Coalesce(this=column("leaves", alias), expressions=[literal(1)])
-        code = _code([masked(column(f"p_{word}", "grouped"), mask) for word, mask in masks.items()])
-        select = select.select(named(code, f"code_{position}"), named(leaves, f"leaves_{position}"), copy=False)
+        if f"code_{position}" in wanted:
+            code = _code([masked(column(f"p_{word}", "grouped"), mask) for word, mask in masks.items()])
+            select = select.select(named(code, f"code_{position}"), copy=False)
+        if f"leaves_{position}" in wanted:
+            select = _with_leaves(select, position, level, shape)
     return select
+
+
+def _with_leaves(select: exp.Select, position: int, level: int, shape: Shape) -> exp.Select:
+    """The classes with the leaves under their value in one column."""
+    hierarchy, alias = shape.hierarchies[position], f"l_{position}"
+    leaves: exp.Expression = literal(1 if level == 0 else hierarchy.leaves)
+    if 0 < level < hierarchy.height:
+        matching = [
+            equal(masked(column(f"p_{word}", "grouped"), mask), column(f"p_{word}", alias))
+            for word, mask in shape.layout.column_masks(position, level).items()
+        ]
+        labels = _leaves_of_level(hierarchy, position, level, shape.layout)
+        select = select.join(subquery(labels, alias), on=all_of(matching), join_type="left", copy=False)
+        # NULL is in no hierarchy table: a leaf of its own.
+        leaves = exp.Coalesce(this=column("leaves", alias), expressions=[literal(1)])
+    return select.select(named(leaves, f"leaves_{position}"), copy=False)
 
 
 def _code(words: Sequence[exp.Expression]) -> exp.Expression:

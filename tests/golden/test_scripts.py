@@ -13,7 +13,6 @@ from sqlanon import pipeline
 from sqlanon.demo import generate
 from sqlanon.spec import Spec, spec_from_dict
 from tests.fixtures_support import FIXTURES, load_case, read_yaml
-from tests.pipeline import support
 from tests.pipeline.support import Database
 
 GOLDEN = FIXTURES.parent / "sql" / "golden"
@@ -25,7 +24,7 @@ DEMO_TYPES = {"birth_date": "date", "cost": "decimal(10, 2)"}
 def spec_of(database: Database, name: str, **changes: Any) -> Spec:
     """The table of a case in the database, and its spec there."""
     if name == "demo":
-        rows = list(generate.patients())
+        rows: list[tuple[Any, ...]] = list(generate.patients())
         types = {column: DEMO_TYPES.get(column, "text") for column in generate.COLUMNS}
         values, folder = read_yaml(DEMO / "spec.yaml"), DEMO
     else:

@@ -72,7 +72,7 @@ class Database:
             f"WHERE table_name = '{name}' AND table_schema = current_schema() ORDER BY ordinal_position"
         )
         names = {"varchar": "text", "character varying": "text"}
-        return {column: names.get(kind, kind) for column, kind in found}
+        return {str(column): names.get(kind, str(kind)) for column, kind in found}
 
     def leftovers(self) -> list[str]:
         """Everything in the database that is named like an object of sqlanon's."""

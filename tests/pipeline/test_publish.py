@@ -13,7 +13,15 @@ from sqlalchemy.engine import make_url
 
 from sqlanon import pipeline
 from sqlanon import publish as publishing
-from sqlanon.errors import HierarchyError, InfeasibleError, PermissionDenied, RequirementError, SpecError, UsageError
+from sqlanon.errors import (
+    HierarchyError,
+    InfeasibleError,
+    PermissionDenied,
+    RequirementError,
+    SpecError,
+    SqlanonError,
+    UsageError,
+)
 from sqlanon.lock import Lock
 from sqlanon.results import PlanResult
 from sqlanon.spec import Spec
@@ -102,9 +110,9 @@ def test_identifiers_never_leave_and_columns_keep_order_and_type(database: Datab
 def test_labels_are_text(database: Database, tmp_path: Path) -> None:
     pipeline.run(spec_on(database, tmp_path, columns=with_levels(zip=0, born=1, age=1)))
     assert list(database.types("released").values())[:3] == ["text"] * 3
-    assert {age for (age,) in database.rows("released", "age")} == {"[20-29]"} or {
-        age for (age,) in database.rows("released", "age")
-    } == {"[20, 30)"}
+    years = {born for (born,) in database.rows("released", "born")}
+    assert years == {"1960", "1970", "1980"}
+    assert len(database.counted("released", "age")) == 1
 
 
 @pytest.mark.parametrize("levels", [{"zip": 0, "born": 0, "age": 0}, {"zip": 1, "born": 1, "age": 1}])
@@ -145,8 +153,7 @@ def test_fewer_blanked_rows_than_k_are_dropped(database: Database, tmp_path: Pat
 
 def test_physical_order_does_not_follow_the_source(database: Database, tmp_path: Path) -> None:
     numbers = [(f"s{number}", "94130", "1960-01-01", 20, "flu", f"{number}.00") for number in range(600)]
-    database.run("DELETE FROM patients")
-    Database.run(database, "DROP TABLE patients")
+    database.run("DROP TABLE patients")
     database.create("patients", TYPES, numbers)
     pipeline.run(spec_on(database, tmp_path))
     order = [int(cost) for (cost,) in database.rows("released", "cost")]
@@ -192,9 +199,9 @@ def test_file_targets(duckdb_url: str, tmp_path: Path, format_: str) -> None:
     stale.write_text("what a killed process left", encoding="utf-8")
     pipeline.run(spec_on(database, tmp_path, target=path.name))
     pipeline.run(spec_on(database, tmp_path))
-    assert duckdb.sql(f"SELECT count(*) FROM '{path}'").fetchall() == [(len(ROWS) - 2,)]
-    if format_ == "parquet":
-        assert Counter(duckdb.sql(f"FROM '{path}'").fetchall()) == database.counted("released")
+    released = duckdb.connect().execute(f"FROM '{path}'").fetchall()
+    assert len(released) == len(ROWS) - 2
+    assert format_ == "csv" or Counter(released) == database.counted("released")
     assert {found.name for found in tmp_path.iterdir()} == {"zip.csv", "test.duckdb", path.name}
     assert database.leftovers() == []
 
@@ -233,6 +240,20 @@ def test_view_is_not_fooled_by_a_value_listed_twice(database: Database, tmp_path
     before = sum(database.counted("released").values())
     database.run("INSERT INTO codes VALUES ('99999', 'a'), ('99999', 'b'), ('99999', 'c')")
     assert sum(database.counted("released").values()) == before
+
+
+@pytest.mark.postgres
+def test_view_that_cannot_be_replaced_stands(postgres_url: str, tmp_path: Path) -> None:
+    (tmp_path / "zip.csv").write_text(ZIPS, encoding="utf-8")
+    database = Database(postgres_url)
+    database.create("patients", TYPES, ROWS)
+    places: dict[str, Any] = {"target": {"view": "released"}}
+    pipeline.run(spec_on(database, tmp_path, columns=with_levels(zip=0, born=0, age=1), **places))
+    before = database.counted("released")
+    with pytest.raises(SqlanonError):
+        pipeline.run(spec_on(database, tmp_path, columns=with_levels(zip=0, born=1, age=1), **places))
+    assert database.counted("released") == before
+    assert database.leftovers() == []
 
 
 @pytest.mark.postgres
@@ -280,7 +301,10 @@ def test_replaced_table_keeps_grants(postgres_url: str, tmp_path: Path) -> None:
     spec = spec_on(database, tmp_path)
     pipeline.run(spec)
     database.run("GRANT SELECT ON released TO PUBLIC")
-    grants = "SELECT privilege_type FROM information_schema.role_table_grants WHERE table_name = 'released' AND grantee = 'PUBLIC'"
+    grants = (
+        "SELECT privilege_type FROM information_schema.table_privileges "
+        "WHERE table_name = 'released' AND grantee = 'PUBLIC'"
+    )
     before = database.run(grants)
     pipeline.run(spec)
     assert database.run(grants) == before != []
@@ -344,7 +368,7 @@ def test_lock_that_was_tampered_with(duckdb_url: str, tmp_path: Path, levels: di
     assert tables(database) == {"patients"}
 
 
-# -- nothing unaudited, nothing half done --------------------------------------------------------------------------------
+# -- nothing unaudited, nothing half done ------------------------------------------------------------------------------
 
 
 def test_a_class_below_k_is_not_published(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,7 +405,7 @@ def test_the_source_is_only_read(database: Database, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="the target is the source"):
         pipeline.run(spec_on(database, tmp_path, source=query, target="patients"))
     database.run("CREATE VIEW seen AS SELECT * FROM patients")
-    with pytest.raises((SpecError, PermissionDenied, Exception)) as refusal:
+    with pytest.raises(SqlanonError) as refusal:
         pipeline.run(spec_on(database, tmp_path, source="seen", target="patients"))
     assert "target" in str(refusal.value)
     assert database.rows("patients") == before

@@ -129,9 +129,10 @@ def check_release(url: str, drawn: tuple[Case, int, int]) -> None:
     if not kept:
         return
     expected = Counter(case.generalize(row, node) for row in kept)
-    for _ in range(2):
-        result = pipeline.run(spec)
-        assert Database(url).counted("released") == expected
+    pipeline.run(spec)
+    assert Database(url).counted("released") == expected
+    result = pipeline.run(spec)
+    assert Database(url).counted("released") == expected
     assert result.publication.suppressed == len(case.rows) - len(kept)
     assert result.audit.k == min(expected.values())
 
