@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from operator import ge
 
 Node = tuple[int, ...]
 """A distance vector: the level of each quasi-identifier column, in the order of the spec."""
@@ -20,7 +21,7 @@ def dominates(upper: Node, lower: Node) -> bool:
     >>> dominates((1, 2), (1, 0)), dominates((1, 0), (0, 1))
     (True, False)
     """
-    return all(high >= low for high, low in zip(upper, lower, strict=True))
+    return all(map(ge, upper, lower))
 
 
 def minimal_nodes(nodes: Iterable[Node]) -> list[Node]:

@@ -6,7 +6,9 @@ Pure. Starts from the columns' entropies and learns from every node that was cou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nsmallest
 from math import log2
+from operator import sub
 from statistics import median
 
 from sqlanon.lattice import Node, dominates
@@ -30,6 +32,7 @@ class Sizes:
         self._combinations = combinations
         self._entropies: list[list[float]] = []
         self._known: dict[Node, int] = {}
+        self._exponents: dict[Node, float] = {}
 
     @property
     def ready(self) -> bool:
@@ -38,9 +41,19 @@ class Sizes:
     def prepare(self, levels: Sequence[Sequence[LevelFigures]], rows: int) -> None:
         """Take the entropies of the columns; estimates can be asked for afterwards."""
         self._entropies = [[(column[-1].entropy - level.entropy) / rows for level in column] for column in levels]
+        for node in self._known:
+            self._note_exponent(node)
 
     def learn(self, node: Node, classes: int) -> None:
+        """Note how many classes a node really has."""
         self._known[node] = classes
+        if self._entropies and classes > 1:
+            self._note_exponent(node)
+
+    def _note_exponent(self, node: Node) -> None:
+        lost = self._lost(node)
+        if lost > 0 and self._known[node] > 1:
+            self._exponents[node] = log2(self._combinations / self._known[node]) / lost
 
     def estimate(self, node: Node) -> float:
         """The number of classes; exact where the node was counted."""
@@ -57,8 +70,11 @@ class Sizes:
 
     def _exponent(self, node: Node) -> float:
         """How strongly lost entropy shrank the nearest counted nodes."""
-        told = [other for other in self._known if self._known[other] > 1 and self._lost(other) > 0]
-        if not told:
+        if not self._exponents:
             return PRIOR
-        told.sort(key=lambda other: sum(abs(mine - its) for mine, its in zip(node, other, strict=True)))
-        return median(log2(self._combinations / self._known[other]) / self._lost(other) for other in told[:NEAREST])
+        nearest = nsmallest(NEAREST, self._exponents, key=lambda other: _distance(node, other))
+        return median(self._exponents[other] for other in nearest)
+
+
+def _distance(left: Node, right: Node) -> int:
+    return sum(map(abs, map(sub, left, right)))

@@ -206,12 +206,12 @@ class _Optimal:
 
     def result(self, stopped: bool) -> SearchResult:
         session = self._session
+        undecided = self._open().bit_count() if stopped else 0
         if not self._scores:
             self._fall_back(stopped)
         best = min(self._scores.values())
         tied = [node for node, score in self._scores.items() if score <= not_better_than(best)]
         ties = session.preferred(tied, session.preferences.policies)
-        undecided = self._open().bit_count() if stopped else 0
         return session.result(
             algorithm="optimal",
             ties=ties,
