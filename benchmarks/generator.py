@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.sqlgen.build import concat, create_table_as, named, subquery
-from sqlanon.sqlgen.relations import Table, column, identifier, literal
+from sqlanon.sqlgen.relations import Table, cast, column, identifier, literal
 
 PRIME = 2_147_483_647
 
@@ -61,7 +61,7 @@ def generate(
     number: exp.Expression = column("i")
     if distinct is not None:
         number = exp.Mod(this=number, expression=literal(distinct))
-    numbers = exp.select(named(exp.cast(number, "bigint"), "i")).from_(subquery(_series(rows), "series"))
+    numbers = exp.select(named(cast(number, "bigint"), "i")).from_(subquery(_series(rows), "series"))
     streams = [named(_stream(0), "z")] + [named(_stream(j + 1), f"u_{j}") for j in range(len(attributes))]
     drawn = exp.select(column("i"), *streams).from_(subquery(numbers, "numbers"))
     items = [named(_value(j, attribute), attribute.name) for j, attribute in enumerate(attributes)]
@@ -121,7 +121,7 @@ def _stream(seed: int) -> exp.Expression:
     first = _modular(column("i"), 1_103_515_245 + 7919 * seed, 12_345 + 104_729 * seed)
     squared = exp.Mod(this=exp.Paren(this=exp.Mul(this=first, expression=first.copy())), expression=literal(PRIME))
     last = _modular(exp.Paren(this=squared), 48_271 + 3571 * seed, 69_621 + seed)
-    return exp.Div(this=exp.cast(last, "double"), expression=exp.cast(literal(PRIME), "double"))
+    return exp.Div(this=cast(last, "double"), expression=cast(literal(PRIME), "double"))
 
 
 def _modular(value: exp.Expression, factor: int, offset: int) -> exp.Expression:
@@ -146,13 +146,13 @@ def _value(position: int, attribute: Attribute) -> exp.Expression:
     number = _bucket(powered, attribute.values)
     if attribute.numeric:
         return number
-    digits = exp.Pad(this=exp.cast(number, "text"), expression=literal(2), fill_pattern=literal("0"), is_left=True)
+    digits = exp.Pad(this=cast(number, "text"), expression=literal(2), fill_pattern=literal("0"), is_left=True)
     return concat(f"{attribute.name} ", digits)
 
 
 def _bucket(fraction: exp.Expression, values: int) -> exp.Expression:
-    return exp.cast(exp.Floor(this=exp.Mul(this=exp.Paren(this=fraction), expression=_double(values))), "int")
+    return cast(exp.Floor(this=exp.Mul(this=exp.Paren(this=fraction), expression=_double(values))), "int")
 
 
 def _double(number: float) -> exp.Expression:
-    return exp.cast(exp.Literal.number(repr(number)), "double")
+    return cast(exp.Literal.number(repr(number)), "double")

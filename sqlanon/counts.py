@@ -94,7 +94,7 @@ class NodeCounts:
         tables = self.tables(nodes)
         requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]
         satisfied = [requirement.satisfied() for requirement in self.requirements]
-        query = node_sql.check(requests, self.shape, satisfied)
+        query = node_sql.check(requests, self.shape, satisfied, self._roll_ups.small_tables())
         for index, size, *numbers in self.engine.query(Statement("evaluate nodes", query, fresh=True)):
             self.learn_size(nodes[index], int(size))
             pairs = zip(numbers[::2], numbers[1::2], strict=True)

@@ -21,7 +21,7 @@ from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.labels import label, text_length
-from sqlanon.sqlgen.relations import Query, Table, column, literal, table_expression
+from sqlanon.sqlgen.relations import Query, Table, cast, column, literal, table_expression
 from sqlanon.sqlgen.user_sql import parse_expression
 
 SHOWN_VALUES = 5
@@ -171,7 +171,7 @@ def _from_formula(
 def _constant_top(item: BoundColumn, rule: Formula, top: str, engine: Engine) -> exp.Expression:
     """The top label. A mask has a greatest length; its top covers no longer value either."""
     masks = [level for level in rule.levels if isinstance(level, MaskLevel) and level.length is not None]
-    constant = exp.cast(literal(top), "text")
+    constant = cast(literal(top), "text")
     if not masks:
         return constant
     fits = exp.LTE(
@@ -243,7 +243,7 @@ def _from_expressions(
     tops, stars = _last_level(engine, item, labelled, len(labels))
     constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
     if constant is not None:
-        labels.append(exp.cast(literal(constant), "text"))
+        labels.append(cast(literal(constant), "text"))
         labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
     return _topped(item, labelled, [info.family for info in infos], constant, listed=0)
 

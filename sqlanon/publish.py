@@ -22,7 +22,7 @@ from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen import release as release_sql
 from sqlanon.sqlgen.build import create_table_as, create_view, drop_view
-from sqlanon.sqlgen.relations import File, Table, literal
+from sqlanon.sqlgen.relations import File, Table, cast, literal
 
 
 @dataclass(frozen=True)
@@ -208,4 +208,4 @@ def _audited(engine: Engine, release: Release, staging: Table, classes: _Classes
 
 def _blank(takes_text: bool) -> exp.Expression:
     """`*` where the released column takes any text, NULL where it does not: numbers, dates, enumerations."""
-    return exp.cast(literal(TOP), "text") if takes_text else exp.Null()
+    return cast(literal(TOP), "text") if takes_text else exp.Null()

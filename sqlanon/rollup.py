@@ -60,6 +60,10 @@ class RollUps:
             self._materialize(node)
         return {node: self._used(self._best(node)).table for node in nodes}
 
+    def small_tables(self) -> set[Table]:
+        """The tables of sets that are read faster than a statement of their own is planned."""
+        return {item.table for item in (self._root, *self._sets) if item.rows <= SMALL}
+
     def _best(self, node: Node) -> FrequencySetOf:
         """The smallest set that can answer for a node."""
         return min((s for s in self._sets if dominates(node, s.node)), key=lambda s: s.rows, default=self._root)

@@ -108,12 +108,22 @@ class _Optimal:
                 bound = session.objective.metric.learned_bound(verdict, session.objective.context)
                 self._costliness.learn(verdict.node, log(bound), log(min(bound, self._bounds.best)))
         contenders = [verdict for verdict in verdicts if session.accepts(verdict) and self._may_win(verdict)]
+        contenders.sort(
+            key=lambda verdict: self._bounds.estimate(session.coding.number(verdict.node), verdict.suppressed)
+        )
+        self._score(contenders[:1])
+        # The likeliest winner is scored by now; most of the others can no longer win and need no figures.
+        self._score([verdict for verdict in contenders[1:] if self._may_win(verdict)])
+        self._session.trace.append({"asked": len(verdicts), "best": self._bounds.best if self._scores else None})
+
+    def _score(self, contenders: list[Verdict]) -> None:
+        """Measure what is needed of these nodes, and note their scores."""
+        session = self._session
         unmeasured = [verdict.node for verdict in contenders if session.objective.needs_figures(verdict)]
         if unmeasured:
             session.measure(unmeasured)
         for node in (verdict.node for verdict in contenders):
             self._note(node, session.objective.score(session.verdicts[node]))
-        self._session.trace.append({"asked": len(verdicts), "best": self._bounds.best if self._scores else None})
 
     def _may_win(self, verdict: Verdict) -> bool:
         session = self._session

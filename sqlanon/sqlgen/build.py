@@ -7,7 +7,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.relations import Table, identifier, literal, table_expression
+from sqlanon.sqlgen.relations import Table, cast, identifier, literal, table_expression
 from sqlanon.sqlgen.traits import Traits
 
 
@@ -25,6 +25,12 @@ def named(value: exp.Expression, name: str) -> exp.Alias:
 def total(value: exp.Expression) -> exp.Expression:
     """SUM that is 0, not NULL, over no rows."""
     return exp.Coalesce(this=exp.Sum(this=value), expressions=[literal(0)])
+
+
+def total_of(condition: exp.Expression, aggregate: exp.Expression) -> exp.Expression:
+    """An aggregate over the rows that satisfy `condition`; 0 over none."""
+    kept = exp.Filter(this=aggregate, expression=exp.Where(this=condition))
+    return exp.Coalesce(this=kept, expressions=[literal(0)])
 
 
 def total_where(condition: exp.Expression, value: exp.Expression) -> exp.Expression:
@@ -74,7 +80,7 @@ MIXING_PRIME = 2_147_483_647
 
 def mixed(values: Sequence[exp.Expression]) -> exp.Expression:
     """One whole number below 2^31 from several, by multiplication and addition modulo a prime; the same everywhere."""
-    mix: exp.Expression = exp.cast(literal(1), "bigint")
+    mix: exp.Expression = cast(literal(1), "bigint")
     for value in values:
         step = exp.Add(this=exp.Mul(this=mix, expression=literal(48_271)), expression=value)
         mix = exp.Paren(this=exp.Mod(this=exp.Paren(this=step), expression=literal(MIXING_PRIME)))
@@ -139,7 +145,7 @@ def rename_table(table: Table, target: Table) -> exp.Alter:
 
 def text_values(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> exp.Select:
     """Rows of text as a query of its own."""
-    tuples = [exp.Tuple(expressions=[exp.cast(literal(value), "text") for value in row]) for row in rows]
+    tuples = [exp.Tuple(expressions=[cast(literal(value), "text") for value in row]) for row in rows]
     alias = exp.TableAlias(this=identifier("given"), columns=[identifier(name) for name in columns])
     return exp.select(exp.Star()).from_(exp.Values(expressions=tuples, alias=alias))
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.sqlgen.build import checksum, count, equal, is_null, mixed, named, subquery, total
 from sqlanon.sqlgen.packing import Field, Layout
-from sqlanon.sqlgen.relations import Table, column, literal, table_expression
+from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def packed(base: Table, hierarchies: Sequence[HierarchyTable], layout: Layout, c
             before = words[word]
             words[word] = value if before is None else exp.Add(this=before, expression=value)
     items = [named(word if word is not None else _bigint(0), f"p_{index}") for index, word in enumerate(words)]
-    select = select.select(*items, named(exp.cast(column("n", "base"), count_type), "n"), copy=False)
+    select = select.select(*items, named(cast(column("n", "base"), count_type), "n"), copy=False)
     # In order, rows of one class lie close together: grouping then finds its counters in the cache.
     return select.order_by(*(column(f"p_{index}") for index in range(layout.words)), copy=False)
 
@@ -64,7 +64,7 @@ def packed(base: Table, hierarchies: Sequence[HierarchyTable], layout: Layout, c
 def path(fields: Sequence[Field], word: int, alias: str, lowest: int = 0) -> exp.Expression:
     """The part of a value's path in one word, from level `lowest` up; reads `index_l` of a hierarchy table."""
     terms: list[exp.Expression] = [
-        exp.Mul(this=exp.cast(column(f"index_{level}", alias), "bigint"), expression=literal(1 << field.shift))
+        exp.Mul(this=cast(column(f"index_{level}", alias), "bigint"), expression=literal(1 << field.shift))
         for level, field in enumerate(fields)
         if field.word == word and field.width and level >= lowest
     ]
@@ -72,7 +72,7 @@ def path(fields: Sequence[Field], word: int, alias: str, lowest: int = 0) -> exp
 
 
 def _bigint(number: int) -> exp.Expression:
-    return exp.cast(literal(number), "bigint")
+    return cast(literal(number), "bigint")
 
 
 def frequency_checksum(frequency: Table, words: int) -> exp.Select:
@@ -174,4 +174,4 @@ def _penalty(group: str) -> exp.Expression:
 
 
 def _double(value: exp.Expression) -> exp.Expression:
-    return exp.cast(value, "double")
+    return cast(value, "double")

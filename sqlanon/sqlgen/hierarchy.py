@@ -26,7 +26,7 @@ from sqlanon.sqlgen.build import (
     text_values,
     with_queries,
 )
-from sqlanon.sqlgen.relations import Table, column, literal, table_expression
+from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 from sqlanon.sqlgen.traits import Traits
 
 
@@ -83,10 +83,10 @@ def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: 
     for level in range(height):
         key = traits.key(column(f"label_{level}"), families[level])
         rank = exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=[exp.Ordered(this=key)]))
-        items.append(named(exp.cast(rank, "int"), f"code_{level}"))
+        items.append(named(cast(rank, "int"), f"code_{level}"))
         leaves = exp.Window(this=count(), partition_by=[key.copy()])
-        items.append(named(exp.cast(leaves, "int"), f"leaves_{level}"))
-        items.append(named(exp.cast(_index(level, height, key, families, traits), "int"), f"index_{level}"))
+        items.append(named(cast(leaves, "int"), f"leaves_{level}"))
+        items.append(named(cast(_index(level, height, key, families, traits), "int"), f"index_{level}"))
     return with_queries(exp.select(*items).from_(source), {source: labelled})
 
 
@@ -127,7 +127,7 @@ def validation(table: Table, height: int) -> exp.Select:
     items.append(exp.Count(this=exp.Distinct(expressions=[column(f"label_{height}")])))
     items.append(count())
     items.append(exp.Count(this=exp.Case().when(present, literal(1))))
-    items.append(exp.Min(this=exp.cast(column(f"label_{height}"), "text")))
+    items.append(exp.Min(this=cast(column(f"label_{height}"), "text")))
     items += checksum(mixed([column(f"code_{level}") for level in range(height)]))
     items += [exp.Max(this=column(f"index_{level}")) for level in range(height)]
     return exp.select(*items).from_(table_expression(table))
@@ -150,7 +150,7 @@ def offenders(table: Table, level: int, height: int, *, missing: bool, most: int
 
 def last_level(labelled: exp.Query, height: int, star: str) -> exp.Select:
     """How many labels the last given level has, and how many rows carry the label `star` there."""
-    label = exp.cast(column(f"label_{height}"), "text")
+    label = cast(column(f"label_{height}"), "text")
     stars = exp.Count(this=exp.Case().when(equal(label.copy(), literal(star)), literal(1)))
     distinct = exp.Count(this=exp.Distinct(expressions=[label]))
     return exp.select(distinct, stars).from_(subquery(labelled, "labelled"))
@@ -158,7 +158,7 @@ def last_level(labelled: exp.Query, height: int, star: str) -> exp.Select:
 
 def top_label(labelled: exp.Query, height: int) -> exp.Select:
     """The label of the last level, where that is one."""
-    return exp.select(exp.Min(this=exp.cast(column(f"label_{height}"), "text"))).from_(subquery(labelled, "labelled"))
+    return exp.select(exp.Min(this=cast(column(f"label_{height}"), "text"))).from_(subquery(labelled, "labelled"))
 
 
 def _codes_with_several_parents(table: Table, level: int, height: int) -> exp.Select:
@@ -195,10 +195,10 @@ def labels_in_cycles(table: Table, height: int) -> exp.Select:
 def _edges_of(table: Table, level: int) -> exp.Select:
     child, parent = column(f"label_{level}"), column(f"label_{level + 1}")
     return (
-        exp.select(named(exp.cast(child, "text"), "child"), named(exp.cast(parent, "text"), "parent"))
+        exp.select(named(cast(child, "text"), "child"), named(cast(parent, "text"), "parent"))
         .distinct()
         .from_(table_expression(table))
-        .where(exp.NEQ(this=exp.cast(child.copy(), "text"), expression=exp.cast(parent.copy(), "text")))
+        .where(exp.NEQ(this=cast(child.copy(), "text"), expression=cast(parent.copy(), "text")))
     )
 
 

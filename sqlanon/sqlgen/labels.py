@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlanon.hierarchies.base import Family, Level
 from sqlanon.hierarchies.levels import DateLevel, IntervalLevel, MaskLevel
 from sqlanon.sqlgen.build import concat, equal
-from sqlanon.sqlgen.relations import literal
+from sqlanon.sqlgen.relations import cast, literal
 from sqlanon.sqlgen.traits import Traits
 
 _DECIMAL = "DECIMAL(28, 9)"
@@ -86,7 +86,7 @@ def _not_finite(case: exp.Case, level: IntervalLevel, value: exp.Expression, fam
         return case
     for name in ("NaN", "Infinity", "-Infinity"):
         special = literal(name) if family is Family.DECIMAL else _double(name)
-        known = exp.cast(value.copy(), "text") if family is Family.DECIMAL else value.copy()
+        known = cast(value.copy(), "text") if family is Family.DECIMAL else value.copy()
         case = case.when(equal(known, special), literal(level.label(float(name))))
     return case
 
@@ -133,12 +133,12 @@ def _units(value: exp.Expression, family: Family, scale: int) -> exp.Expression:
     if scale > 9:
         raise TypeError("an interval has at most 9 decimals")
     if family is Family.INTEGER:
-        whole: exp.Expression = exp.cast(value, "bigint")
+        whole: exp.Expression = cast(value, "bigint")
         return whole if scale == 0 else exp.Paren(this=exp.Mul(this=whole, expression=literal(10**scale)))
     exact = _rounded_down(value, family)
     if scale:
-        exact = exp.Mul(this=exact, expression=exp.cast(literal(10**scale), f"DECIMAL({scale + 1}, 0)"))
-    return exp.cast(exp.Floor(this=exact), "bigint")
+        exact = exp.Mul(this=exact, expression=cast(literal(10**scale), f"DECIMAL({scale + 1}, 0)"))
+    return cast(exp.Floor(this=exact), "bigint")
 
 
 def _rounded_down(value: exp.Expression, family: Family) -> exp.Expression:
@@ -148,24 +148,24 @@ def _rounded_down(value: exp.Expression, family: Family) -> exp.Expression:
     back as the same float are that shortest decimal, or it would have been shorter itself.
     """
     original: exp.Expression = value.copy()
-    rounded: exp.Expression = exp.cast(value.copy(), _DECIMAL)
+    rounded: exp.Expression = cast(value.copy(), _DECIMAL)
     compared = rounded
     if family is Family.FLOAT:
-        text = exp.cast(value.copy(), "text")
-        original = exp.cast(text, "double")
-        rounded = exp.cast(text.copy(), _DECIMAL)
-        compared = exp.cast(rounded.copy(), "double")
-    step = exp.cast(literal("0.000000001"), "DECIMAL(10, 9)")
+        text = cast(value.copy(), "text")
+        original = cast(text, "double")
+        rounded = cast(text.copy(), _DECIMAL)
+        compared = cast(rounded.copy(), "double")
+    step = cast(literal("0.000000001"), "DECIMAL(10, 9)")
     went_up = exp.GT(this=compared.copy(), expression=original)
-    correction = exp.Case().when(went_up, step).else_(exp.cast(literal("0"), "DECIMAL(10, 9)"))
+    correction = exp.Case().when(went_up, step).else_(cast(literal("0"), "DECIMAL(10, 9)"))
     return exp.Paren(this=exp.Sub(this=rounded.copy(), expression=correction))
 
 
 def _unscaled(units: exp.Expression, scale: int) -> exp.Expression:
     if scale == 0:
-        return exp.cast(units, "text")
-    unit = exp.cast(exp.Literal.string(_plain(Decimal(1).scaleb(-scale), scale)), f"DECIMAL({scale + 1}, {scale})")
-    return exp.cast(exp.Mul(this=exp.cast(units, "DECIMAL(19, 0)"), expression=unit), "text")
+        return cast(units, "text")
+    unit = cast(exp.Literal.string(_plain(Decimal(1).scaleb(-scale), scale)), f"DECIMAL({scale + 1}, {scale})")
+    return cast(exp.Mul(this=cast(units, "DECIMAL(19, 0)"), expression=unit), "text")
 
 
 def _plain(number: Decimal, scale: int) -> str:
@@ -173,14 +173,14 @@ def _plain(number: Decimal, scale: int) -> str:
 
 
 def _double(text: str) -> exp.Expression:
-    return exp.cast(literal(text), "double")
+    return cast(literal(text), "double")
 
 
 def _date(level: DateLevel, value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
     """Infinite dates are labelled as such. Engines number years before 1 differently: those have no label."""
     case = exp.Case()
     for name in ("infinity", "-infinity"):
-        case = case.when(equal(value.copy(), exp.cast(literal(name), _DATE_TYPES[family])), literal(name))
+        case = case.when(equal(value.copy(), cast(literal(name), _DATE_TYPES[family])), literal(name))
     if family is Family.TIMESTAMP_TZ:
         value = exp.AtTimeZone(this=value, zone=literal("UTC"))
     counted = exp.GTE(this=_field("YEAR", value), expression=literal(1))
@@ -198,12 +198,12 @@ def _period(level: DateLevel, value: exp.Expression, traits: Traits) -> exp.Expr
         case "day":
             return _day(value)
         case "week":
-            week_year = exp.cast(traits.iso_year(value.copy()), "int")
+            week_year = cast(traits.iso_year(value.copy()), "int")
             return concat(_padded(week_year, 4), "-W", _padded(_field("WEEK", value), 2))
         case "month":
             return concat(_padded(year, 4), "-", _padded(_field("MONTH", value), 2))
         case "quarter":
-            return concat(_padded(year, 4), "-Q", exp.cast(_field("QUARTER", value), "text"))
+            return concat(_padded(year, 4), "-Q", cast(_field("QUARTER", value), "text"))
         case _ if level.count == 1:
             return _padded(year, 4)
     low = exp.Paren(this=exp.Sub(this=year, expression=exp.Mod(this=year.copy(), expression=literal(level.count))))
@@ -218,11 +218,11 @@ def _day(value: exp.Expression) -> exp.Expression:
 
 
 def _field(name: str, value: exp.Expression) -> exp.Expression:
-    return exp.cast(exp.Extract(this=exp.var(name), expression=value.copy()), "int")
+    return cast(exp.Extract(this=exp.var(name), expression=value.copy()), "int")
 
 
 def _padded(number: exp.Expression, width: int) -> exp.Expression:
     """At least `width` digits: padding to less than a text's length would cut it."""
-    text = exp.cast(number, "text")
-    wide = exp.cast(exp.Greatest(this=literal(width), expressions=[exp.Length(this=text.copy())]), "int")
+    text = cast(number, "text")
+    wide = cast(exp.Greatest(this=literal(width), expressions=[exp.Length(this=text.copy())]), "int")
     return exp.Pad(this=text, expression=wide, fill_pattern=literal("0"), is_left=True)

@@ -12,10 +12,10 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlanon.lattice import Node
-from sqlanon.sqlgen.build import all_of, count, equal, named, subquery, total_where, with_queries
+from sqlanon.sqlgen.build import all_of, count, equal, named, subquery, total_of, total_where, with_queries
 from sqlanon.sqlgen.frequency import HierarchyTable, path
 from sqlanon.sqlgen.packing import Layout
-from sqlanon.sqlgen.relations import Table, column, literal, table_expression
+from sqlanon.sqlgen.relations import Table, cast, column, identifier, literal, table_expression
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,56 @@ def classes(frequency: Table, node: Node, shape: Shape) -> exp.Select:
     return select.group_by(*keys, copy=False) if keys else select
 
 
-def check(requests: Sequence[tuple[int, Node, Table]], shape: Shape, satisfied: Sequence[exp.Expression]) -> exp.Query:
+def check(
+    requests: Sequence[tuple[int, Node, Table]],
+    shape: Shape,
+    satisfied: Sequence[exp.Expression],
+    small: Collection[Table] = (),
+) -> exp.Query:
     """Counts of many nodes in one statement: index, classes, then suppressed rows and satisfying classes per
     requirement.
+
+    Nodes on a small set are joined to it as a table of masks, which is planned once for all of them; on other sets
+    each node is a query of its own, whose classes are gone when the next one runs.
     """
-    return _all_of_them([_check_one(index, classes(table, node, shape), satisfied) for index, node, table in requests])
+    together: dict[Table, list[tuple[int, Node]]] = {}
+    queries: list[exp.Select] = []
+    for index, node, table in requests:
+        if table in small:
+            together.setdefault(table, []).append((index, node))
+        else:
+            queries.append(_counted(classes(table, node, shape), satisfied, literal(index)))
+    for table, nodes in together.items():
+        counted = _counted(_classes_of_many(table, nodes, shape), satisfied, column("node"))
+        queries.append(counted.group_by(column("node"), copy=False))
+    return _all_of_them(queries)
 
 
-def _check_one(index: int, class_query: exp.Select, satisfied: Sequence[exp.Expression]) -> exp.Select:
-    items = [named(literal(index), "node"), named(count(), "all_classes")]
+def _classes_of_many(frequency: Table, nodes: Sequence[tuple[int, Node]], shape: Shape) -> exp.Select:
+    """The classes of several nodes at once: the set times a table of their masks."""
+    words = range(shape.layout.words)
+    rows = [
+        exp.Tuple(expressions=[literal(index), *(cast(literal(mask), "bigint") for mask in shape.layout.masks(node))])
+        for index, node in nodes
+    ]
+    names = [identifier("node"), *(identifier(f"m_{word}") for word in words)]
+    masks = exp.Values(expressions=rows, alias=exp.TableAlias(this=identifier("masks"), columns=names))
+    keys: list[exp.Expression] = [column("node")]
+    keys += [exp.Paren(this=exp.BitwiseAnd(this=column(f"p_{word}"), expression=column(f"m_{word}"))) for word in words]
+    items: list[exp.Expression] = [column("node"), named(exp.Sum(this=column("n")), "n")]
+    items += [named(aggregate.copy(), name) for name, aggregate in shape.aggregates.items()]
+    select = (
+        exp.select(*items).from_(table_expression(frequency), copy=False).join(masks, join_type="cross", copy=False)
+    )
+    return select.group_by(*keys, copy=False)
+
+
+def _counted(class_query: exp.Select, satisfied: Sequence[exp.Expression], index: exp.Expression) -> exp.Select:
+    items = [named(index, "node"), named(count(), "all_classes")]
     for position, condition in enumerate(satisfied):
         fails = exp.Not(this=exp.Paren(this=condition.copy()))
-        items.append(named(total_where(fails, column("n")), f"suppressed_{position}"))
-        items.append(named(total_where(condition.copy(), literal(1)), f"classes_{position}"))
+        items.append(named(total_of(fails, exp.Sum(this=column("n"))), f"suppressed_{position}"))
+        items.append(named(total_of(condition.copy(), count()), f"classes_{position}"))
     return exp.select(*items).from_(subquery(class_query, "classes"), copy=False)
 
 
@@ -151,7 +188,7 @@ def _code(words: Sequence[exp.Expression]) -> exp.Expression:
         return words[0]
     if len(words) > 2:
         raise ValueError("the path of a value spans at most two words")
-    high = exp.Mul(this=exp.cast(words[0], "DECIMAL(38, 0)"), expression=literal(1 << 62))
+    high = exp.Mul(this=cast(words[0], "DECIMAL(38, 0)"), expression=literal(1 << 62))
     return exp.Paren(this=exp.Add(this=high, expression=words[1]))
 
 
@@ -174,6 +211,6 @@ def roll_up(frequency: Table, node: Node, shape: Shape) -> exp.Select:
     """The frequency set of `node`, fit to evaluate every generalization of it."""
     keys = dict(shape.words(node))
     words = [named(keys.get(word, literal(0)), f"p_{word}") for word in range(shape.layout.words)]
-    rows = named(exp.cast(exp.Sum(this=column("n")), shape.count_type), "n")
+    rows = named(cast(exp.Sum(this=column("n")), shape.count_type), "n")
     select = exp.select(*words, rows).from_(table_expression(frequency))
     return select.group_by(*(key.copy() for key in keys.values())) if keys else select

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
 from sqlanon.sqlgen.build import count, named, total_where
-from sqlanon.sqlgen.relations import column, literal
+from sqlanon.sqlgen.relations import cast, column, literal
 from sqlanon.sqlgen.traits import Traits
 
 ORDINARY = 10**15
@@ -74,11 +74,11 @@ def _extraordinary(value: exp.Expression, family: Family, traits: Traits) -> exp
 
 
 def _first_year(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
-    return exp.cast(exp.Extract(this=exp.var("YEAR"), expression=exp.Min(this=value)), "text")
+    return cast(exp.Extract(this=exp.var("YEAR"), expression=exp.Min(this=value)), "text")
 
 
 def _last_year(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
-    return exp.cast(exp.Extract(this=exp.var("YEAR"), expression=exp.Max(this=value)), "text")
+    return cast(exp.Extract(this=exp.var("YEAR"), expression=exp.Max(this=value)), "text")
 
 
 _ALWAYS: dict[str, Measure] = {"present": _present, "distinct": _distinct}

@@ -6,6 +6,7 @@ Every identifier is quoted, always: names mean exactly what they say on every en
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from sqlglot import exp
@@ -78,6 +79,16 @@ def table_expression(table: Table, alias: str | None = None) -> exp.Table:
         catalog=names[-3] if len(names) > 2 else None,
         alias=exp.TableAlias(this=identifier(alias)) if alias is not None else None,
     )
+
+
+def cast(value: exp.Expression, kind: str) -> exp.Cast:
+    """CAST to a type written as in `DECIMAL(28, 9)`; each is parsed once, because casts are everywhere."""
+    return exp.Cast(this=value, to=_data_type(kind).copy())
+
+
+@lru_cache(maxsize=64)
+def _data_type(kind: str) -> exp.DataType:
+    return exp.DataType.build(kind)
 
 
 def literal(value: str | int | None) -> exp.Expression:

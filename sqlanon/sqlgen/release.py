@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlanon.sqlgen.build import all_of, any_of, count, equal, is_null, is_present, named, subquery, total, total_where
 from sqlanon.sqlgen.frequency import code
-from sqlanon.sqlgen.relations import Table, column, literal, table_expression
+from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def assertion(condition: exp.Select, message: str) -> exp.Select:
     """
     holds = exp.Subquery(this=condition)
     chosen = exp.Case().when(holds, literal("1")).else_(literal(message))
-    return exp.select(named(exp.cast(chosen, "int"), "audit"))
+    return exp.select(named(cast(chosen, "int"), "audit"))
 
 
 def no_value_outside(table: Table, columns: Sequence[QuasiIdentifier]) -> exp.Select:

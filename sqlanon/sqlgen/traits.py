@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Query, Relation, Table, identifier, table_expression
+from sqlanon.sqlgen.relations import File, Query, Relation, Table, cast, identifier, table_expression
 
 _NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9_ .,:=]")
 
@@ -47,15 +47,15 @@ class Traits:
         """The value as a grouping key that compares alike on every engine: byte-wise text, one zero."""
         if family is Family.TEXT:
             # The cast comes first: enumerations, char(n) and citext take no collation or compare by rules of their own.
-            return exp.Collate(this=exp.cast(value, "text"), expression=identifier("C"))
+            return exp.Collate(this=cast(value, "text"), expression=identifier("C"))
         if family is Family.FLOAT:
             # A zero of the narrowest float type keeps the type of the value: real stays real.
-            return exp.Paren(this=exp.Add(this=value, expression=exp.cast(exp.Literal.number(0), "float")))
+            return exp.Paren(this=exp.Add(this=value, expression=cast(exp.Literal.number(0), "float")))
         return value
 
     def text(self, value: exp.Expression, family: Family) -> exp.Expression:
         """The value as text, spelled alike on every engine."""
-        return exp.cast(value, "text")
+        return cast(value, "text")
 
     def relation(self, relation: Relation, alias: str) -> exp.Expression:
         """A relation for a FROM clause."""
