@@ -99,22 +99,25 @@ def base_seconds(url: str, attributes: tuple[Attribute, ...]) -> float:
     return median(times)
 
 
-def spec_for(url: str, attributes: tuple[Attribute, ...], **search: Any) -> Spec:
+def spec_for(url: str, attributes: tuple[Attribute, ...], k: int = 5, **search: Any) -> Spec:
     return spec_from_dict(
         {
             "connection": url,
             "source": str(SOURCE),
             "target": "bench_release",
             "columns": hierarchies(attributes),
-            "privacy": {"k": 5, "suppression": {"limit": "4%"}},
+            "default_role": "identifier",
+            "privacy": {"k": k, "suppression": {"limit": "4%"}},
             "search": search,
         }
     )
 
 
-def measured(name: str, url: str, attributes: tuple[Attribute, ...], base: float, **search: Any) -> Measured:
+def measured(
+    name: str, url: str, attributes: tuple[Attribute, ...], base: float, k: int = 5, **search: Any
+) -> Measured:
     """The median plan of several runs."""
-    spec = spec_for(url, attributes, **search)
+    spec = spec_for(url, attributes, k, **search)
     results: list[tuple[float, PlanResult]] = []
     for _ in range(REPEATS):
         started = time.perf_counter()

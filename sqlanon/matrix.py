@@ -55,6 +55,9 @@ class MatrixEvaluator:
     def checks(self) -> int:
         return len(self._verdicts)
 
+    def known(self) -> list[Verdict]:
+        return [self._verdicts[node] for node in sorted(self._verdicts)]
+
     def check(self, nodes: Sequence[Node]) -> list[Verdict]:
         missing = [node for node in dict.fromkeys(nodes) if node not in self._verdicts]
         for start in range(0, len(missing), BATCH):

@@ -49,6 +49,9 @@ class Evaluator(Protocol):
     def checks(self) -> int:
         """Nodes the database has evaluated so far."""
 
+    def known(self) -> Sequence[Verdict]:
+        """The verdicts that cost nothing, because the database gave them before."""
+
     def check(self, nodes: Sequence[Node]) -> list[Verdict]:
         """The verdicts of these nodes, in their order; one batch of queries. Nodes may lie outside the lattice."""
 

@@ -26,6 +26,8 @@ class Classifier:
         rows = max(2, session.evaluator.rows)
         bits = remaining_bits(session.objective.context)
         self._forecast = Forecast(bits, slope=0.9, top=-0.45 * log2(rows))
+        for verdict in session.recall():
+            self._learn(verdict)
 
     def ask(self, nodes: Iterable[Node]) -> None:
         """Ask for these nodes and learn from the verdicts."""

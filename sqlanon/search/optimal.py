@@ -71,6 +71,8 @@ class _Optimal:
 
     def explore(self) -> None:
         """Ask until no node is left that could win."""
+        if known := self._session.recall():
+            self._take(known)
         if self._session.evaluator.monotone:
             self._ask([self._session.evaluator.lattice.top])
             if not self._session.marking.acceptable:

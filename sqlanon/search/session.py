@@ -63,6 +63,14 @@ class Session:
 
     # -- asking ------------------------------------------------------------------------------------------------
 
+    def recall(self) -> list[Verdict]:
+        """Take over what the evaluator knows already, at no cost, and mark what follows."""
+        known = [verdict for verdict in self.evaluator.known() if verdict.node not in self.verdicts]
+        for verdict in known:
+            self.verdicts[verdict.node] = verdict
+            self.marking.record(verdict)
+        return known
+
     def check(self, nodes: Iterable[Node]) -> list[Verdict]:
         """Ask for nodes not asked for before, as many as the budget has room for, and mark what follows."""
         return self._in_batches([node for node in dict.fromkeys(nodes) if node not in self.verdicts], measure=False)

@@ -105,6 +105,9 @@ class FakeEvaluator:
     def checks(self) -> int:
         return len(self.asked)
 
+    def known(self) -> list[Verdict]:
+        return list(self.asked.values())
+
     def check(self, nodes: Sequence[Node]) -> list[Verdict]:
         self.batches.append(len(nodes))
         for node in nodes:

@@ -1,0 +1,137 @@
+"""What-if grids and remembered verdicts: answers as from single plans, with nothing asked of the database twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlanon import pipeline
+from sqlanon.engines.base import TraceEvent
+from sqlanon.errors import UsageError
+from sqlanon.frontier import frontier
+from sqlanon.lock import Lock
+from sqlanon.results import PlanResult
+from sqlanon.runs import Options
+from sqlanon.spec import Limit, Spec
+from tests.fixtures_support import Case, load_case
+from tests.pipeline import support
+from tests.pipeline.support import Database, case_spec
+
+KS = (1, 2, 3, 5, 20)
+LIMITS = ("0", "1", "20%", "100%")
+
+
+def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
+    case = load_case(name)
+    database = Database(engine_url)
+    support.load_case(database, case)
+    return database, case
+
+
+@pytest.mark.parametrize("name", ["s2", "s3", "c1"])
+@pytest.mark.parametrize("algorithm", ["optimal", "samarati", "incognito"])
+def test_every_cell_is_the_answer_of_a_single_plan(engine_url: str, name: str, algorithm: str) -> None:
+    _, case = on_engine(engine_url, name)
+    grid = frontier(case_spec(case, engine_url, 2, 0, algorithm=algorithm), KS, [Limit.parse(text) for text in LIMITS])
+    assert len(grid.cells) == len(KS) * len(LIMITS)
+    for cell in grid.cells:
+        limit = cell.limit.rows(len(case.rows))
+        if len(case.rows) < cell.k or not case.acceptable(cell.k, limit):
+            assert cell.found is None
+            continue
+        assert cell.found is not None
+        chosen = cell.found.chosen
+        assert chosen.suppressed == case.outliers(cell.k, chosen.node) <= limit
+        alone = pipeline.plan(case_spec(case, engine_url, cell.k, limit, algorithm=algorithm))
+        assert alone.chosen.node == chosen.node
+        assert alone.search.score == pytest.approx(cell.found.score)
+
+
+def test_cells_share_what_the_database_said(duckdb_url: str) -> None:
+    _, case = on_engine(duckdb_url, "s3")
+    spec = case_spec(case, duckdb_url, 2, 0, algorithm="incognito")
+    limits = [Limit.parse(text) for text in LIMITS]
+    alone = [frontier(spec, [k], [limit]).checks for k in KS for limit in limits]
+    together = frontier(spec, KS, limits).checks
+    assert together <= grid_size(case)
+    assert together < sum(alone) / 2
+
+
+def grid_size(case: Case) -> int:
+    return len(list(case.vectors()))
+
+
+def test_the_grid_as_plain_data(duckdb_url: str) -> None:
+    _, case = on_engine(duckdb_url, "s2")
+    content = frontier(case_spec(case, duckdb_url, 2, 0), [2, 9], [Limit.parse("0"), Limit.parse("25%")]).to_dict()
+    first, second, third, _ = content["grid"]
+    assert (first["k"], first["limit"], first["limit_rows"], first["feasible"]) == (2, "0", 0, True)
+    assert first["levels"] == {"race": 1, "zip": 1}
+    assert second["limit_rows"] == 2
+    assert third == {"k": 9, "limit": "0", "limit_rows": 0, "feasible": False}
+    assert "nothing satisfies it" in frontier(case_spec(case, duckdb_url, 2, 0), [9], [Limit.parse("0")])._repr_html_()
+
+
+def test_grids_that_cannot_be_asked_for(duckdb_url: str) -> None:
+    _, case = on_engine(duckdb_url, "s2")
+    with pytest.raises(UsageError, match="at least one limit"):
+        frontier(case_spec(case, duckdb_url, 2, 0), [], [Limit.parse("0")])
+    with pytest.raises(UsageError, match="matrix"):
+        frontier(case_spec(case, duckdb_url, 2, 0, satisfies="matrix"), [2], [Limit.parse("0")])
+
+
+# -- a second plan on the same data ------------------------------------------------------------------------------------
+
+
+def planned(spec: Spec, known: Lock | None = None) -> tuple[PlanResult, list[str]]:
+    """A plan, and the steps that it took."""
+    steps: list[str] = []
+
+    def hook(event: TraceEvent) -> None:
+        steps.append(event.step)
+
+    return pipeline.plan(spec, Options(hooks=(hook,)), known), steps
+
+
+def lock_of(spec: Spec, plan: PlanResult, path: Path) -> Lock:
+    hierarchies = {name: dict(known) for name, known in plan.hierarchies.items()}
+    requirement = dict(plan.requirement)
+    Lock(
+        "spec.yaml", spec.hash(), plan.levels, hierarchies, requirement, plan.figures(), plan.fingerprint, plan.verdicts
+    ).write(path)
+    return Lock.read(path)
+
+
+@pytest.mark.parametrize("metric", ["loss", "dm", "entropy"])
+def test_planning_again_asks_nothing(engine_url: str, tmp_path: Path, metric: str) -> None:
+    _, case = on_engine(engine_url, "s3")
+    spec = case_spec(case, engine_url, 2, 1, algorithm="optimal", metric=metric)
+    first, _ = planned(spec)
+    again, steps = planned(spec, lock_of(spec, first, tmp_path / "spec.lock.json"))
+    assert first.search.checks > 0
+    assert again.search.checks == 0
+    assert not {"evaluate nodes", "measure nodes"} & set(steps)
+    assert (again.chosen, again.search.score, again.figures()) == (first.chosen, first.search.score, first.figures())
+
+
+def test_what_was_said_of_other_data_does_not_count(engine_url: str, tmp_path: Path) -> None:
+    database, case = on_engine(engine_url, "s3")
+    spec = case_spec(case, engine_url, 2, 1, algorithm="optimal")
+    first, _ = planned(spec)
+    lock = lock_of(spec, first, tmp_path / "spec.lock.json")
+    database.run("DELETE FROM source_table WHERE zip = '94142'")
+    changed, _ = planned(spec, lock)
+    assert changed.fingerprint != first.fingerprint
+    assert changed.search.checks > 0
+    assert changed.chosen == planned(spec)[0].chosen
+    other = case_spec(case, engine_url, 3, 1, algorithm="optimal")
+    assert planned(other, lock)[0].search.checks > 0
+
+
+def test_engines_agree_on_the_fingerprint(duckdb_url: str, postgres_url: str) -> None:
+    prints = set()
+    for url in (duckdb_url, postgres_url):
+        _, case = on_engine(url, "c1")
+        prints.add(planned(case_spec(case, url, 3, 2))[0].fingerprint)
+    assert len(prints) == 1
