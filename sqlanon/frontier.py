@@ -22,22 +22,33 @@ from sqlanon.spec import Limit, Spec
 
 @dataclass(frozen=True)
 class Cell:
-    """The answer to one requirement; `found` is None where nothing satisfies it."""
+    """The answer to one requirement; `found` is None where nothing was found, and `reason` then says why."""
 
     k: int
     limit: Limit
     limit_rows: int
     found: SearchResult | None
+    reason: str = ""
+
+    @property
+    def why_not(self) -> str:
+        """The reason without its figures."""
+        return self.reason.partition(":")[0]
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether the node that was found suppresses no more than the limit: all but mu_argus see to that."""
+        return self.found is not None and self.found.chosen.suppressed <= self.limit_rows
 
     def to_dict(self, columns: Sequence[str], heights: Sequence[int], rows: int) -> dict[str, Any]:
         content: dict[str, Any] = {
             "k": self.k,
             "limit": str(self.limit),
             "limit_rows": self.limit_rows,
-            "feasible": self.found is not None,
+            "feasible": self.satisfied,
         }
         if self.found is None:
-            return content
+            return content | {"reason": self.reason}
         chosen = self.found.chosen
         return content | {
             "levels": dict(zip(columns, chosen.node, strict=True)),
@@ -48,6 +59,7 @@ class Cell:
             "accuracy": accuracy(chosen.node, tuple(heights)),
             "completeness": completeness(chosen.suppressed, rows),
             "proven": self.found.proven,
+            "verified": self.found.verified,
         }
 
 
@@ -83,7 +95,7 @@ class Frontier:
         rows = [
             (
                 f"k = {cell.k}, limit {cell.limit}",
-                "nothing satisfies it" if cell.found is None else f"{self.metric} {cell.found.score:.6g}",
+                cell.why_not if cell.found is None else f"{self.metric} {cell.found.score:.6g}",
             )
             for cell in self.cells
         ]
@@ -124,11 +136,11 @@ def _cells(problem: Problem, k: int, limits: Sequence[Limit]) -> list[Cell]:
     cells: list[Cell] = []
     for limit in limits:
         rows = limit.rows(problem.frequency.rows)
-        found = None
-        if problem.frequency.rows >= k:
-            try:
-                found = solve(problem, evaluator.within(rows))
-            except InfeasibleError:
-                found = None
-        cells.append(Cell(k, limit, rows, found))
+        if problem.frequency.rows < k:
+            cells.append(Cell(k, limit, rows, None, f"the source has {problem.frequency.rows} rows, fewer than k = {k}"))
+            continue
+        try:
+            cells.append(Cell(k, limit, rows, solve(problem, evaluator.within(rows))))
+        except InfeasibleError as error:
+            cells.append(Cell(k, limit, rows, None, str(error)))
     return cells

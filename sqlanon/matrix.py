@@ -37,14 +37,26 @@ class Bounds:
 class MatrixEvaluator:
     """Answers from the distance-vector matrix. Implements `search.base.Evaluator`."""
 
-    def __init__(self, engine: Engine, frequency: FrequencySet, counts: SqlEvaluator, k: int, scratch: Scratch) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        frequency: FrequencySet,
+        counts: SqlEvaluator,
+        k: int,
+        scratch: Scratch,
+        *,
+        bounded: bool = True,
+    ) -> None:
+        """Bounded, the lattice ends at the least upper bound: enough where only minimal vectors are wanted, and any
+        vector may be chosen.
+        """
         self._engine = engine
         self._counts = counts
         self._k = k
         self._verdicts: dict[Node, Verdict] = {}
         self._table = self._build(frequency, scratch)
         self.bounds = self._measure_bounds()
-        self.lattice = self._bounded(counts.lattice)
+        self.lattice = self._bounded(counts.lattice) if bounded else counts.lattice
         self.heights = counts.heights
         self.leaves = counts.leaves
         self.rows = counts.rows

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from sqlanon.audit import AuditResult, audit
 from sqlanon.binding import Binding, bind, bind_source, bind_target
-from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.errors import InfeasibleError, RequirementError, UsageError
 from sqlanon.frequency import Base, FrequencySet, pack, scan, store_hierarchies
 from sqlanon.hierarchy_store import (
     HierarchyReport,
@@ -44,6 +44,7 @@ def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None) -> Ru
     """Search and publish."""
     with running(spec, options) as run:
         frequency, result = _search(run, known)
+        _refuse_unverified(result)
         recoding = FullDomain(run.binding.names, result.chosen.node)
         return _publish(run, frequency.hierarchies, recoding, result)
 
@@ -165,6 +166,15 @@ def _refuse_too_few(binding: Binding, rows: int) -> None:
     if rows < binding.k:
         raise InfeasibleError(
             f"privacy.k: the source has {rows} rows, fewer than k = {binding.k}: no release can satisfy it"
+        )
+
+
+def _refuse_unverified(result: PlanResult) -> None:
+    if not result.satisfied:
+        raise RequirementError(
+            f"{result.search.algorithm} failed the audit over all columns, and nothing was published: "
+            f"{result.chosen.suppressed} of {result.rows} rows lie in classes that do not satisfy the requirement, "
+            f"the limit is {result.limit}"
         )
 
 

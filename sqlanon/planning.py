@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import monotonic
 
 from sqlanon.binding import Binding
 from sqlanon.counts import NodeCounts
-from sqlanon.errors import UsageError
+from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluate import SqlEvaluator
 from sqlanon.frequency import FrequencySet
 from sqlanon.hierarchy_store import StoredHierarchy
@@ -23,6 +24,9 @@ from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
 from sqlanon.search.result import SearchResult
+
+SEEK_MINIMAL = frozenset({"samarati", "minimal"})
+"""Algorithms that look for minimal vectors only: without constraints, the matrix's least upper bound holds for them."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +67,30 @@ def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:
     """Let the algorithm of the spec ask the evaluator until it knows the node to release."""
     run = problem.run
     settings = run.binding.spec.search
+    preferences = preferences_of(run.binding)
     asked: Evaluator = evaluator
     if settings.satisfies == "matrix":
-        asked = MatrixEvaluator(run.engine, problem.frequency, evaluator, run.binding.k, run.scratch)
+        bounded = settings.algorithm in SEEK_MINIMAL and not (preferences.before or preferences.forbidden)
+        asked = MatrixEvaluator(run.engine, problem.frequency, evaluator, run.binding.k, run.scratch, bounded=bounded)
     weights = [run.binding.spec.weight(name) for name in run.binding.names]
     objective = Objective.of(metric_named(settings.metric), asked, weights)
-    preferences = preferences_of(run.binding)
     budget = Budget(settings.budget.nodes, settings.budget.seconds)
+    started = monotonic()
     found = algorithm_named(settings.algorithm)(asked, objective, preferences, budget, run.options.progress)
     if not run.options.all_minimal or found.minimal_complete:
         return found
-    listed = algorithm_named("minimal")(asked, objective, preferences, budget, run.options.progress)
+    left = budget.after(found.checks, monotonic() - started)
+    try:
+        listed = algorithm_named("minimal")(asked, objective, preferences, left, run.options.progress)
+    except InfeasibleError:
+        # The answer stands, listed or not: nothing was left of the budget, or only mu_argus is content with a node.
+        return found
     return replace(
-        found, minimal=listed.minimal, minimal_complete=listed.minimal_complete, checks=found.checks + listed.checks
+        found,
+        minimal=listed.minimal,
+        minimal_complete=listed.minimal_complete,
+        checks=found.checks + listed.checks,
+        verdicts={**listed.verdicts, **found.verdicts},
     )
 
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlanon.audit import AuditResult, audit
 from sqlanon.binding import Binding
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import HierarchyError, InfeasibleError, RequirementError
+from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.hierarchy_store import StoredHierarchy, draft_hierarchy
 from sqlanon.privacy.base import Requirement
@@ -23,6 +23,9 @@ from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen import release as release_sql
 from sqlanon.sqlgen.build import create_table_as, create_view, drop_view
 from sqlanon.sqlgen.relations import File, Table, cast, literal
+
+_LOOSE = (Family.FLOAT, Family.DECIMAL, Family.OTHER)
+"""Types with values that are equal and yet can be told apart: zeros by sign, numbers by scale, intervals by unit."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Release:
                     if level == 0
                     else hierarchy.families[level] is Family.TEXT
                 ),
+                exact=item.family not in _LOOSE,
             )
             for position, (item, hierarchy, level) in enumerate(items)
         ]
@@ -116,9 +120,17 @@ def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scra
         engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
         measured = _audited(engine, release, staging, classes, blank=blank)
         engine.execute(Statement("drop staging view", drop_view(staging)))
-        engine.execute(Statement("publish view", create_view(target, query, engine.traits, replace=True)))
+        _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
         scratch.drop(classes.table)
     return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+
+
+def _replace_view(engine: Engine, target: Table, create: exp.Create) -> None:
+    try:
+        engine.execute(Statement("publish view", create))
+    except EngineError as error:
+        # A level that changed may change the type of its column, which not every engine lets a view do.
+        raise type(error)(f"{error}; if {target} stands already, drop it first", detail=error.detail) from None
 
 
 def live_release(engine: Engine, release: Release) -> Release:

@@ -43,6 +43,11 @@ class PlanResult:
         return self.search.chosen
 
     @property
+    def satisfied(self) -> bool:
+        """Whether the chosen node suppresses no more than the limit: certain of every algorithm but mu_argus."""
+        return self.chosen.suppressed <= self.limit
+
+    @property
     def levels(self) -> dict[str, int]:
         return dict(zip(self.columns, self.chosen.node, strict=True))
 
@@ -66,13 +71,31 @@ class PlanResult:
             "proven": self.search.proven,
             "undecided": self.search.undecided,
             "verified": self.search.verified,
+            "satisfied": self.satisfied,
+        }
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Every node reported, in vector order, with its data quality; None where the budget left it unmeasured."""
+        known = {**self.search.verdicts, self.chosen.node: self.chosen}
+        reported = sorted({self.chosen.node, *self.search.ties, *self.search.minimal})
+        return [self._node(node, known.get(node)) for node in reported]
+
+    def _node(self, node: Node, verdict: Verdict | None) -> dict[str, Any]:
+        return {
+            "levels": list(node),
+            "suppressed": None if verdict is None else verdict.suppressed,
+            "classes": None if verdict is None else verdict.classes,
+            "accuracy": accuracy(node, self.heights),
+            "completeness": None if verdict is None else completeness(verdict.suppressed, self.rows),
         }
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "levels": self.levels,
             **self.figures(),
+            "nodes": self.nodes(),
             "acceptable": None if self.search.acceptable is None else len(self.search.acceptable),
+            "acceptable_nodes": None if self.search.acceptable is None else list(map(list, self.search.acceptable)),
             "checks": self.search.checks,
             "combinations": self.combinations,
             "requirement": dict(self.requirement),

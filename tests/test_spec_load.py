@@ -135,7 +135,7 @@ def test_targets(target: Any, expected: object) -> None:
 def test_files_are_relative_to_the_spec() -> None:
     source = spec_from_dict({**LEAST, "source": "data/t.tsv"}, base="project").source
     assert isinstance(source, FileSource)
-    assert (source.location, source.format) == (str(Path("project/data/t.tsv")), "csv")
+    assert (source.location, source.format) == (str(Path("project/data/t.tsv")), "tsv")
     remote = spec_from_dict({**LEAST, "source": "s3://bucket/t.parquet"}, base="project").source
     assert isinstance(remote, FileSource)
     assert (remote.location, remote.format) == ("s3://bucket/t.parquet", "parquet")

@@ -57,8 +57,19 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
         yield "minimal" + found, _vectors(search.minimal)
     if len(search.ties) > 1:
         yield "ties", f"{_vectors(search.ties)}; the first in vector order was taken"
-    if not search.proven and search.undecided:
+    if not search.verified:
+        yield "audit", f"{_unverified(plan)}; {search.algorithm} looks at three columns at a time"
+    elif search.algorithm == "datafly":
+        yield "not proven", "datafly takes one greedy path, and may generalize more than needed"
+    elif not search.proven:
         yield "not proven", f"the budget ended the search with {counted(search.undecided, 'node')} undecided"
+
+
+def _unverified(plan: PlanResult) -> str:
+    """What the count over all columns says of a node that the algorithm itself did not judge."""
+    if plan.satisfied:
+        return "passed over all columns"
+    return f"failed over all columns: {counted(plan.chosen.suppressed, 'row')} lie in classes smaller than required"
 
 
 def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:
@@ -78,7 +89,7 @@ def show_frontier(console: Console, result: Frontier) -> None:
 def _cell(cell: Cell, result: Frontier) -> tuple[str, ...]:
     asked = (number(cell.k), str(cell.limit))
     if cell.found is None:
-        return (*asked, *["-"] * 5, "nothing satisfies it")
+        return (*asked, *["-"] * 5, cell.why_not)
     chosen = cell.found.chosen
     return (
         *asked,
@@ -87,8 +98,14 @@ def _cell(cell: Cell, result: Frontier) -> tuple[str, ...]:
         f"{cell.found.score:.6g}",
         f"{accuracy(chosen.node, result.heights):.3f}",
         f"{completeness(chosen.suppressed, result.rows):.3f}",
-        vector(chosen.node) + ("" if cell.found.proven else " (not proven)"),
+        vector(chosen.node) + _caveat(cell),
     )
+
+
+def _caveat(cell: Cell) -> str:
+    if not cell.satisfied:
+        return " (not k-anonymous)"
+    return "" if cell.found is not None and cell.found.proven else " (not proven)"
 
 
 def show_release(console: Console, result: RunResult, *more: Fact) -> None:

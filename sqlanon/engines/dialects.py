@@ -46,9 +46,10 @@ class DuckDBTraits(Traits):
         return super().text(value, family)
 
     def file(self, file: File, alias: str) -> exp.Expression:
-        options = (("sample_size", exp.Literal.number(-1)), ("header", exp.true())) if file.format == "csv" else ()
+        of_text = file.format != "parquet"
+        options = (("sample_size", exp.Literal.number(-1)), ("header", exp.true())) if of_text else ()
         reader = exp.Anonymous(
-            this="read_csv" if file.format == "csv" else "read_parquet",
+            this="read_csv" if of_text else "read_parquet",
             expressions=[
                 literal(file.path),
                 *(exp.EQ(this=exp.var(name), expression=value) for name, value in options),
@@ -58,9 +59,12 @@ class DuckDBTraits(Traits):
 
     def copy_to_file(self, table: Table, file: File) -> exp.Expression:
         select = exp.select("*").from_(table_expression(table))
-        options = [exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var(file.format))]
-        if file.format == "csv":
+        of_text = file.format != "parquet"
+        options = [exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var("csv" if of_text else "parquet"))]
+        if of_text:
             options.append(exp.CopyParameter(this=exp.var("HEADER"), expression=exp.true()))
+        if file.format == "tsv":
+            options.append(exp.CopyParameter(this=exp.var("DELIMITER"), expression=literal("\t")))
         return exp.Copy(this=exp.Subquery(this=select), kind=False, files=[literal(file.path)], params=options)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import duckdb
@@ -21,7 +22,7 @@ from sqlanon.engines.duckdb_errors import cannot_open, first_line, translate
 from sqlanon.engines.families import data_type, family
 from sqlanon.engines.runner import Runner, TimeLimitReached
 from sqlanon.engines.transactions import transaction
-from sqlanon.errors import SourceError, StatementTimeout
+from sqlanon.errors import EngineError, SourceError, StatementTimeout
 from sqlanon.sqlgen.relations import File, Query, Relation, Table, identifier, literal, table_expression
 
 Result = TypeVar("Result")
@@ -51,6 +52,8 @@ class DuckDBEngine(Engine):
 
     def __init__(self, session: Session, path: str = ":memory:") -> None:
         super().__init__(session)
+        # A file that is not there yet is made by the connection; it stays only if something is written to it.
+        self._new_file = None if path == ":memory:" or Path(path).exists() else Path(path)
         try:
             self._connection: Any = duckdb.connect(path)
         except duckdb.Error as error:
@@ -93,7 +96,8 @@ class DuckDBEngine(Engine):
 
     def columns(self, relation: Relation) -> tuple[ColumnInfo, ...]:
         if isinstance(relation, Table) and self.relation_kind(relation) is None:
-            raise SourceError(f"there is no table or view {relation}")
+            there = "" if self._new_file is None else f": the database file '{self._new_file}' did not exist"
+            raise SourceError(f"there is no table or view {relation}{there}")
         sql = self.render(Statement("describe", exp.Describe(this=self._selection(relation))))
         try:
             described = self._traced("describe", sql, lambda: self._describe(sql))
@@ -146,10 +150,15 @@ class DuckDBEngine(Engine):
         if self._closed:
             return
         self._closed = True
+        unused = None
+        with suppress(EngineError):
+            unused = self._new_file if self._new_file and duckdb_catalog.is_empty(self) else None
         scratch.leave(self.session.run)
         self._runner.close()
         with suppress(duckdb.Error):
             self._connection.close()
+        if unused is not None:
+            unused.unlink(missing_ok=True)
 
 
 def _insert(table: Table, columns: Sequence[str]) -> exp.Insert:

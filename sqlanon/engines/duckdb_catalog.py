@@ -52,6 +52,11 @@ where database_name = :database and schema_name = :schema and table_name = :name
 order by index_name
 """
 
+_ANYTHING = """
+select (select count(*) from duckdb_tables() where not temporary and not internal)
+    + (select count(*) from duckdb_views() where not temporary and not internal)
+    + (select count(*) from duckdb_schemas() where not internal)
+"""
 
 _VIEW = """
 select sql from duckdb_views()
@@ -83,6 +88,12 @@ def identity(engine: Engine, table: Table) -> tuple[str, str, str]:
     found = locate(engine, table)
     database, schema = (found.database, found.schema) if found else _places(engine, table.schema)[0]
     return database.lower(), schema.lower(), table.name.lower()
+
+
+def is_empty(engine: Engine) -> bool:
+    """Whether nobody has made anything in the database."""
+    ((number,),) = engine.query(Statement("session", fill(_ANYTHING, "duckdb")))
+    return int(number) == 0
 
 
 def view_query(engine: Engine, view: Table) -> exp.Query | None:

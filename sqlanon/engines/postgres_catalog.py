@@ -137,9 +137,10 @@ def schema_of(engine: Engine, table: Table) -> str:
 
 def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:
     """Scratch objects of dead runs that this session may drop."""
-    alive = {(high << 32) | low for high, low in engine.query(Statement("leftovers", fill(_LOCKS, "postgres")))}
     statement = Statement("leftovers", fill(_SCRATCH, "postgres", schema=schema[-1] if schema else None))
     names = [name for (name,) in engine.query(statement)]
+    # Names first: a run takes its lock before it makes a table, so every name read belongs to a lock taken by now.
+    alive = {(high << 32) | low for high, low in engine.query(Statement("leftovers", fill(_LOCKS, "postgres")))}
     return [
         Table((*schema, name))
         for name in names

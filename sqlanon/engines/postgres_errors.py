@@ -12,7 +12,7 @@ import psycopg
 
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied
 
-_TOLD_CLASSES = frozenset({"2B", "3F", "42", "53", "55", "57"})
+_TOLD_CLASSES = frozenset({"0A", "2B", "3F", "42", "53", "55", "57"})
 INSUFFICIENT_PRIVILEGE = "42501"
 QUERY_CANCELED = "57014"
 _CONNECTION_LOST = frozenset({"57P01", "57P02", "57P03", "57P05"})

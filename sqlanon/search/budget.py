@@ -19,6 +19,17 @@ class Budget:
     nodes: int | None = None
     seconds: float | None = None
 
+    def after(self, nodes: int, seconds: float) -> Budget:
+        """What is left of it when so much has been spent.
+
+        >>> Budget(nodes=10).after(4, 2.5)
+        Budget(nodes=6, seconds=None)
+        """
+        return Budget(
+            None if self.nodes is None else max(0, self.nodes - nodes),
+            None if self.seconds is None else max(0.0, self.seconds - seconds),
+        )
+
 
 class BudgetSpent(Exception):
     """Raised inside a search, never out of it: what was found so far is the answer."""

@@ -25,7 +25,7 @@ def search(
     session = Session(evaluator, objective, preferences, budget, progress)
     try:
         session.check([evaluator.lattice.top])
-        session.check(evaluator.lattice)
+        session.check_all(evaluator.lattice)
         stopped = False
     except BudgetSpent:
         stopped = True
@@ -42,7 +42,7 @@ def search(
         trace=session.trace,
         minimal=session.coding.minimal(sum(1 << session.coding.number(node) for node in acceptable)),
         minimal_complete=not undecided,
-        acceptable=acceptable,
+        acceptable=None if undecided else acceptable,
     )
 
 

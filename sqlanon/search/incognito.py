@@ -40,7 +40,7 @@ def search(
         session.check([evaluator.lattice.top])
         if not evaluator.monotone:
             # No subset property, nothing to mark: the last iteration alone, over the whole lattice.
-            session.check(evaluator.lattice)
+            session.check_all(evaluator.lattice)
         elif session.marking.acceptable:
             _Incognito(session).iterate()
         stopped = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.lattice import Node
@@ -74,6 +75,14 @@ class Session:
     def check(self, nodes: Iterable[Node]) -> list[Verdict]:
         """Ask for nodes not asked for before, as many as the budget has room for, and mark what follows."""
         return self._in_batches([node for node in dict.fromkeys(nodes) if node not in self.verdicts], measure=False)
+
+    def check_all(self, nodes: Iterable[Node]) -> None:
+        """As `check`, for nodes too many to hold at a time. BudgetSpent when it does not reach for all of them."""
+        rest = iter(nodes)
+        while batch := list(islice(rest, BATCH)):
+            self.check(batch)
+            if any(node not in self.verdicts for node in batch):
+                raise BudgetSpent
 
     def measure(self, nodes: Iterable[Node]) -> list[Verdict]:
         """As `check`, with figures; nodes that were only checked are asked for again."""
@@ -185,6 +194,8 @@ class Session:
         figures = f"the least suppression seen is {least} of {self.evaluator.rows} rows, the limit is {limit}"
         if stopped:
             return InfeasibleError(f"the budget was spent before an acceptable generalization was found: {figures}")
+        if not self._marks:
+            return InfeasibleError(f"the algorithm's one path ended without an acceptable generalization: {figures}")
         if least <= limit:
             return InfeasibleError("the constraints on vectors forbid every acceptable generalization")
         return InfeasibleError(f"no generalization within the allowed levels satisfies the requirement: {figures}")

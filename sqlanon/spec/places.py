@@ -70,9 +70,12 @@ class _FilePath(Definition):
         return self.file if _REMOTE.match(self.file) else str(self._folder / self.file)
 
     @property
-    def format(self) -> Literal["csv", "parquet"]:
-        """How the file is written. A .tsv file is a csv file with tabs."""
-        return "parquet" if self.file.lower().endswith(".parquet") else "csv"
+    def format(self) -> Literal["csv", "tsv", "parquet"]:
+        """How the file is written, by its ending. A .tsv file is a csv file with tabs."""
+        lowered = self.file.lower()
+        if lowered.endswith(".parquet"):
+            return "parquet"
+        return "tsv" if lowered.endswith(".tsv") else "csv"
 
 
 class FileSource(_FilePath):

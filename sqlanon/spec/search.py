@@ -20,6 +20,7 @@ Preference = Literal[
     "minimum_suppression",
     "minimum_absolute_distance",
     "minimum_relative_distance",
+    "minimum_weighted_distance",
     "maximum_distribution",
     "highest_absolute_peak",
     "lowest_absolute_peak",

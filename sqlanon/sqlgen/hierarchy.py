@@ -211,7 +211,7 @@ def label_counts(table: Table, height: int) -> exp.Select:
 
 def rows(table: Table, height: int, first: int, last: int) -> exp.Select:
     """The labels of the values whose codes lie between two numbers, in the order of their codes."""
-    labels = [column(f"label_{level}") for level in range(height + 1)]
+    labels = [cast(column(f"label_{level}"), "text") for level in range(height + 1)]
     page = exp.Between(this=column("code_0"), low=literal(first), high=literal(last))
     return exp.select(*labels).from_(table_expression(table)).where(page).order_by(column("code_0"))
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 from sqlglot import exp
 
 from sqlanon.lattice import Node
-from sqlanon.sqlgen.build import all_of, count, equal, named, subquery, total_of, total_where, with_queries
+from sqlanon.sqlgen.build import all_of, concat, count, equal, named, subquery, total_of, total_where, with_queries
 from sqlanon.sqlgen.frequency import HierarchyTable, path
 from sqlanon.sqlgen.packing import Layout
 from sqlanon.sqlgen.relations import Table, cast, column, identifier, literal, table_expression
@@ -181,15 +181,13 @@ def _with_leaves(select: exp.Select, position: int, level: int, shape: Shape) ->
 
 
 def _code(words: Sequence[exp.Expression]) -> exp.Expression:
-    """One number for a value: its masked word, or a number of twice the digits where its path spans two words."""
+    """One key for a value: its masked word, or the words one after the other as text where its path spans several."""
     if not words:
         return literal(0)
     if len(words) == 1:
         return words[0]
-    if len(words) > 2:
-        raise ValueError("the path of a value spans at most two words")
-    high = exp.Mul(this=cast(words[0], "DECIMAL(38, 0)"), expression=literal(1 << 62))
-    return exp.Paren(this=exp.Add(this=high, expression=words[1]))
+    texts: list[exp.Expression] = [cast(word, "text") for word in words]
+    return reduce(lambda left, right: concat(left, " ", right), texts)
 
 
 def _leaves_of_level(hierarchy: HierarchyTable, position: int, level: int, layout: Layout) -> exp.Select:

@@ -40,12 +40,16 @@ class Layout:
     def of(cls, widths: Sequence[Sequence[int]]) -> Layout:
         """Lay out columns one after the other; a column that does not fit a word's rest starts the next word.
 
-        >>> Layout.of([[2, 1], [3]]).fields
-        ((Field(word=0, shift=0, width=2), Field(word=0, shift=2, width=1)), (Field(word=0, shift=3, width=3),))
+        The widest come first, in the lowest bits: they are what is generalized most, and rows that differ only there
+        are neighbours in a sorted frequency set.
+
+        >>> Layout.of([[3], [2, 2]]).fields
+        ((Field(word=0, shift=4, width=3),), (Field(word=0, shift=0, width=2), Field(word=0, shift=2, width=2)))
         """
         word, used = 0, 0
-        columns: list[tuple[Field, ...]] = []
-        for levels in widths:
+        columns: dict[int, tuple[Field, ...]] = {}
+        for position in sorted(range(len(widths)), key=lambda position: -sum(widths[position])):
+            levels = widths[position]
             if used and used + sum(levels) > WORD:
                 word, used = word + 1, 0
             fields: list[Field] = []
@@ -54,14 +58,14 @@ class Layout:
                     word, used = word + 1, 0
                 fields.append(Field(word, used, width))
                 used += width
-            columns.append(tuple(fields))
-        return cls(tuple(columns), word + 1)
+            columns[position] = tuple(fields)
+        return cls(tuple(columns[position] for position in range(len(widths))), word + 1)
 
     def masks(self, node: Node) -> tuple[int, ...]:
         """The mask of each word that keeps what a node tells apart.
 
-        >>> Layout.of([[2, 1], [3]]).masks((1, 0)), Layout.of([[2, 1], [3]]).masks((2, 1))
-        ((60,), (0,))
+        >>> Layout.of([[3], [2, 2]]).masks((0, 1)), Layout.of([[3], [2, 2]]).masks((1, 2))
+        ((124,), (0,))
         """
         masks = [0] * self.words
         for position, level in enumerate(node):

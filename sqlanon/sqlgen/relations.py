@@ -39,10 +39,10 @@ class Table:
 
 @dataclass(frozen=True)
 class File:
-    """A csv or parquet file that the engine itself reads."""
+    """A csv (tsv: with tabs) or parquet file that the engine itself reads."""
 
     path: str
-    format: Literal["csv", "parquet"]
+    format: Literal["csv", "tsv", "parquet"]
 
     def __str__(self) -> str:
         return self.path

@@ -31,12 +31,16 @@ class QuasiIdentifier:
     """The one label of the hierarchy's top."""
     blank: exp.Expression
     """What stands in the column of a blanked row."""
+    exact: bool = True
+    """Values that are equal look alike. Where they do not (0.0 and -0.0, 1.0 and 1.00) one of them stands for all."""
 
     def value(self, alias: str) -> exp.Expression:
         """What is released: the value itself, its label, or the top."""
         if self.at_top:
             return literal(self.top)
-        return column(self.name, "source") if self.level == 0 else column(f"label_{self.level}", alias)
+        if self.level > 0:
+            return column(f"label_{self.level}", alias)
+        return column(self.name, "source") if self.exact else column("value", alias)
 
 
 def classes(

@@ -56,10 +56,12 @@ def parse_expression(text: str, dialect: str, column: str, where: str) -> exp.Ex
 def _parse_one(text: str, dialect: str, where: str) -> exp.Expression:
     try:
         with _silent_parser():
-            statements = [statement for statement in parse(text, dialect=dialect) if statement is not None]
+            parsed = parse(text, dialect=dialect)
     except SqlglotError:
         # The parser's own error quotes the text: it is not chained.
         raise SpecError(f"{where}: is not valid SQL for {dialect}") from None
+    # A semicolon with a comment after it is parsed as a statement of its own.
+    statements = [one for one in parsed if one is not None and not isinstance(one, exp.Semicolon)]
     if len(statements) != 1:
         raise SpecError(f"{where}: must be one statement, found {len(statements)}")
     [statement] = statements

@@ -191,6 +191,18 @@ def test_hierarchies_exports_what_the_csv_builder_reads(
     assert "--force" in refused.err
 
 
+def test_hierarchies_exports_labels_as_the_database_writes_them(
+    sqlanon: CommandLine, folder: Path, database: str
+) -> None:
+    hierarchy = {"sql": ["age", "age > 30", "'*'"]}
+    columns = {"age": {"role": "quasi_identifier", "hierarchy": hierarchy}}
+    values = spec_values(database, columns=columns, default_role="identifier")
+    outcome = sqlanon("hierarchies", write_spec(folder / "labels.yaml", values), "--export", folder)
+    assert outcome.code == 0, outcome.err
+    exported = (folder / "age.csv").read_text(encoding="utf-8")
+    assert {line.split(",")[1] for line in exported.splitlines()} <= {"true", "false"}
+
+
 def test_hierarchies_knows_its_columns(sqlanon: CommandLine, spec: Path) -> None:
     outcome = sqlanon("hierarchies", spec, "disease")
     assert (outcome.code, outcome.err) == (2, "sqlanon: error: 'disease' is not a quasi_identifier of the spec\n")

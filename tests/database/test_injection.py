@@ -232,7 +232,7 @@ def test_a_source_query_may_only_read(guarded: str, caplog: pytest.LogCaptureFix
 def test_a_source_query_that_reads_is_read(guarded: str) -> None:
     query = """
         WITH few AS (SELECT name AS q FROM victims /* comment */ UNION ALL SELECT upper(name) FROM victims)
-        SELECT few.q, count(*) OVER () AS n FROM few ORDER BY 1 -- the end;
+        SELECT few.q, count(*) OVER () AS n FROM few ORDER BY 1; -- the end;
     """
     columns = {"q": quasi(None, min=1), "n": {"role": "insensitive"}}
     result = pipeline.run(spec_at(guarded, columns, source={"query": query}))

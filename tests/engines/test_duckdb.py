@@ -113,8 +113,17 @@ class TestFiles:
 class TestOpening:
     def test_relative_paths_start_at_the_base(self, tmp_path: Path) -> None:
         engine = open_engine("duckdb:///sub.duckdb", Session(), tmp_path)
+        execute(engine, "CREATE TABLE t (a INTEGER)")
         engine.close()
         assert (tmp_path / "sub.duckdb").exists()
+
+    def test_a_misspelt_file_is_told_and_not_left_behind(self, tmp_path: Path) -> None:
+        engine = open_engine("duckdb:///typo.duckdb", Session(), tmp_path)
+        execute(engine, "CREATE TEMP TABLE scratch (a INTEGER)")
+        with pytest.raises(SourceError, match=r"no table or view t: the database file '.*typo\.duckdb' did not exist"):
+            engine.columns(Table(("t",)))
+        engine.close()
+        assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("url", ["duckdb://", "duckdb:///", "duckdb:///:memory:"])
     def test_memory(self, url: str, tmp_path: Path) -> None:

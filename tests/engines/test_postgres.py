@@ -11,7 +11,7 @@ from psycopg import sql
 from sqlalchemy.engine import make_url
 from sqlglot import exp
 
-from sqlanon.engines.base import Capability, Engine, Session, Statement
+from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sqlgen.relations import File, Table, column
@@ -109,6 +109,20 @@ class TestPostgres(EngineContract):
         while not engine.leftovers(()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert engine.leftovers(()) == [Table((f"sqlanon_{DEAD}_x",))]
+
+    def test_a_run_that_begins_meanwhile_is_alive(self, postgres_url: str) -> None:
+        begun: list[Engine] = []
+
+        def begin(event: TraceEvent) -> None:
+            if event.seconds is not None and not begun:
+                begun.append(open_at(postgres_url, Session(run=DEAD)))
+                execute(begun[0], f"CREATE TABLE sqlanon_{DEAD}_x (a INTEGER)")
+
+        engine = open_at(postgres_url)
+        engine.session.hooks.append(begin)
+        assert engine.leftovers(()) == []
+        for opened in (engine, *begun):
+            opened.close()
 
 
 class TestReplace:
@@ -221,6 +235,12 @@ class TestSessions:
         assert engine.leftovers((schema,)) == []
         engine.close()
         owner.close()
+
+    def test_a_table_of_another_database(self, postgres_url: str) -> None:
+        engine = open_at(postgres_url)
+        with pytest.raises(EngineError, match="cross-database references are not implemented"):
+            engine.columns(Table(("elsewhere", "public", "t")))
+        engine.close()
 
     def test_a_lost_connection(self, postgres_url: str) -> None:
         engine, other = open_at(postgres_url, Session(run=RUN)), open_at(postgres_url)
