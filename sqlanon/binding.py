@@ -147,7 +147,8 @@ def bind_target(spec: Spec, engine: Engine) -> Table | File:
     kind = engine.relation_kind(target)
     wanted = "view" if isinstance(spec.target, ViewTarget) else "table"
     if kind is not None and kind != wanted:
-        raise UsageError(f"target: {target} exists and is a {kind}, not a {wanted}; drop it or name another target")
+        found = "neither a table nor a view" if kind == "other" else f"a {kind}, not a {wanted}"
+        raise UsageError(f"target: {target} exists and is {found}; drop it or name another target")
     return target
 
 

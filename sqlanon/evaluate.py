@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from math import isfinite
 
 from sqlglot import exp
 
@@ -96,11 +97,20 @@ class SqlEvaluator:
         return [self._measured[node] for node in nodes]
 
     def put(self, verdicts: Iterable[Verdict]) -> None:
-        """Take over what the database said in an earlier run on the same frequency set."""
-        for verdict in verdicts:
+        """Take over what the database said in an earlier run on the same frequency set, if it can have said it."""
+        for verdict in filter(self._is_possible, verdicts):
             self._counts.put(verdict.node, ((verdict.suppressed, verdict.classes),))
             if self._figures and verdict.figures.keys() == self._figures.keys():
                 self._measured[verdict.node] = verdict
+
+    def _is_possible(self, verdict: Verdict) -> bool:
+        return (
+            verdict.node in Lattice.of_heights(self.heights)
+            and 0 <= verdict.suppressed <= self.rows
+            and 0 <= verdict.classes <= self.rows - verdict.suppressed
+            and (verdict.classes > 0) == (verdict.suppressed < self.rows)
+            and all(isfinite(value) for value in verdict.figures.values())
+        )
 
     def known(self) -> list[Verdict]:
         """Everything the database has said, in vector order."""

@@ -137,7 +137,9 @@ def _cells(problem: Problem, k: int, limits: Sequence[Limit]) -> list[Cell]:
     for limit in limits:
         rows = limit.rows(problem.frequency.rows)
         if problem.frequency.rows < k:
-            cells.append(Cell(k, limit, rows, None, f"the source has {problem.frequency.rows} rows, fewer than k = {k}"))
+            cells.append(
+                Cell(k, limit, rows, None, f"the source has {problem.frequency.rows} rows, fewer than k = {k}")
+            )
             continue
         try:
             cells.append(Cell(k, limit, rows, solve(problem, evaluator.within(rows))))

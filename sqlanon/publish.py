@@ -24,9 +24,6 @@ from sqlanon.sqlgen import release as release_sql
 from sqlanon.sqlgen.build import create_table_as, create_view, drop_view
 from sqlanon.sqlgen.relations import File, Table, cast, literal
 
-_LOOSE = (Family.FLOAT, Family.DECIMAL, Family.OTHER)
-"""Types with values that are equal and yet can be told apart: zeros by sign, numbers by scale, intervals by unit."""
-
 
 @dataclass(frozen=True)
 class Release:
@@ -56,7 +53,7 @@ class Release:
                     if level == 0
                     else hierarchy.families[level] is Family.TEXT
                 ),
-                exact=item.family not in _LOOSE,
+                exact=item.family.exact,
             )
             for position, (item, hierarchy, level) in enumerate(items)
         ]

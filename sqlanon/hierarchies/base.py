@@ -27,6 +27,11 @@ class Family(StrEnum):
     TIMESTAMP_TZ = "timestamp with time zone"
     OTHER = "other"
 
+    @property
+    def exact(self) -> bool:
+        """Whether equal values look alike. Zeros differ by sign, numbers by scale, intervals by unit."""
+        return self not in (Family.DECIMAL, Family.FLOAT, Family.OTHER)
+
 
 class Level(Protocol):
     """One level above 0 whose labels follow from the value by a formula."""

@@ -79,7 +79,8 @@ def listing_of_rows(rows: Table | Sequence[Sequence[str]], height: int) -> exp.S
 def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: Traits) -> exp.Select:
     """The labelled values with codes and leaf counts for every level below the top."""
     source = "labelled"
-    items: list[exp.Expression] = [column("value"), *(column(f"label_{level}") for level in range(height + 1))]
+    labels = [_one_of_equals(level, families[level], traits) for level in range(height)]
+    items: list[exp.Expression] = [column("value"), *labels, column(f"label_{height}")]
     for level in range(height):
         key = traits.key(column(f"label_{level}"), families[level])
         rank = exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=[exp.Ordered(this=key)]))
@@ -88,6 +89,15 @@ def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: 
         items.append(named(cast(leaves, "int"), f"leaves_{level}"))
         items.append(named(cast(_index(level, height, key, families, traits), "int"), f"index_{level}"))
     return with_queries(exp.select(*items).from_(source), {source: labelled})
+
+
+def _one_of_equals(level: int, family: Family, traits: Traits) -> exp.Expression:
+    """The label of a level. Of labels that are equal and yet can be told apart, the same one everywhere."""
+    label = column(f"label_{level}")
+    if family.exact:
+        return label
+    first = exp.Window(this=exp.FirstValue(this=label), partition_by=[traits.key(label.copy(), family)])
+    return named(first, f"label_{level}")
 
 
 def sound(coded_query: exp.Select, height: int) -> exp.Select:

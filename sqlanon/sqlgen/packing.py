@@ -74,8 +74,9 @@ class Layout:
         return tuple(masks)
 
     def column_masks(self, position: int, level: int) -> dict[int, int]:
-        """The masks, by word, of one column at one level; none at its top."""
+        """The masks, by word, of one column at one level; none at its top, and none for words without a bit of it."""
         masks: dict[int, int] = {}
         for field in self.fields[position][level:]:
-            masks[field.word] = masks.get(field.word, 0) | field.mask
+            if field.width:
+                masks[field.word] = masks.get(field.word, 0) | field.mask
         return masks

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sqlanon import frequency as frequency_set
 from sqlanon import matrix, rollup
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import InfeasibleError, UsageError
@@ -31,6 +32,7 @@ from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.scratch import Scratch
 from sqlanon.search.objective import Objective
 from sqlanon.spec import Spec
+from sqlanon.sqlgen import packing
 from tests.database.support import create, frequency, rows, run, spec_of
 from tests.fixtures_support import load_case
 
@@ -293,6 +295,35 @@ def test_roll_ups_change_nothing(
         for start in range(0, len(order), 5):
             batch = order[start : start + 5]
             assert as_tuples(evaluator.check(batch)) == expected_verdicts(example, batch)
+        assert_scores(evaluator, example)
+
+
+@FEWER
+@given(example=examples())
+def test_paths_over_several_words_and_wide_counts(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: Example
+) -> None:
+    """Words of three bits stand for hierarchies of a hundred; no number of rows fits a narrow count."""
+    monkeypatch.setattr(packing, "WORD", 3)
+    monkeypatch.setattr(frequency_set, "LARGEST_INT", 0)
+    nodes = example.nodes()
+    with evaluated(engine, example, tmp_path) as (evaluator, found, scratch):
+        assert found.count_type == "bigint"
+        assert as_tuples(evaluator.check(nodes)) == expected_verdicts(example, nodes)
+        assert_scores(evaluator, example)
+        matrix = MatrixEvaluator(engine, found, evaluator, example.k, scratch)
+        counted = [suppressed for _, suppressed, _ in expected_verdicts(example, nodes)]
+        assert [verdict.suppressed for verdict in matrix.check(nodes)] == counted
+
+
+def test_a_path_of_three_words(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "WORD", 2)
+    lines = [[f"v{value}", *(f"l{level}_{value >> level}" for level in (1, 2, 3))] for value in range(16)]
+    table: list[tuple[Value, ...]] = [*((line[0],) for line in lines for _ in range(2)), ("v3",)]
+    example = Example(table, [lines], 3)
+    with evaluated(engine, example, tmp_path) as (evaluator, found, _):
+        assert found.layout.words >= 3
+        assert len(found.layout.column_masks(0, 0)) >= 3
         assert_scores(evaluator, example)
 
 

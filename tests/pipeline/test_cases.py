@@ -12,7 +12,7 @@ from sqlanon import pipeline
 from sqlanon.audit import audit
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
-from sqlanon.errors import InfeasibleError
+from sqlanon.errors import RequirementError
 from sqlanon.frequency import FrequencySet
 from sqlanon.matrix import MatrixEvaluator
 from sqlanon.planning import problem_of
@@ -190,17 +190,19 @@ def test_mu_argus_tells_what_it_does_not_know(engine_url: str) -> None:
     case = PAPER_TABLES["s4"]
     database = Database(engine_url)
     support.load_case(database, case)
-    spec = case_spec(case, engine_url, 2, 0, algorithm="mu_argus")
+    tags = {"race": 1, "dob": 2, "sex": 2, "zip": 2}
+    spec = case_spec(case, engine_url, 2, 1, algorithm="mu_argus", weights=tags)
     result = pipeline.plan(spec)
     assert not result.search.verified
     assert not result.search.proven
-    assert result.chosen.suppressed == case.outliers(2, result.chosen.node)
-    if result.chosen.suppressed:
-        with pytest.raises(InfeasibleError):
-            pipeline.run(spec)
-        assert "release_table" not in {
-            name for (name,) in database.run("SELECT table_name FROM information_schema.tables")
-        }
+    assert result.chosen.node == (0, 2, 0, 0)
+    assert result.chosen.suppressed == case.outliers(2, result.chosen.node) == 2
+    assert not result.satisfied
+    assert result.to_dict()["satisfied"] is False
+    with pytest.raises(RequirementError, match=r"mu_argus failed the audit .* 2 of 12 rows") as raised:
+        pipeline.run(spec)
+    assert "\n" not in str(raised.value)
+    assert "release_table" not in {name for (name,) in database.run("SELECT table_name FROM information_schema.tables")}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
-from sqlanon.errors import UsageError
+from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.frontier import frontier
 from sqlanon.lock import Lock
+from sqlanon.metrics.base import Verdict
 from sqlanon.results import PlanResult
 from sqlanon.runs import Options
 from sqlanon.spec import Limit, Spec
@@ -20,6 +22,8 @@ from tests.pipeline.support import Database, case_spec
 
 KS = (1, 2, 3, 5, 20)
 LIMITS = ("0", "1", "20%", "100%")
+S4_TAGS = {"race": 1, "dob": 2, "sex": 2, "zip": 2}
+"""Samarati 2001, section 7: race identifying, the others more identifying."""
 
 
 def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
@@ -30,7 +34,7 @@ def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
 
 
 @pytest.mark.parametrize("name", ["s2", "s3", "c1"])
-@pytest.mark.parametrize("algorithm", ["optimal", "samarati", "incognito"])
+@pytest.mark.parametrize("algorithm", ["optimal", "samarati", "incognito", "minimal", "exhaustive", "datafly"])
 def test_every_cell_is_the_answer_of_a_single_plan(engine_url: str, name: str, algorithm: str) -> None:
     _, case = on_engine(engine_url, name)
     grid = frontier(case_spec(case, engine_url, 2, 0, algorithm=algorithm), KS, [Limit.parse(text) for text in LIMITS])
@@ -69,8 +73,25 @@ def test_the_grid_as_plain_data(duckdb_url: str) -> None:
     assert (first["k"], first["limit"], first["limit_rows"], first["feasible"]) == (2, "0", 0, True)
     assert first["levels"] == {"race": 1, "zip": 1}
     assert second["limit_rows"] == 2
-    assert third == {"k": 9, "limit": "0", "limit_rows": 0, "feasible": False}
-    assert "nothing satisfies it" in frontier(case_spec(case, duckdb_url, 2, 0), [9], [Limit.parse("0")])._repr_html_()
+    why_not = "the source has 8 rows, fewer than k = 9"
+    assert third == {"k": 9, "limit": "0", "limit_rows": 0, "feasible": False, "reason": why_not}
+    assert why_not in frontier(case_spec(case, duckdb_url, 2, 0), [9], [Limit.parse("0")])._repr_html_()
+
+
+def test_a_budget_that_was_spent_does_not_pass_for_infeasible(duckdb_url: str) -> None:
+    _, case = on_engine(duckdb_url, "s2")
+    spec = case_spec(case, duckdb_url, 2, 0, algorithm="datafly", budget={"nodes": 1})
+    [cell] = frontier(spec, [2], [Limit.parse("0")]).cells
+    assert cell.found is None
+    assert cell.why_not == "the budget was spent before an acceptable generalization was found"
+
+
+def test_mu_argus_cells_say_what_is_true(duckdb_url: str) -> None:
+    _, case = on_engine(duckdb_url, "s4")
+    spec = case_spec(case, duckdb_url, 2, 0, algorithm="mu_argus", weights=S4_TAGS)
+    passed, failed = frontier(spec, [2], [Limit.parse("0"), Limit.parse("1")]).to_dict()["grid"]
+    assert (passed["feasible"], passed["suppressed"], passed["verified"]) == (True, 0, False)
+    assert (failed["feasible"], failed["suppressed"], failed["verified"]) == (False, 2, False)
 
 
 def test_grids_that_cannot_be_asked_for(duckdb_url: str) -> None:
@@ -127,6 +148,38 @@ def test_what_was_said_of_other_data_does_not_count(engine_url: str, tmp_path: P
     assert changed.chosen == planned(spec)[0].chosen
     other = case_spec(case, engine_url, 3, 1, algorithm="optimal")
     assert planned(other, lock)[0].search.checks > 0
+
+
+def test_verdicts_that_lie_never_reach_a_release(duckdb_url: str, tmp_path: Path) -> None:
+    database, case = on_engine(duckdb_url, "s3")
+    spec = case_spec(case, duckdb_url, 2, 0, algorithm="optimal")
+    lock = lock_of(spec, planned(spec)[0], tmp_path / "spec.lock.json")
+    bottom = (0,) * len(case.heights)
+    lying = replace(lock, verdicts=(*lock.verdicts, Verdict(bottom, 0, len(case.rows))))
+    assert planned(spec, lying)[0].chosen.node == bottom
+    with pytest.raises(InfeasibleError, match="would suppress"):
+        pipeline.run(spec, known=lying)
+    assert database.run("SELECT 1 FROM information_schema.tables WHERE table_name = 'release_table'") == []
+
+
+@pytest.mark.parametrize("metric", ["aecs", "dm", "loss"])
+def test_what_the_database_cannot_have_said_is_asked_anew(duckdb_url: str, tmp_path: Path, metric: str) -> None:
+    _, case = on_engine(duckdb_url, "s3")
+    spec = case_spec(case, duckdb_url, 2, 1, algorithm="optimal", metric=metric)
+    first, _ = planned(spec)
+    lock = lock_of(spec, first, tmp_path / "spec.lock.json")
+    node, figures = first.chosen.node, first.chosen.figures
+    impossible = (
+        Verdict((0, 0), 0, 1),
+        Verdict((9, *node[1:]), 0, 1),
+        Verdict((-1, *node[1:]), 0, 1),
+        Verdict(node, -1, 1, figures),
+        Verdict(node, 0, 0, figures),
+        Verdict(node, 12, 1, figures),
+        Verdict(node, 0, 5, dict.fromkeys(figures, float("nan")) or {"any": float("nan")}),
+    )
+    again, _ = planned(spec, replace(lock, verdicts=impossible))
+    assert (again.chosen, again.search.score) == (first.chosen, first.search.score)
 
 
 def test_engines_agree_on_the_fingerprint(duckdb_url: str, postgres_url: str) -> None:

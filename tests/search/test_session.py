@@ -52,6 +52,30 @@ def test_a_budget_too_small_for_datafly() -> None:
         run("datafly", k_anonymous(S3, 2), budget=Budget(nodes=1))
 
 
+def test_a_greedy_path_that_ends_says_no_more_than_it_knows() -> None:
+    """[1,0] is acceptable and may be chosen, but the greedy path goes by [0,1]."""
+    forbidden = (((0, 0), (1, 2)), ((0, 1), (1, 1)), ((0, 1), (1, 2)))
+    constraints = Preferences(forbidden=forbidden)
+    assert run("optimal", k_anonymous(S1, 3), preferences=constraints).chosen.node == (1, 0)
+    with pytest.raises(InfeasibleError, match="one path ended"):
+        run("datafly", k_anonymous(S1, 3), preferences=constraints)
+
+
+@pytest.mark.parametrize("algorithm", ["exhaustive", "incognito"])
+def test_a_budget_cut_short_lists_no_acceptable_nodes_as_if_they_were_all(algorithm: str) -> None:
+    assert run(algorithm, k_anonymous(S3, 2), metric="height", budget=Budget(nodes=5)).acceptable is None
+
+
+def test_every_node_of_a_lattice_is_never_held_at_once() -> None:
+    """A budget of a few nodes is spent at once on a lattice of millions."""
+    values = {f"v{value}": tuple(f"{value >> level}" for level in range(6)) for value in range(32)}
+    table = Table((("v0",) * 9, ("v0",) * 9), (values,) * 9)
+    result = run("exhaustive", k_anonymous(table, 2), metric="height", budget=Budget(nodes=3))
+    assert result.lattice == 6**9
+    assert result.checks == 3
+    assert result.undecided == 6**9 - 3
+
+
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_no_time_at_all(algorithm: str) -> None:
     with pytest.raises(InfeasibleError, match="budget"):
