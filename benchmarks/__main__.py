@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.generator import CENSUS
 from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, spec_for, table
@@ -21,7 +22,7 @@ from sqlanon.frontier import frontier
 from sqlanon.spec import Limit
 
 NINE, TWELVE = CENSUS[:9], CENSUS[:12]
-SEARCHES = (
+SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("optimal, loss", {"algorithm": "optimal", "metric": "loss"}),
     ("optimal, dm", {"algorithm": "optimal", "metric": "dm"}),
     ("samarati", {"algorithm": "samarati"}),

@@ -6,7 +6,7 @@ A draft is everything there is to know before the table exists; `store_hierarchy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -188,7 +188,7 @@ def _with_lengths(engine: Engine, item: BoundColumn, levels: Sequence[Level], do
     statement = Statement(f"longest {item.name}", hierarchy_sql.longest(domain.copy(), length))
     longest = int(engine.query(statement)[0][0] or 1)
     most = max(level.masked for level in levels if isinstance(level, MaskLevel))
-    return [replace(level, length=max(longest, most)) if isinstance(level, MaskLevel) else level for level in levels]
+    return [level.with_length(max(longest, most)) if isinstance(level, MaskLevel) else level for level in levels]
 
 
 def _from_listing(

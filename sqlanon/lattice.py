@@ -93,18 +93,6 @@ class Lattice:
         for height in range(self.lowest, self.highest + 1):
             yield from self.at_height(height)
 
-    def successors(self, node: Node) -> Iterator[Node]:
-        """The direct generalizations: one column one level up."""
-        for position, level in enumerate(node):
-            if level < self.top[position]:
-                yield (*node[:position], level + 1, *node[position + 1 :])
-
-    def predecessors(self, node: Node) -> Iterator[Node]:
-        """The direct specializations: one column one level down."""
-        for position, level in enumerate(node):
-            if level > self.bottom[position]:
-                yield (*node[:position], level - 1, *node[position + 1 :])
-
     def _compositions(self, position: int, remaining: int) -> Iterator[Node]:
         if position == len(self.top):
             if remaining == 0:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
-from urllib.parse import unquote
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
@@ -28,12 +27,6 @@ class Secret:
         """The URL with its password."""
         return self._url
 
-    def scrub(self, text: str) -> str:
-        """A text, such as a driver's message, without the secrets of this URL."""
-        for secret in sorted(self._secrets(), key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
-        return text.replace(self._url, str(self))
-
     def __str__(self) -> str:
         if not _URL.match(self._url):
             return HIDDEN
@@ -50,11 +43,6 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self._url)
-
-    def _secrets(self) -> set[str]:
-        credentials = self._url.partition("://")[2].rpartition("@")[0]
-        found = {credentials.partition(":")[2], *(match[2] for match in _SECRET_OPTION.finditer(self._url))}
-        return {spelling for secret in found for spelling in (secret, unquote(secret)) if spelling}
 
 
 def _secret(value: object) -> Secret:
