@@ -117,7 +117,7 @@ class RollUps:
         self._sets.append(FrequencySetOf(node, table, rows, self._clock))
 
     def _make_room(self) -> None:
-        """Before a set is made, those kept hold at most twice the root's rows: the longest unused go, none in use now."""
+        """Before a set is made, those kept hold at most twice the root's rows; the longest unused go, none in use."""
         idle = sorted((s for s in self._sets if s.last_used < self._clock), key=lambda s: s.last_used)
         while idle and (len(self._sets) >= MOST_SETS or sum(s.rows for s in self._sets) > 2 * self._root.rows):
             oldest = idle.pop(0)
