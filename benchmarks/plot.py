@@ -24,6 +24,6 @@ def plot(results: Sequence[Measured], path: Path) -> None:
     axes.axvline(1.0, color="#c2452d", linewidth=1, label="the engine's own GROUP BY")
     axes.invert_yaxis()
     axes.set_xlabel("multiples of SELECT qi, count(*) ... GROUP BY qi")
-    axes.legend(loc="lower right", frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
