@@ -33,8 +33,14 @@ def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
     return database, case
 
 
-@pytest.mark.parametrize("name", ["s2", "s3", "c1"])
-@pytest.mark.parametrize("algorithm", ["optimal", "samarati", "incognito", "minimal", "exhaustive", "datafly"])
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [
+        *(("s2", algorithm) for algorithm in ("optimal", "samarati", "incognito", "minimal", "exhaustive", "datafly")),
+        ("s3", "optimal"),
+        ("c1", "samarati"),
+    ],
+)
 def test_every_cell_is_the_answer_of_a_single_plan(engine_url: str, name: str, algorithm: str) -> None:
     _, case = on_engine(engine_url, name)
     grid = frontier(case_spec(case, engine_url, 2, 0, algorithm=algorithm), KS, [Limit.parse(text) for text in LIMITS])
