@@ -170,13 +170,13 @@ def test_floats_at_boundaries(engine: Engine, level: IntervalLevel) -> None:
 
 
 # Beyond 2^53 doubles lie two and more apart, and engines may spell one by different digits (docs/engines.md).
-FLOATS = (
+SPELLED_ALIKE = (
     st.floats(-(2.0**53), 2.0**53) | st.floats(-20, 20) | st.sampled_from([float("nan"), float("inf"), -float("inf")])
 )
 
 
 @FEW
-@given(level=interval_levels, values=st.lists(FLOATS, min_size=1, max_size=40))
+@given(level=interval_levels, values=st.lists(SPELLED_ALIKE, min_size=1, max_size=40))
 def test_intervals_of_floats(engine: Engine, level: IntervalLevel, values: list[float]) -> None:
     found = labels_in_sql(engine, level, Family.FLOAT, "double precision", [repr(value) for value in values])
     assert found == [expected(level, value) for value in values]
