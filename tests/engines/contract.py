@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -78,7 +79,7 @@ def table_of(name: str, *columns: tuple[str, str]) -> exp.Create:
     return exp.Create(kind="TABLE", this=exp.Schema(this=table_expression(Table((name,))), expressions=definitions))
 
 
-class EngineContract:
+class EngineContract(ABC):
     """What sqlanon relies on."""
 
     LONG_STATEMENT: ClassVar[str]
@@ -430,13 +431,13 @@ class EngineContract:
         with pytest.raises(RuntimeError, match="within a transaction"):
             engine.replace(Table(("staging",)), Table(("target",)))
 
+    @abstractmethod
     def comments(self, engine: Engine, table: str) -> dict[str | None, str]:
         """The comments of a table by column, its own under None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def indexes(self, engine: Engine, table: str) -> list[str]:
         """The names of a table's indexes, sorted."""
-        raise NotImplementedError
 
     # -- leftovers -----------------------------------------------------------------------------------------------------
 
@@ -503,8 +504,9 @@ class EngineContract:
         finally:
             engine.close()
 
+    @abstractmethod
     def assert_nothing_runs(self, url: str) -> None:
-        """Servers look for statements that still run; the process itself is still there."""
+        """Look for statements that still run after Ctrl-C, where the engine can tell."""
 
     # -- errors --------------------------------------------------------------------------------------------------------
 

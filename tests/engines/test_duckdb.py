@@ -26,6 +26,11 @@ class TestDuckDB(EngineContract):
     def url(self, duckdb_url: str) -> str:
         return duckdb_url
 
+    def assert_nothing_runs(self, url: str) -> None:
+        """An embedded engine runs in the process that was interrupted; that its session lives on shows in the lock."""
+        with pytest.raises(ConnectionFailed, match="another process"):
+            open_at(url)
+
     def comments(self, engine: Engine, table: str) -> dict[str | None, str]:
         own = query(engine, f"SELECT NULL, comment FROM duckdb_tables() WHERE table_name = '{table}'")
         columns = query(engine, f"SELECT column_name, comment FROM duckdb_columns() WHERE table_name = '{table}'")
