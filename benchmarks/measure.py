@@ -17,7 +17,7 @@ from sqlanon.results import PlanResult
 from sqlanon.runs import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sqlgen.build import create_table_as, drop_table
-from sqlanon.sqlgen.frequency import base_groups
+from sqlanon.sqlgen.frequency import base_groups, base_keys
 from sqlanon.sqlgen.relations import Table, column, table_expression
 
 SOURCE = Table(("bench",))
@@ -90,7 +90,7 @@ def base_seconds(url: str, attributes: tuple[Attribute, ...]) -> float:
     keys = [column(attribute.name, "source") for attribute in attributes]
     times: list[float] = []
     for _ in range(REPEATS):
-        query = base_groups(table_expression(SOURCE, "source"), keys)
+        query = base_groups(table_expression(SOURCE, "source"), base_keys(keys))
         started = time.perf_counter()
         engine.execute(Statement("base", create_table_as(result, query, engine.traits, scratch=True)))
         times.append(time.perf_counter() - started)

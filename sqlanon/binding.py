@@ -7,7 +7,7 @@ its column's type is an error here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -16,10 +16,13 @@ from sqlglot import exp
 from sqlanon.engines.base import Capability, ColumnInfo, Engine
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
-from sqlanon.spec import FileSource, FileTarget, QuerySource, Spec, ViewTarget
+from sqlanon.spec import FileSource, FileTarget, PSensitive, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sqlgen.relations import File, Query, Relation, Table, column
 from sqlanon.sqlgen.traits import Traits
 from sqlanon.sqlgen.user_sql import parse_query
+
+ORDERED = frozenset(Family) - {Family.TEXT, Family.OTHER}
+"""Kinds of values that have an order of their own."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,40 @@ class BoundColumn:
 
 
 @dataclass(frozen=True)
+class BoundSensitive:
+    """A sensitive column that a model reads."""
+
+    name: str
+    family: Family
+    flagged: tuple[str, ...] = ()
+    """Values that models name, as texts."""
+    order: tuple[str, ...] = ()
+    """The declared order of its values, lowest first; empty: their own order."""
+    rule: Rule | None = None
+    """Of its hierarchy, where a model goes by that."""
+    only_number: bool = False
+    """Models ask only how many values a class has: sets of values are enough to answer."""
+
+    def key(self, alias: str, traits: Traits) -> exp.Expression:
+        """The column of relation `alias` as a grouping key."""
+        return traits.key(column(self.name, alias), self.family)
+
+    def hierarchy(self) -> BoundColumn:
+        """The column as its own hierarchy is built from it."""
+        if self.rule is None:
+            raise ValueError(f"column {self.name} has no hierarchy")
+        return BoundColumn(self.name, self.family, self.rule)
+
+
+@dataclass(frozen=True)
+class BoundPopulation:
+    """The population's table, and in it the columns of the quasi-identifier, in its order."""
+
+    relation: Relation
+    columns: tuple[BoundColumn, ...]
+
+
+@dataclass(frozen=True)
 class Binding:
     """A spec whose every name has been found in the database."""
 
@@ -49,11 +86,26 @@ class Binding:
     quasi_identifiers: tuple[BoundColumn, ...]
     released: tuple[str, ...]
     """The columns of the release, in the order of the source."""
+    sensitive: tuple[BoundSensitive, ...] = ()
+    """The sensitive columns that models read."""
+    respondent: BoundSensitive | None = None
+    """The column that names the person, where persons are counted."""
+    population: BoundPopulation | None = None
 
     @property
     def k(self) -> int:
-        """The least size of a class."""
-        return self.spec.privacy.k or 1
+        """The least size of a class that any quasi-identifier asks for."""
+        return max(k or 1 for _, k in self.spec.privacy.groups(()).values())
+
+    @property
+    def persons(self) -> bool:
+        """Whether respondents are counted, not rows."""
+        return self.respondent is not None
+
+    @property
+    def simple(self) -> bool:
+        """Whether classes are judged by their rows alone: no sensitive column, no respondent, no population."""
+        return not self.sensitive and not self.persons and self.population is None
 
     @property
     def blank(self) -> bool:
@@ -88,19 +140,83 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         columns=infos,
         quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
         released=tuple(info.name for info in infos if _is_released(spec, info.name)),
+        sensitive=tuple(_bind_sensitive(spec, known[name]) for name in _read_by_models(spec)),
+        respondent=_bind_respondent(spec, known),
+        population=_bind_population(spec, engine, known),
     )
+
+
+def _read_by_models(spec: Spec) -> tuple[str, ...]:
+    """The sensitive columns that classes are judged by; all, where somebody may know the others."""
+    return spec.sensitive if spec.privacy.other_sensitive == "known" else spec.measured_sensitive
+
+
+def _bind_sensitive(spec: Spec, info: ColumnInfo) -> BoundSensitive:
+    flagged = tuple(entry.value for entry in spec.privacy.alpha if entry.column == info.name)
+    closeness = [entry for entry in spec.privacy.t_closeness if entry.column == info.name]
+    ordered = [entry.order for entry in closeness if entry.distance == "ordered"]
+    if ordered and not ordered[0] and info.family not in ORDERED:
+        raise SpecError(
+            f"privacy.t_closeness: column '{info.name}' holds {info.family.value} values, which have no order of their "
+            f"own; list them from lowest to highest under 'order'"
+        )
+    by_hierarchy = any(entry.distance == "hierarchical" for entry in closeness)
+    rule = bind_column(spec, info).rule if by_hierarchy else None
+    order = ordered[0] if ordered else ()
+    return BoundSensitive(info.name, info.family, flagged, order, rule, _asks_only_for_number(spec, info.name))
+
+
+def _asks_only_for_number(spec: Spec, name: str) -> bool:
+    if spec.respondent is not None or spec.privacy.several_groupings:
+        return False
+    entries = [entry for entry in spec.privacy.models() if entry.column == name]
+    return all(isinstance(entry, PSensitive) or getattr(entry, "kind", "") == "distinct" for entry in entries)
+
+
+def _bind_respondent(spec: Spec, known: Mapping[str, ColumnInfo]) -> BoundSensitive | None:
+    if spec.respondent is None:
+        return None
+    if spec.respondent not in known:
+        raise SourceError(f"respondent: the source has no column '{spec.respondent}'")
+    return BoundSensitive(spec.respondent, known[spec.respondent].family)
+
+
+def _bind_population(spec: Spec, engine: Engine, known: Mapping[str, ColumnInfo]) -> BoundPopulation | None:
+    population = spec.privacy.population
+    if population is None:
+        return None
+    relation = _bind_relation(population.source, engine, "privacy.population.source")
+    infos = {info.name: info for info in engine.columns(relation)}
+    bound = []
+    for name in spec.quasi_identifiers:
+        there = population.columns.get(name, name)
+        if there not in infos:
+            raise SourceError(
+                f"privacy.population: it has no column '{there}'; name the column of '{name}' under columns"
+            )
+        if infos[there].family is not known[name].family:
+            raise SourceError(
+                f"privacy.population: column '{there}' holds {infos[there].family.value} values, "
+                f"but '{name}' of the source {known[name].family.value} values"
+            )
+        bound.append(replace(bind_column(spec, known[name]), name=there))
+    return BoundPopulation(relation, tuple(bound))
 
 
 def bind_source(spec: Spec, engine: Engine) -> Relation:
     """What the spec reads from."""
-    match spec.source:
+    return _bind_relation(spec.source, engine, "source")
+
+
+def _bind_relation(source: Source, engine: Engine, key: str) -> Relation:
+    match source:
         case FileSource():
-            _require(engine, Capability.FILE_SOURCES, "source", "files")
-            return File(spec.source.location, spec.source.format)
+            _require(engine, Capability.FILE_SOURCES, key, "files")
+            return File(source.location, source.format)
         case QuerySource():
-            return Query(parse_query(spec.source.query, engine.dialect, "source.query"))
+            return Query(parse_query(source.query, engine.dialect, f"{key}.query"))
         case _:
-            return Table(spec.source.parts)
+            return Table(source.parts)
 
 
 def bind_column(spec: Spec, info: ColumnInfo) -> BoundColumn:

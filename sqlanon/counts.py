@@ -16,6 +16,7 @@ from sqlanon.lattice import Node
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.privacy.base import Requirement
 from sqlanon.rollup import FrequencySetOf, RollUps
+from sqlanon.rounds import Request, Rounds
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import frequency as frequency_sql
 from sqlanon.sqlgen import nodes as node_sql
@@ -24,6 +25,9 @@ from sqlanon.sqlgen.relations import Table
 
 BATCH = 48
 """Nodes per statement: enough to spread planning and a round trip over many, few enough to plan fast."""
+
+MOST_ROWS = 5_000_000
+"""Counted rows that nodes may have together while suppression goes in rounds."""
 
 Counted = tuple[int, int]
 """Suppressed rows and satisfying classes of a node, under one requirement."""
@@ -38,10 +42,12 @@ class NodeCounts:
         self.engine = engine
         self.frequency = frequency
         self.requirements = tuple(requirements)
-        aggregates = {name: value for item in requirements for name, value in item.aggregates().items()}
-        self.shape = node_sql.Shape(frequency.hierarchy_tables, aggregates, frequency.count_type)
+        self.shape = frequency.shape
         root = FrequencySetOf((0,) * len(frequency.hierarchies), frequency.table, frequency.combinations)
         self._roll_ups = RollUps(root, self.shape, scratch, frequency.rows, lambda: self.level_figures)
+        self.rounds = Rounds(engine, scratch, self.shape)
+        self.in_rounds = any(requirement.whole is None for requirement in requirements)
+        """Rows of classes that fail in one grouping are missing in the others: suppression goes in rounds."""
         self._known: dict[Node, tuple[Counted, ...]] = {}
         self._asked: set[Node] = set()
 
@@ -62,9 +68,14 @@ class NodeCounts:
         """The counts of these nodes under one requirement, asking the database for those not known yet."""
         wanted = list(nodes)
         missing = [node for node in dict.fromkeys(wanted) if node not in self._known]
-        for start in range(0, len(missing), BATCH):
-            self._ask(missing[start : start + BATCH])
+        for start in range(0, len(missing), self.batch):
+            self._ask(missing[start : start + self.batch])
         return [self._known[node][requirement] for node in wanted]
+
+    @property
+    def batch(self) -> int:
+        """Nodes per statement. Rounds keep the counted rows of all of them."""
+        return min(BATCH, max(1, MOST_ROWS // self.frequency.combinations)) if self.in_rounds else BATCH
 
     def record(self, node: Node, requirement: int, counted: Counted) -> None:
         """Note what another statement counted of a node; of use where there is one requirement."""
@@ -93,13 +104,34 @@ class NodeCounts:
     def _ask(self, nodes: Sequence[Node]) -> None:
         tables = self.tables(nodes)
         requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]
-        satisfied = [requirement.satisfied() for requirement in self.requirements]
-        query = node_sql.check(requests, self.shape, satisfied, self._roll_ups.small_tables())
-        for index, size, *numbers in self.engine.query(Statement("evaluate nodes", query, fresh=True)):
-            self.learn_size(nodes[index], int(size))
-            pairs = zip(numbers[::2], numbers[1::2], strict=True)
-            self._known[nodes[index]] = tuple((int(suppressed), int(classes)) for suppressed, classes in pairs)
+        counted = self._ask_in_rounds(requests) if self.in_rounds else self._ask_at_once(requests)
+        for index, size, numbers in counted:
+            self.learn_size(nodes[index], size)
+            self._known[nodes[index]] = tuple(zip(numbers[::2], numbers[1::2], strict=True))
         self._asked.update(nodes)
+
+    def _ask_at_once(self, requests: Sequence[Request]) -> list[tuple[int, int, list[int]]]:
+        query = node_sql.check(requests, self.shape, question_of(self.requirements), self._roll_ups.small_tables())
+        answers = self.engine.query(Statement("evaluate nodes", query, fresh=True))
+        return [(int(index), int(size), [int(number) for number in numbers]) for index, size, *numbers in answers]
+
+    def _ask_in_rounds(self, requests: Sequence[Request]) -> list[tuple[int, int, list[int]]]:
+        found: dict[int, tuple[int, list[int]]] = {}
+        for requirement in self.requirements:
+            for index, size, suppressed, classes in self.rounds.counts(requests, requirement):
+                found.setdefault(index, (size, []))[1].extend((suppressed, classes))
+        return [(index, size, numbers) for index, (size, numbers) in found.items()]
+
+
+def question_of(requirements: Sequence[Requirement]) -> node_sql.Question:
+    """What these requirements, each on the classes of the whole quasi-identifier, ask of every class."""
+    groupings = [grouping for requirement in requirements for grouping in requirement.groupings]
+    return node_sql.Question(
+        tuple(measures for grouping in groupings for measures in grouping.measures()),
+        tuple(grouping.satisfied() for grouping in groupings),
+        population=any(grouping.reads_population for grouping in groupings),
+        absent=any(grouping.asks_of_absent for grouping in groupings),
+    )
 
 
 def _levels(hierarchy: HierarchyTable, rows: int, figures: Sequence[Any]) -> tuple[LevelFigures, ...]:

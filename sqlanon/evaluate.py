@@ -12,7 +12,7 @@ from math import isfinite
 
 from sqlglot import exp
 
-from sqlanon.counts import BATCH, NodeCounts
+from sqlanon.counts import NodeCounts, question_of
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Lattice, Node
@@ -78,7 +78,7 @@ class SqlEvaluator:
 
     @property
     def monotone(self) -> bool:
-        return self._requirement.monotone
+        return self._requirement.monotone(self.limit)
 
     @property
     def checks(self) -> int:
@@ -92,8 +92,9 @@ class SqlEvaluator:
 
     def measure(self, nodes: Sequence[Node]) -> list[Verdict]:
         missing = [node for node in dict.fromkeys(nodes) if node not in self._measured]
-        for start in range(0, len(missing), BATCH):
-            self._measure(missing[start : start + BATCH])
+        batch = self._counts.batch
+        for start in range(0, len(missing), batch):
+            self._measure(missing[start : start + batch])
         return [self._measured[node] for node in nodes]
 
     def put(self, verdicts: Iterable[Verdict]) -> None:
@@ -122,12 +123,15 @@ class SqlEvaluator:
     def _measure(self, nodes: Sequence[Node]) -> None:
         tables = self._counts.tables(nodes)
         requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]
-        query = node_sql.measure(requests, self._counts.shape, self._requirement.satisfied(), self._figures)
-        for index, size, suppressed, classes, *values in self._counts.engine.query(
-            Statement("measure nodes", query, fresh=True)
-        ):
+        counts = self._counts
+        if counts.in_rounds:
+            answers = counts.rounds.measures(requests, self._requirement, self._figures)
+        else:
+            query = node_sql.measure(requests, counts.shape, question_of([self._requirement]), self._figures)
+            answers = counts.engine.query(Statement("measure nodes", query, fresh=True))
+        for index, size, suppressed, classes, *values in answers:
             node = nodes[index]
-            self._counts.learn_size(node, int(size))
+            counts.learn_size(node, int(size))
             figures = {name: float(value) for name, value in zip(self._figures, values, strict=True)}
             self._measured[node] = Verdict(node, int(suppressed), int(classes), figures)
-            self._counts.record(node, self._index, (int(suppressed), int(classes)))
+            counts.record(node, self._index, (int(suppressed), int(classes)))

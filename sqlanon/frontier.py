@@ -14,7 +14,7 @@ from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.pipeline import prepare
-from sqlanon.planning import Problem, lattice_of, requirement_of, solve
+from sqlanon.planning import Problem, lattice_of, requirement_on, solve
 from sqlanon.runs import DEFAULT, Options, running
 from sqlanon.search.result import SearchResult
 from sqlanon.spec import Limit, Spec
@@ -111,7 +111,8 @@ def frontier(spec: Spec, ks: Sequence[int], limits: Sequence[Limit], options: Op
     with running(spec, options) as run:
         frequency = prepare(run)
         with run.watch.phase("search"):
-            counts = NodeCounts(run.engine, frequency, [requirement_of(run.binding, k) for k in ks], run.scratch)
+            requirements = [requirement_on(run.binding, frequency, k) for k in ks]
+            counts = NodeCounts(run.engine, frequency, requirements, run.scratch)
             cells: list[Cell] = []
             for index, k in enumerate(ks):
                 loosest = Problem(run, frequency, counts, index, frequency.rows)

@@ -123,19 +123,19 @@ def store_hierarchy(
     item: BoundColumn,
     domain: exp.Query,
     scratch: Scratch,
-    position: int,
+    place: int | str,
     *,
     has_null: bool,
     show_values: bool = False,
 ) -> StoredHierarchy:
-    """Build one column's hierarchy from the values in `domain` and hold it to every rule."""
-    draft = draft_hierarchy(engine, item, domain, scratch.name(f"l{position}"))
+    """Build one column's hierarchy from the values in `domain` and hold it to every rule; `place` names its table."""
+    draft = draft_hierarchy(engine, item, domain, scratch.name(f"l{place}"))
     step = f"hierarchy {item.name}"
     if draft.listing is not None:
-        listing_table = scratch.create_text(step, f"l{position}", draft.listing_columns())
+        listing_table = scratch.create_text(step, f"l{place}", draft.listing_columns())
         engine.load(step, listing_table, draft.listing_columns(), draft.listing.rows)
     coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
-    table = scratch.create(step, f"h{position}", coded)
+    table = scratch.create(step, f"h{place}", coded)
     if draft.listing_table is not None:
         scratch.drop(draft.listing_table)
     return _validated(engine, item, draft, table, has_null=has_null, show_values=show_values)

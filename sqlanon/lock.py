@@ -7,13 +7,15 @@ so that planning again on the same data asks nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sqlanon.errors import UsageError
 from sqlanon.metrics.base import Verdict
+from sqlanon.results import PlanResult
+from sqlanon.spec import Spec
 
 VERSION = 1
 
@@ -34,10 +36,58 @@ class Lock:
     fingerprint: str = ""
     """Of the frequency set that the verdicts were found on."""
     verdicts: Sequence[Verdict] = field(default_factory=tuple)
+    recipient: str | None = None
+    """Whose release it is, where the spec has recipients; `spec_hash` is then that of the recipient's spec."""
+
+    @classmethod
+    def of(cls, spec: Spec, plan: PlanResult, path: str, recipient: str | None = None) -> Lock:
+        """What a plan decided for a spec of one release; `path` leads from the lock file to the spec's file."""
+        return cls(
+            spec=path,
+            spec_hash=spec.hash(),
+            levels=plan.levels,
+            hierarchies={name: dict(hierarchy) for name, hierarchy in plan.hierarchies.items()},
+            requirement=dict(plan.requirement),
+            result=plan.figures(),
+            fingerprint=plan.fingerprint,
+            verdicts=plan.verdicts,
+            recipient=recipient,
+        )
 
     def knows(self, fingerprint: str, requirement: Mapping[str, Any]) -> bool:
         """Whether the verdicts hold for this frequency set and requirement."""
         return self.fingerprint == fingerprint and self.requirement == requirement
+
+    def levels_for(self, spec: Spec) -> dict[str, int]:
+        """The levels, for the spec that they were found for; UsageError when it is another by now."""
+        if self.spec_hash != spec.hash():
+            raise UsageError("the spec has changed since this lock file was written: plan again")
+        if not self.levels.keys() == self.hierarchies.keys() == set(spec.quasi_identifiers):
+            raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
+        for name, level in self.levels.items():
+            bounds = spec.columns[name].levels
+            highest = self.hierarchies[name]["height"] if bounds.max is None else bounds.max
+            if not bounds.min <= level <= highest:
+                raise UsageError(
+                    f"the lock file has column '{name}' at level {level}, which may not be chosen: plan again"
+                )
+        return self.levels
+
+    def fits(self, spec: Spec) -> bool:
+        """Whether it was made from this spec as it now stands."""
+        try:
+            self.levels_for(spec)
+        except UsageError:
+            return False
+        return True
+
+    def require_hierarchies(self, now: Mapping[str, Mapping[str, Any]]) -> None:
+        """UsageError when a hierarchy is no longer as it was: its definition, its height or its top."""
+        for name, known in self.hierarchies.items():
+            if any(now[name][part] != known.get(part) for part in ("definition", "height", "top")):
+                raise UsageError(
+                    f"the hierarchy of column '{name}' has changed since this lock file was written: plan again"
+                )
 
     def to_json(self) -> str:
         content = {
@@ -50,6 +100,8 @@ class Lock:
             "result": self.result,
             "frequency_set": {"fingerprint": self.fingerprint, "verdicts": _written(self.verdicts)},
         }
+        if self.recipient is not None:
+            content["recipient"] = self.recipient
         return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -76,6 +128,7 @@ class Lock:
                 content["result"],
                 content["frequency_set"]["fingerprint"],
                 tuple(_verdict(node, entry) for node, entry in content["frequency_set"]["verdicts"].items()),
+                None if content.get("recipient") is None else _text(content["recipient"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UsageError(f"{path}: is not a lock file: a part is missing or not of its form") from error
@@ -87,9 +140,29 @@ class Lock:
         temporary.replace(path)
 
 
-def lock_path(spec: Path) -> Path:
-    """Where the lock of a spec lies: `patients.yaml` has `patients.lock.json`."""
-    return spec.with_name(f"{spec.stem}.lock.json")
+def lock_path(spec: Path, recipient: str | None = None) -> Path:
+    """Where the lock of a spec lies, or that of one of its recipients.
+
+    >>> lock_path(Path("patients.yaml")).name, lock_path(Path("patients.yaml"), "press").name
+    ('patients.lock.json', 'patients.press.lock.json')
+    """
+    return spec.with_name(f"{spec.stem}.lock.json" if recipient is None else f"{spec.stem}.{recipient}.lock.json")
+
+
+def locks_beside(folder: Path, spec: Path, recipients: Iterable[str]) -> dict[str, Lock]:
+    """The lock files of these recipients of a spec that lie in a folder."""
+    paths = {name: folder / lock_path(spec, name).name for name in recipients}
+    found = {name: Lock.read(path) for name, path in paths.items() if path.is_file()}
+    for name, lock in found.items():
+        if lock.recipient != name:
+            raise UsageError(f"{paths[name]}: is not the lock file of recipient '{name}': plan again")
+    return found
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text is expected")
+    return value
 
 
 def _written(verdicts: Sequence[Verdict]) -> dict[str, str]:

@@ -110,7 +110,7 @@ class MatrixEvaluator:
                 f"search.satisfies: the distance-vector matrix would have {outliers} x {tuples} entries, "
                 f"more than {MOST_ENTRIES}; use counts"
             )
-        query = matrix_sql.matrix(frequency.table, frequency.layout, self._k)
+        query = matrix_sql.matrix(frequency.table, frequency.shape.layout, self._k)
         return scratch.create("distance-vector matrix", "matrix", query)
 
     def _measure_bounds(self) -> Bounds:

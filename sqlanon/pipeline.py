@@ -5,7 +5,7 @@ spec -> bind to the catalog -> scan -> hierarchy tables -> frequency set -> sear
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from sqlanon.audit import AuditResult, audit
 from sqlanon.binding import Binding, bind, bind_source, bind_target
@@ -19,9 +19,11 @@ from sqlanon.hierarchy_store import (
     report_hierarchy,
 )
 from sqlanon.lock import Lock
-from sqlanon.planning import lattice_of, problem_of, requirement_of, solve
-from sqlanon.publish import Release, publish
+from sqlanon.measured import Release
+from sqlanon.planning import lattice_of, problem_of, solve
+from sqlanon.publish import publish
 from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.runs import DEFAULT, Options, Run, open_for, running
 from sqlanon.script import ScriptWriter
@@ -110,7 +112,18 @@ def _search(run: Run, known: Lock | None) -> tuple[FrequencySet, PlanResult]:
         seconds=run.watch.seconds,
         fingerprint=frequency.fingerprint,
         verdicts=tuple(evaluator.known()),
+        warnings=tuple(_warnings(frequency)),
     )
+
+
+def _warnings(frequency: FrequencySet) -> Iterator[str]:
+    """A value that a model names and the source lacks may be misspelled, and would protect nobody then."""
+    for values in frequency.sensitive:
+        if values.absent:
+            yield (
+                f"privacy.alpha: {len(values.absent)} of the {len(values.item.flagged)} values named for column "
+                f"'{values.item.name}' do not occur in the source; are they spelled right?"
+            )
 
 
 def prepare(run: Run) -> FrequencySet:
@@ -118,7 +131,7 @@ def prepare(run: Run) -> FrequencySet:
     base = _scan(run)
     stored = _hierarchies(run, base)
     with run.watch.phase("frequency"):
-        return pack(run.engine, base, stored, run.scratch)
+        return pack(run.engine, run.binding, base, stored, run.scratch)
 
 
 def _scan(run: Run) -> Base:

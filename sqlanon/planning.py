@@ -16,7 +16,7 @@ from sqlanon.lattice import Lattice
 from sqlanon.matrix import MatrixEvaluator
 from sqlanon.metrics.registry import metric_named
 from sqlanon.privacy.base import Requirement
-from sqlanon.privacy.k_anonymity import KAnonymity
+from sqlanon.requirements import requirement_of
 from sqlanon.runs import Run
 from sqlanon.search.base import Evaluator
 from sqlanon.search.budget import Budget
@@ -52,14 +52,14 @@ class Problem:
         )
 
 
-def requirement_of(binding: Binding, k: int | None = None) -> Requirement:
-    """What every class must satisfy; `k` overrides the spec's."""
-    return Requirement((KAnonymity(binding.k if k is None else k),))
+def requirement_on(binding: Binding, frequency: FrequencySet, k: int | None = None) -> Requirement:
+    """What every class of this frequency set must satisfy; `k` overrides the spec's."""
+    return requirement_of(binding, k, rows=frequency.rows)
 
 
 def problem_of(run: Run, frequency: FrequencySet) -> Problem:
     """The problem that the spec itself states."""
-    counts = NodeCounts(run.engine, frequency, [requirement_of(run.binding)], run.scratch)
+    counts = NodeCounts(run.engine, frequency, [requirement_on(run.binding, frequency)], run.scratch)
     return Problem(run, frequency, counts, 0, run.binding.limit_rows(frequency.rows))
 
 

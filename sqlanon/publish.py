@@ -5,58 +5,28 @@ The source is only read. Until the swap nothing is visible; after any failure th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlanon.audit import AuditResult, audit
-from sqlanon.binding import Binding
+from sqlanon.audit import AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
-from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.hierarchy_store import StoredHierarchy, draft_hierarchy
-from sqlanon.privacy.base import Requirement
-from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.measured import (
+    MeasuredClasses,
+    Release,
+    blanked_class_satisfies,
+    classes_query,
+    live_release,
+    measure_classes,
+    population_labels,
+    release_query,
+)
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen.build import create_table_as, create_view, drop_view
-from sqlanon.sqlgen.relations import File, Table, cast, literal
-
-
-@dataclass(frozen=True)
-class Release:
-    """Everything that decides what is published."""
-
-    binding: Binding
-    hierarchies: tuple[StoredHierarchy, ...]
-    recoding: FullDomain
-    requirement: Requirement
-    lookups: tuple[exp.Query, ...] | None = None
-    """For a view: the queries that stand in place of the hierarchy tables."""
-
-    def columns(self, engine: Engine) -> list[release_sql.QuasiIdentifier]:
-        """The quasi-identifiers at their levels, as the release statements want them."""
-        items = zip(self.binding.quasi_identifiers, self.hierarchies, self.recoding.node, strict=True)
-        types = {info.name: info.type for info in self.binding.columns}
-        return [
-            release_sql.QuasiIdentifier(
-                item.name,
-                item.key("source", engine.traits),
-                hierarchy.table.table if self.lookups is None else self.lookups[position],
-                level,
-                level == hierarchy.height,
-                hierarchy.top,
-                _blank(
-                    types[item.name].this in exp.DataType.TEXT_TYPES
-                    if level == 0
-                    else hierarchy.families[level] is Family.TEXT
-                ),
-                exact=item.family.exact,
-            )
-            for position, (item, hierarchy, level) in enumerate(items)
-        ]
+from sqlanon.sqlgen.build import create_table_as, create_view, drop_view, row_count
+from sqlanon.sqlgen.relations import File, Query, Relation, Table, column, table_expression
 
 
 @dataclass(frozen=True)
@@ -72,10 +42,22 @@ class Publication:
 
 
 @dataclass(frozen=True)
-class _Classes:
-    table: Table
+class _Judged:
+    """The measured classes of a release and what they come to."""
+
+    measured: MeasuredClasses
     rows: int
     suppressed: int
+    blank: bool
+    """Suppressed rows stay, without their quasi-identifier."""
+
+    @property
+    def blanked(self) -> int:
+        return self.suppressed if self.blank else 0
+
+    @property
+    def released(self) -> int:
+        return self.rows - self.suppressed + self.blanked
 
 
 def publish(engine: Engine, release: Release, scratch: Scratch) -> Publication:
@@ -83,43 +65,64 @@ def publish(engine: Engine, release: Release, scratch: Scratch) -> Publication:
     target = release.binding.target
     if isinstance(target, File):
         return _publish_file(engine, release, target, scratch)
-    if release.binding.as_view:
-        return _publish_view(engine, release, target, scratch)
+    publish_to = _publish_view if release.binding.as_view else _publish_table
     with engine.transaction():
-        classes = _measure_classes(engine, release, scratch)
-        staging = target.beside(scratch.name("staging").name)
-        blank = _blanks(release, classes)
-        _stage(engine, release, classes, staging)
-        measured = _audited(engine, release, staging, classes, blank=blank)
-        engine.replace(staging, target)
-        scratch.drop(classes.table)
-    return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+        return publish_to(engine, release, target, scratch)
+
+
+def _publish_table(engine: Engine, release: Release, target: Table, scratch: Scratch) -> Publication:
+    judged = _judge(engine, release, scratch)
+    staging = target.beside(scratch.name("staging").name)
+    query = release_query(engine, release, judged.measured, blank=judged.blank, with_respondent=True)
+    if release.binding.persons:
+        # Persons are counted before their key is left out: the table that is published never holds it.
+        named_persons = scratch.create("stage with respondents", "named", query)
+        audited = _audited(engine, release, named_persons, judged)
+        query = _without_respondent(release, named_persons)
+        engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
+        scratch.drop(named_persons)
+        _refuse_other_count(engine, staging, judged)
+    else:
+        engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
+        audited = _audited(engine, release, staging, judged)
+    engine.replace(staging, target)
+    scratch.drop(*judged.measured.scratch)
+    return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
 
 
 def _publish_file(engine: Engine, release: Release, target: File, scratch: Scratch) -> Publication:
-    classes = _measure_classes(engine, release, scratch)
-    blank = _blanks(release, classes)
-    staging = scratch.create("stage release", "staging", release_query(engine, release, classes.table))
-    measured = _audited(engine, release, staging, classes, blank=blank)
+    judged = _judge(engine, release, scratch)
+    query = release_query(engine, release, judged.measured, blank=judged.blank, with_respondent=True)
+    staging = scratch.create("stage release", "staging", query)
+    audited = _audited(engine, release, staging, judged)
+    if release.binding.persons:
+        named_persons = staging
+        staging = scratch.create("stage file", "file", _without_respondent(release, named_persons))
+        scratch.drop(named_persons)
+        _refuse_other_count(engine, staging, judged)
     engine.write_file("write file", staging, target)
-    scratch.drop(staging, classes.table)
-    return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+    scratch.drop(staging, *judged.measured.scratch)
+    return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
 
 
 def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scratch) -> Publication:
     """A view that computes classes and hierarchies from the source as it is when somebody reads it."""
-    with engine.transaction():
-        classes = _measure_classes(engine, release, scratch)
-        blank = _blanks(release, classes)
-        live = live_release(engine, release)
-        query = release_query(engine, live, classes_query(engine, live), shuffle=False)
-        staging = target.beside(scratch.name("staging").name)
-        engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
-        measured = _audited(engine, release, staging, classes, blank=blank)
-        engine.execute(Statement("drop staging view", drop_view(staging)))
-        _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
-        scratch.drop(classes.table)
-    return Publication(classes.rows, classes.suppressed, classes.suppressed if blank else 0, measured)
+    judged = _judge(engine, release, scratch)
+    live = live_release(engine, release)
+    classes = classes_query(engine, live)
+    query = release_query(engine, live, classes, shuffle=False)
+    staging = target.beside(scratch.name("staging").name)
+    engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
+    if release.binding.persons:
+        with_persons = release_query(engine, live, classes, shuffle=False, with_respondent=True)
+        audited = _audited(engine, release, Query(with_persons), judged)
+        _refuse_other_count(engine, staging, judged)
+    else:
+        audited = _audited(engine, release, staging, judged)
+    engine.execute(Statement("drop staging view", drop_view(staging)))
+    _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
+    scratch.drop(*judged.measured.scratch)
+    return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
 
 
 def _replace_view(engine: Engine, target: Table, create: exp.Create) -> None:
@@ -130,26 +133,12 @@ def _replace_view(engine: Engine, target: Table, create: exp.Create) -> None:
         raise type(error)(f"{error}; if {target} stands already, drop it first", detail=error.detail) from None
 
 
-def live_release(engine: Engine, release: Release) -> Release:
-    """The release as a view computes it: hierarchies from the source's values as they are when it is read."""
-    return replace(release, lookups=tuple(_live_hierarchies(engine, release.binding)))
-
-
-def _live_hierarchies(engine: Engine, binding: Binding) -> Iterator[exp.Query]:
-    source = engine.traits.relation(binding.source, "source")
-    for item in binding.quasi_identifiers:
-        domain = hierarchy_sql.domain(source.copy(), item.key("source", engine.traits))
-        draft = draft_hierarchy(engine, item, domain, None)
-        coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
-        yield hierarchy_sql.sound(coded, draft.height)
-
-
-def _measure_classes(engine: Engine, release: Release, scratch: Scratch) -> _Classes:
+def _judge(engine: Engine, release: Release, scratch: Scratch) -> _Judged:
     """The classes of the release in this very snapshot; refuses what the plan no longer covers."""
     columns = release.columns(engine)
-    table = scratch.create("measure classes", "classes", classes_query(engine, release))
+    measured = measure_classes(engine, release, scratch)
     [(rows, suppressed, kept, *outside)] = engine.query(
-        Statement("judge classes", release_sql.class_totals(table, columns))
+        Statement("judge classes", release_sql.class_totals(measured.table, columns))
     )
     _refuse_uncovered([item for item in columns if not item.at_top], outside)
     limit = release.binding.limit_rows(int(rows))
@@ -159,7 +148,8 @@ def _measure_classes(engine: Engine, release: Release, scratch: Scratch) -> _Cla
         )
     if not kept:
         raise InfeasibleError("no class satisfies the requirement: nothing to release")
-    return _Classes(table, int(rows), int(suppressed))
+    blank = release.binding.blank and suppressed > 0 and blanked_class_satisfies(engine, release, measured)
+    return _Judged(measured, int(rows), int(suppressed), blank)
 
 
 def _refuse_uncovered(columns: Sequence[release_sql.QuasiIdentifier], outside: Sequence[int]) -> None:
@@ -172,49 +162,45 @@ def _refuse_uncovered(columns: Sequence[release_sql.QuasiIdentifier], outside: S
             )
 
 
-def _blanks(release: Release, classes: _Classes) -> bool:
-    """Whether the release query keeps suppressed rows: blanked rows are a class, at least as large as any other."""
-    return release.binding.blank and 0 < classes.suppressed >= release.binding.k
+def _without_respondent(release: Release, named_persons: Table) -> exp.Select:
+    """The release from its audited table, in an order of its own."""
+    items = [column(name) for name in release.binding.released]
+    return exp.select(*items).from_(table_expression(named_persons)).order_by(exp.Rand())
 
 
-def _stage(engine: Engine, release: Release, classes: _Classes, staging: Table) -> None:
-    query = release_query(engine, release, classes.table)
-    statement = create_table_as(staging, query, engine.traits, scratch=False)
-    engine.execute(Statement("stage release", statement))
+def _refuse_other_count(engine: Engine, staging: Table, judged: _Judged) -> None:
+    [(rows,)] = engine.query(Statement("count staged rows", row_count(table_expression(staging))))
+    if int(rows) != judged.released:
+        raise RequirementError(
+            f"the release failed its audit and was not published: it has {rows} rows, expected {judged.released}"
+        )
 
 
-def classes_query(engine: Engine, release: Release) -> exp.Select:
-    """The classes of the release as the source stands now, each with its verdict."""
-    source = engine.traits.relation(release.binding.source, "source")
-    classes = release_sql.classes(source, release.columns(engine), release.requirement.aggregates())
-    return release_sql.judged(classes, release.requirement.satisfied())
-
-
-def release_query(engine: Engine, release: Release, classes: Table | exp.Query, *, shuffle: bool = True) -> exp.Select:
-    """The rows to publish."""
-    binding = release.binding
-    return release_sql.release(
-        engine.traits.relation(binding.source, "source"),
-        release.columns(engine),
-        binding.released,
-        classes,
-        blank_from=binding.k if binding.blank else None,
-        shuffle=shuffle,
-    )
-
-
-def _audited(engine: Engine, release: Release, staging: Table, classes: _Classes, *, blank: bool) -> AuditResult:
-    measured = audit(engine, staging, [item.name for item in release.binding.quasi_identifiers], release.binding.k)
-    expected = classes.rows - (0 if blank else classes.suppressed)
+def _audited(engine: Engine, release: Release, staging: Relation, judged: _Judged) -> AuditResult:
+    measured = audit(engine, staging, _request(release), _beside(engine, release, judged))
     if not measured.satisfied:
         raise RequirementError(f"the release failed its audit and was not published: {measured.violations[0]}")
-    if measured.rows != expected:
+    if measured.rows != judged.released:
         raise RequirementError(
-            f"the release failed its audit and was not published: it has {measured.rows} rows, expected {expected}"
+            f"the release failed its audit and was not published: "
+            f"it has {measured.rows} rows, expected {judged.released}"
         )
-    return replace(measured, table=str(release.binding.target), suppressed=classes.rows - measured.rows)
+    return replace(measured, table=str(release.binding.target), suppressed=judged.rows - measured.rows)
 
 
-def _blank(takes_text: bool) -> exp.Expression:
-    """`*` where the released column takes any text, NULL where it does not: numbers, dates, enumerations."""
-    return cast(literal(TOP), "text") if takes_text else exp.Null()
+def _request(release: Release) -> Request:
+    spec = release.binding.spec
+    others = spec.sensitive if spec.privacy.other_sensitive == "known" else ()
+    return Request(release.binding.names, spec.privacy, spec.respondent, others)
+
+
+def _beside(engine: Engine, release: Release, judged: _Judged) -> Beside:
+    """What the audit reads beside the staged rows: the source's distribution, taxonomies, the population's labels."""
+    ingredients = judged.measured.ingredients
+    everybody = population_labels(engine, release)
+    return Beside(
+        source=release.binding.source if release.binding.sensitive else None,
+        source_respondent=release.binding.spec.respondent,
+        taxonomies={} if ingredients is None else ingredients.taxonomies,
+        population=None if everybody is None else Query(everybody),
+    )

@@ -37,6 +37,8 @@ class PlanResult:
     """Of the frequency set."""
     verdicts: tuple[Verdict, ...] = ()
     """What the database said of every node it was asked for, now or in the plan before."""
+    warnings: tuple[str, ...] = ()
+    """What somebody should look at before a release."""
 
     @property
     def chosen(self) -> Verdict:
@@ -101,6 +103,7 @@ class PlanResult:
             "requirement": dict(self.requirement),
             "hierarchies": {name: dict(hierarchy) for name, hierarchy in self.hierarchies.items()},
             "trace": [dict(step) for step in self.search.trace],
+            "warnings": list(self.warnings),
             "seconds": dict(self.seconds),
             "engine": self.engine,
         }

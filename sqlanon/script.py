@@ -16,8 +16,8 @@ from sqlanon.binding import Binding
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchy_store import HierarchyDraft, StoredHierarchy, draft_hierarchy
+from sqlanon.measured import Release, classes_query, live_release, release_query
 from sqlanon.privacy.base import Requirement
-from sqlanon.publish import Release, classes_query, live_release, release_query
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.sqlgen import audit as audit_sql
 from sqlanon.sqlgen import hierarchy as hierarchy_sql

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sqlanon.errors import SpecError
-from sqlanon.spec import NOT_AVAILABLE_YET, load_spec, spec_from_dict
+from sqlanon.spec import load_spec
 
 HEAD = "source: raw.t\ntarget: out.t\n"
 COLUMNS = "columns:\n  zip: {role: quasi_identifier}\n"
@@ -149,6 +148,12 @@ WRONG = {
         HEAD + COLUMNS + PRIVACY + "limits: {statement_seconds: 0}\n",
         "6: limits.statement_seconds: must be greater than 0",
     ),
+    "no target": ("source: raw.t\n" + COLUMNS + PRIVACY, "1: target: this key is required"),
+    "empty target": ("source: raw.t\ntarget:\n" + COLUMNS + PRIVACY, "2: target: this key is required"),
+    "misspelt target": (
+        "source: raw.t\ntargt: out.t\n" + COLUMNS + PRIVACY,
+        "2: targt: unknown key; did you mean 'target'?",
+    ),
     "target is the source": (
         'source: raw.t\ntarget: raw."t"\n' + COLUMNS + PRIVACY,
         "2: target: the target is the source; the source is only ever read, name another target",
@@ -261,53 +266,6 @@ def test_every_problem_is_reported_in_the_order_of_the_file(tmp_path: Path) -> N
 def test_several_findings_across_keys_are_reported_together(tmp_path: Path) -> None:
     text = "source: t\ntarget: t\ncolumns: {a: {role: insensitive}}\n" + PRIVACY + "search: {weights: {a: 2}}\n"
     assert [problem.split(": ")[1] for problem in problems(tmp_path, text)] == ["target", "columns", "search.weights.a"]
-
-
-USES: dict[str, Any] = {
-    "respondent": "person",
-    "privacy.l_diversity": [{"column": "d", "l": 3}],
-    "privacy.t_closeness": [{"column": "d", "t": 0.2}],
-    "privacy.alpha": [{"column": "d", "value": "HIV", "alpha": 0.4}],
-    "privacy.p_sensitive": [{"column": "d", "p": 2}],
-    "privacy.beta_likeness": [{"column": "d", "beta": 3}],
-    "privacy.delta_disclosure": [{"column": "d", "delta": 1.5}],
-}
-
-
-def with_use(key: str, value: Any) -> dict[str, Any]:
-    spec: dict[str, Any] = {
-        "source": "s",
-        "target": "t",
-        "columns": {"q": {"role": "quasi_identifier"}, "d": {"role": "sensitive"}},
-        "privacy": {"k": 2},
-    }
-    holder = spec["privacy"] if key.startswith("privacy.") else spec
-    holder[key.rpartition(".")[2]] = value
-    return spec
-
-
-@pytest.mark.parametrize("key", sorted(NOT_AVAILABLE_YET))
-def test_what_is_not_available_yet_is_refused_when_used(key: str) -> None:
-    with pytest.raises(SpecError, match=f"^{key}: not available yet"):
-        spec_from_dict(with_use(key, USES[key]))
-    spec_from_dict(with_use(key, [] if key.startswith("privacy.") else None))
-
-
-@pytest.mark.parametrize("key", sorted(USES))
-def test_what_is_available_is_accepted(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.spec.refusals.NOT_AVAILABLE_YET", frozenset())
-    spec_from_dict(with_use(key, USES[key]))
-    if key != "respondent":
-        elsewhere = [{**USES[key][0], "column": "q"}]
-        with pytest.raises(SpecError, match=r"\[0\]\.column: q is not a column of role sensitive"):
-            spec_from_dict(with_use(key, elsewhere))
-
-
-def test_the_constant_of_recursive_diversity(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.spec.refusals.NOT_AVAILABLE_YET", frozenset())
-    spec_from_dict(with_use("privacy.l_diversity", [{"column": "d", "l": 3, "kind": "recursive", "c": 2}]))
-    with pytest.raises(SpecError, match="c belongs to kind recursive"):
-        spec_from_dict(with_use("privacy.l_diversity", [{"column": "d", "l": 3, "kind": "recursive"}]))
 
 
 def _unreadable(path: Path) -> None:

@@ -97,10 +97,27 @@ GOOD: dict[str, Any] = {
         "sql": {"role": "quasi_identifier", "hierarchy": {"sql": ["sql", "'*'"]}},
         "none": {"role": "quasi_identifier", "hierarchy": "suppression", "weight": 0.5},
         "none2": {"role": "quasi_identifier", "hierarchy": {"suppression": {"label": "x"}}},
-        "d": {"role": "sensitive"},
+        "d": {"role": "sensitive", "hierarchy": "suppression"},
+        "e": {"role": "sensitive"},
     },
+    "respondent": "id",
     "default_role": "insensitive",
-    "privacy": {"k": 5, "suppression": {"limit": "2%", "mode": "blank"}},
+    "privacy": {
+        "k": 5,
+        "suppression": {"limit": "2%", "mode": "blank"},
+        "l_diversity": [{"column": "d", "l": 3}, {"column": "d", "l": 3, "kind": "recursive", "c": 2.5}],
+        "t_closeness": [
+            {"column": "d", "t": 0.2, "distance": "hierarchical"},
+            {"column": "e", "t": "0.2", "distance": "ordered", "order": ["low", "high"]},
+        ],
+        "alpha": [{"column": "d", "value": "x", "alpha": 0.5}],
+        "p_sensitive": [{"column": "d", "p": 2}],
+        "beta_likeness": [{"column": "d", "beta": 3, "kind": "enhanced"}],
+        "delta_disclosure": [{"column": "d", "delta": 1.5, "kind": "all"}],
+        "population": {"source": "voters.csv", "columns": {"mask": "zip"}},
+        "k_map": 5,
+        "delta_presence": {"min": 0, "max": 0.5},
+    },
     "search": {
         "algorithm": "incognito",
         "metric": "dm*",
@@ -116,13 +133,24 @@ GOOD: dict[str, Any] = {
 def test_it_is_plain_json_of_its_draft() -> None:
     assert json.loads(json.dumps(SCHEMA)) == SCHEMA
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert set(SCHEMA["properties"]) == set(Spec.model_fields)
-    assert set(SCHEMA["required"]) == {"source", "target", "columns", "privacy"}
+    assert set(SCHEMA["properties"]) == {field.alias or name for name, field in Spec.model_fields.items()}
+    assert set(SCHEMA["required"]) == {"source", "columns", "privacy"}
+    assert SCHEMA["oneOf"] == [{"required": ["target"]}, {"required": ["recipients"]}]
 
 
 def test_a_spec_that_loads_is_valid() -> None:
     spec_from_dict(GOOD)
     assert accepts(SCHEMA, GOOD)
+
+
+def test_a_spec_with_recipients_is_valid() -> None:
+    several = {key: value for key, value in GOOD.items() if key != "target"}
+    several["recipients"] = {"lab": {"target": "lab.csv", "privacy": {"k": 3}}, "press": {"target": "press.csv"}}
+    several["together"] = "warn"
+    spec_from_dict(several)
+    assert accepts(SCHEMA, several)
+    assert not accepts(SCHEMA, {**several, "recipients": {"lab": {"privacy": {"k": 3}}}})
+    assert not accepts(SCHEMA, {key: value for key, value in several.items() if key != "recipients"})
 
 
 @pytest.mark.parametrize(
@@ -157,9 +185,16 @@ def test_builders_and_choices_are_offered() -> None:
     assert all(f'{{"{name}": ' in hierarchy for name in BUILDERS)
 
 
-def test_keys_that_are_not_available_yet_say_so() -> None:
-    assert SCHEMA["properties"]["respondent"]["description"].endswith("Not available yet.")
-    assert SCHEMA["$defs"]["Privacy"]["properties"]["l_diversity"]["description"].endswith("Not available yet.")
+def test_thresholds_have_their_bounds() -> None:
+    entries = {"TCloseness": "t", "DeltaPresence": "min", "Alpha": "alpha", "DeltaDisclosure": "delta"}
+    numbers = [SCHEMA["$defs"][model]["properties"][key]["anyOf"][0] for model, key in entries.items()]
+    assert numbers == [
+        {"type": "number", "minimum": 0, "maximum": 1},
+        {"type": "number", "minimum": 0, "maximum": 1},
+        {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        {"type": "number", "exclusiveMinimum": 0, "maximum": 1000000},
+    ]
+    assert SCHEMA["$defs"]["DeltaPresence"]["properties"]["min"]["default"] == 0
 
 
 def test_the_reference_page_names_every_key_builder_and_choice() -> None:
@@ -178,4 +213,6 @@ def test_the_examples_of_the_reference_page_load(monkeypatch: pytest.MonkeyPatch
     assert len(blocks) > 8
     for block in blocks:
         needed = {"columns": {"q": {"role": "quasi_identifier"}}} | base
+        if "recipients" in block:
+            del needed["target"]
         spec_from_dict({**needed, **block})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from sqlanon.cli.recipients import explained, show_applied
 from sqlanon.cli.settings import Settings, flags
 
 
@@ -19,15 +20,19 @@ def command(settings: Settings, lock: Path) -> None:
     """Publish exactly what a lock file decided, measured and audited anew.
 
     The spec is found by its name in the lock file, relative to it. A spec or a hierarchy that has changed since the
-    plan, or data that the plan no longer fits, is refused.
+    plan, or data that the plan no longer fits, is refused. The release of one recipient of several is refused when it
+    exposes people together with a release that a lock file beside it decided for another.
     """
     from sqlanon import api
+    from sqlanon.recipients import AppliedRelease
 
-    with settings.working() as options:
+    with explained(settings), settings.working() as options:
         result = api.apply(lock, options)
     if settings.as_json:
         settings.emit(result.to_dict())
-        return
-    from sqlanon.cli.views import show_release
+    else:
+        from sqlanon.cli.views import show_release
 
-    show_release(settings.console, result)
+        show_release(settings.console, result)
+    if isinstance(result, AppliedRelease):
+        show_applied(settings, result)

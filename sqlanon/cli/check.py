@@ -6,12 +6,14 @@ Writes nothing but scratch tables, which are dropped.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sqlanon.cli.hierarchies import reports_of
+from sqlanon.cli.recipients import explained, recipient_option
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 @click.argument("spec", required=False, type=click.Path(path_type=Path))
 @click.option("--offline", is_flag=True, help="Check the spec alone, without the database.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the spec, for editors, and do nothing else.")
+@recipient_option("Check the release of this recipient of the spec alone. Default: all of them.")
 @flags(values=True)
-def command(settings: Settings, spec: Path | None, offline: bool, schema: bool) -> None:
+def command(settings: Settings, spec: Path | None, offline: bool, schema: bool, recipient: str | None) -> None:
     """Validate a spec; unless --offline, also look up its names in the database and build and validate its
     hierarchies on the values that are there.
     """
@@ -35,11 +38,36 @@ def command(settings: Settings, spec: Path | None, offline: bool, schema: bool) 
     if spec is None:
         raise click.UsageError("Missing argument 'SPEC'.")
     loaded = load_spec(spec)
+    if loaded.recipients or recipient is not None:
+        _check_recipients(settings, spec, loaded, [recipient] if recipient else loaded.recipient_names, offline=offline)
+        return
     hierarchies = {} if offline else _hierarchies(settings, loaded)
     if settings.as_json:
         settings.emit(_content(spec, loaded, offline, hierarchies))
     else:
         _show(settings, spec, loaded, hierarchies)
+
+
+def _check_recipients(settings: Settings, path: Path, spec: Spec, names: Sequence[str], *, offline: bool) -> None:
+    """Each recipient's spec as if it stood alone."""
+    from sqlanon.cli.recipients import heading
+    from sqlanon.together import about
+
+    contents = {}
+    for name in names:
+        own = spec.for_recipient(name)
+        with explained(settings), about(name):
+            hierarchies = {} if offline else _hierarchies(settings, own)
+        contents[name] = _content(path, own, offline, hierarchies)
+        if not settings.as_json:
+            heading(settings, f"recipient {name}")
+            _show(settings, path, own, hierarchies)
+    if settings.as_json:
+        shared = {key: contents[names[0]][key] for key in ("spec", "valid", "offline", "connection")}
+        recipients = {
+            name: {key: content[key] for key in ("columns", "hierarchies")} for name, content in contents.items()
+        }
+        settings.emit({**shared, "recipients": recipients})
 
 
 def _hierarchies(settings: Settings, spec: Spec) -> dict[str, dict[str, Any]]:

@@ -19,20 +19,11 @@ if TYPE_CHECKING:
     from sqlanon.spec import Spec
 
 
-def lock_of(spec_path: Path, spec: Spec, plan: PlanResult, where: Path) -> Lock:
-    """What a plan decided, to be written at `where`."""
+def lock_of(spec_path: Path, spec: Spec, plan: PlanResult, where: Path, recipient: str | None = None) -> Lock:
+    """What a plan decided for a spec of one release, to be written at `where`."""
     from sqlanon.lock import Lock
 
-    return Lock(
-        spec=Path(os.path.relpath(spec_path, where.parent)).as_posix(),
-        spec_hash=spec.hash(),
-        levels=plan.levels,
-        hierarchies={name: dict(hierarchy) for name, hierarchy in plan.hierarchies.items()},
-        requirement=dict(plan.requirement),
-        result=plan.figures(),
-        fingerprint=plan.fingerprint,
-        verdicts=plan.verdicts,
-    )
+    return Lock.of(spec, plan, Path(os.path.relpath(spec_path, where.parent)).as_posix(), recipient)
 
 
 def known_lock(path: Path, *, fresh: bool) -> Lock | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlanon.cli.files import whole_file
+from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
@@ -41,11 +42,13 @@ class Shown:
 @click.option("--rows", type=click.IntRange(min=1), default=5, show_default=True, help="Rows of the sample to show.")
 @click.option("--delimiter", default=",", show_default=True, help="Separates the levels in exported files.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
+@recipient_option("The recipient of the spec whose hierarchies are meant.")
 @flags(values=True)
 def command(
     settings: Settings,
     spec: Path,
     columns: tuple[str, ...],
+    recipient: str | None,
     export: Path | None,
     rows: int,
     delimiter: str,
@@ -56,7 +59,7 @@ def command(
     """
     from sqlanon.spec import load_spec
 
-    loaded = load_spec(spec)
+    loaded = chosen(load_spec(spec), recipient)
     wanted = _wanted(loaded, columns)
     files = _files(wanted, export, delimiter, force=force)
     shown = []

@@ -16,7 +16,7 @@ import click
 from sqlanon import __version__
 from sqlanon.cli.failures import Failure, failure_of, report
 
-COMMANDS = ("demo", "init", "check", "plan", "apply", "run", "audit", "sql", "hierarchies")
+COMMANDS = ("demo", "init", "check", "plan", "apply", "run", "audit", "sql", "hierarchies", "dbt")
 """In the order in which a newcomer meets them."""
 
 BROKEN_PIPE = 141

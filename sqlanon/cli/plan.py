@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
+from sqlanon.cli.recipients import chosen, plan_for_all, recipient_option
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
@@ -22,6 +23,7 @@ FILE = click.Path(path_type=Path)
 
 @click.command("plan", short_help="Search for the generalization to release; write the lock file.")
 @click.argument("spec", type=FILE)
+@recipient_option("Plan for this recipient of the spec alone.")
 @click.option("--minimal", is_flag=True, help="List all k-minimal vectors too.")
 @click.option("--k", "ks", help="What if: one or more k, as 2,5,10. Shows the grid and writes no lock file.")
 @click.option("--limit", "limits", help="What if: one or more suppression limits, as 0,1%,5%.")
@@ -32,6 +34,7 @@ FILE = click.Path(path_type=Path)
 def command(
     settings: Settings,
     spec: Path,
+    recipient: str | None,
     minimal: bool,
     ks: str | None,
     limits: str | None,
@@ -45,6 +48,8 @@ def command(
     The lock file holds levels, hierarchy tops and counts: it is made to be reviewed and kept under version control.
 
     With --k or --limit it answers what if instead: every combination, from one scan of the source.
+
+    A spec with recipients is planned for each of them, with a lock file each, and the releases are checked together.
     """
     from sqlanon import pipeline
     from sqlanon.lock import lock_path
@@ -52,7 +57,10 @@ def command(
 
     loaded = load_spec(spec)
     if ks is not None or limits is not None:
-        _what_if(settings, loaded, ks, limits)
+        _what_if(settings, chosen(loaded, recipient), ks, limits)
+        return
+    if loaded.recipients or recipient is not None:
+        plan_for_all(settings, spec, loaded, recipient, minimal=minimal, out=out, fresh=fresh, dry_run=dry_run)
         return
     where = out or lock_path(spec)
     if not dry_run:

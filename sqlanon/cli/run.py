@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
+from sqlanon.cli.recipients import run_for_all
 from sqlanon.cli.settings import Settings, flags
 
 
@@ -18,12 +19,18 @@ from sqlanon.cli.settings import Settings, flags
 @click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock file knows.")
 @flags(values=True)
 def command(settings: Settings, spec: Path, fresh: bool) -> None:
-    """Search for the generalization, publish it audited, and write the lock file of what was published."""
+    """Search for the generalization, publish it audited, and write the lock file of what was published.
+
+    A spec with recipients is planned for all of them and checked together; then each release is published.
+    """
     from sqlanon import pipeline
     from sqlanon.lock import lock_path
     from sqlanon.spec import load_spec
 
     loaded = load_spec(spec)
+    if loaded.recipients:
+        run_for_all(settings, spec, loaded, fresh=fresh)
+        return
     where = lock_path(spec)
     require_writable(where)
     with settings.working() as options:

@@ -18,6 +18,7 @@ from sqlanon.frontier import Cell, Frontier
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.spec import Spec
+from sqlanon.together import Finding, Together
 
 Fact = tuple[str, str]
 
@@ -121,6 +122,30 @@ def show_release(console: Console, result: RunResult, *more: Fact) -> None:
         *more,
     ]
     console.print(facts(rows))
+
+
+def show_together(console: Console, together: Together) -> None:
+    """What each pair of recipients' releases says together."""
+    if not together.findings:
+        return
+    named = any(item.quasi_identifier for item in together.findings)
+    heading = ("recipients", *(["quasi-identifier"] if named else []), "k", "rows in both", "classes", "smallest")
+    rows = [_finding(item, named=named) for item in together.findings]
+    right = range(len(heading) - 4, len(heading) + 2)
+    console.print(grid((*heading, "exposed", "only in one"), rows, right=right))
+
+
+def _finding(item: Finding, *, named: bool) -> tuple[str, ...]:
+    return (
+        f"{item.first}, {item.second}",
+        *([item.quasi_identifier] if named else []),
+        number(item.k),
+        number(item.shared),
+        number(item.classes),
+        "-" if item.smallest is None else number(item.smallest),
+        number(item.exposed),
+        number(item.only_in_one),
+    )
 
 
 def show_audit(console: Console, audit: AuditResult) -> None:

@@ -1,57 +1,139 @@
 """What a privacy model says of a class, and when search may reason from one node to another.
 
-A model names the aggregates it needs of each class and a predicate over them, as SQL expressions. It states its
-monotonicity; the search prunes only where that holds.
+A model names the aggregates it needs of the values of a class and a predicate over them, as SQL expressions. It states
+its monotonicity; the search prunes only where that holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 from sqlglot import exp
 
 from sqlanon.sqlgen.build import all_of
-
-
-class PrivacyModel(Protocol):
-    """One requirement on every class of a release."""
-
-    @property
-    def name(self) -> str:
-        """The key of the spec that states it."""
-
-    @property
-    def monotone(self) -> bool:
-        """Merging classes, some of them failing, never leaves more rows to suppress."""
-
-    @property
-    def aggregates(self) -> Mapping[str, exp.Expression]:
-        """Columns of a class beside `n`: aggregates over rows of the frequency set."""
-
-    def satisfied(self) -> exp.Expression:
-        """Whether a class satisfies the model, over `n` and the aggregates. Never NULL."""
-
-    def describe(self) -> dict[str, object]:
-        """The requirement as plain data, for lock files and evidence."""
+from sqlanon.sqlgen.values import Measures
 
 
 @dataclass(frozen=True)
-class Requirement:
-    """All models that a release must satisfy, and the most rows it may suppress."""
+class Monotonicity:
+    """What merging classes does, by generalization or by leaving columns of the quasi-identifier out."""
 
-    models: tuple[PrivacyModel, ...]
+    with_suppression: bool
+    """A class that passes still passes when any other class is merged into it: rows kept stay kept."""
+    without_suppression: bool
+    """Classes that pass still pass when they are merged with each other."""
+
+
+ALWAYS = Monotonicity(with_suppression=True, without_suppression=True)
+WITHOUT_SUPPRESSION = Monotonicity(with_suppression=False, without_suppression=True)
+NEVER = Monotonicity(with_suppression=False, without_suppression=False)
+
+
+class PrivacyModel(ABC):
+    """One requirement on every class of a release."""
+
+    name: ClassVar[str]
+    """The key of the spec that states it."""
+    reads_population: ClassVar[bool] = False
+    """It reads `w`, the rows of the population."""
 
     @property
-    def monotone(self) -> bool:
-        return all(model.monotone for model in self.models)
+    @abstractmethod
+    def monotonicity(self) -> Monotonicity:
+        """When merging classes keeps what was satisfied."""
 
-    def aggregates(self) -> dict[str, exp.Expression]:
-        return {name: value for model in self.models for name, value in model.aggregates.items()}
+    @property
+    def asks_of_absent(self) -> bool:
+        """Whether classes that only the population has are asked about too."""
+        return False
+
+    def measures(self) -> Measures | None:
+        """The aggregates it needs of a sensitive column; none where the counts of a class are enough."""
+        return None
+
+    @abstractmethod
+    def satisfied(self) -> exp.Expression:
+        """Whether a class satisfies the model, over `n`, `size`, `w` and its aggregates. Never NULL."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, object]:
+        """The requirement as plain data without values of the table, for lock files and evidence."""
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What makes classes, and the models asked of them."""
+
+    models: tuple[PrivacyModel, ...]
+    columns: tuple[int, ...] | None = None
+    """Positions of the quasi-identifiers; None: all of them."""
+    known: tuple[int, ...] = ()
+    """Sensitive columns whose values an adversary may know: they are keys of the class as they are."""
+    name: str = ""
+
+    @property
+    def reads_population(self) -> bool:
+        return any(model.reads_population for model in self.models)
+
+    @property
+    def asks_of_absent(self) -> bool:
+        """Whether classes without any row of the release are asked about too."""
+        return any(model.asks_of_absent for model in self.models)
+
+    def measures(self) -> list[Measures]:
+        found = (model.measures() for model in self.models)
+        return [item for item in found if item is not None]
 
     def satisfied(self) -> exp.Expression:
         return all_of(model.satisfied() for model in self.models)
 
+
+@dataclass(frozen=True)
+class Requirement:
+    """All that a release must satisfy. With several groupings a row is kept when its classes satisfy in each."""
+
+    groupings: tuple[Grouping, ...]
+
+    @classmethod
+    def of(cls, models: Iterable[PrivacyModel]) -> Requirement:
+        """A requirement on the classes of the whole quasi-identifier."""
+        return cls((Grouping(tuple(models)),))
+
+    @property
+    def models(self) -> tuple[PrivacyModel, ...]:
+        return tuple(model for grouping in self.groupings for model in grouping.models)
+
+    @property
+    def whole(self) -> Grouping | None:
+        """The one grouping, where classes of the whole quasi-identifier are all that is asked about."""
+        first = self.groupings[0]
+        return first if len(self.groupings) == 1 and first.columns is None and not first.known else None
+
+    def monotone(self, limit: int) -> bool:
+        """Whether what is acceptable within this limit stays so above it in the lattice."""
+        stated = [model.monotonicity for model in self.models]
+        if limit > 0:
+            return all(item.with_suppression for item in stated)
+        return all(item.without_suppression for item in stated)
+
     def describe(self) -> dict[str, object]:
-        return {model.name: model.describe() for model in self.models}
+        content: dict[str, object] = {}
+        for grouping in self.groupings:
+            place = content.setdefault(f"quasi_identifier {grouping.name}", {}) if grouping.name else content
+            if isinstance(place, dict):
+                _add(place, grouping)
+        return content
+
+
+def _add(content: dict[str, object], grouping: Grouping) -> None:
+    for model in grouping.models:
+        described = {**model.describe(), **({"known": list(grouping.known)} if grouping.known else {})}
+        if model.measures() is None:
+            content[model.name] = described
+            continue
+        entries = content.setdefault(model.name, [])
+        if isinstance(entries, list):
+            entries.append(described)

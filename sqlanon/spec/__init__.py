@@ -6,38 +6,72 @@ May touch the spec file and the environment; knows no database and no SQL.
 from __future__ import annotations
 
 from sqlanon.spec.columns import Column, LevelBounds, Role
+from sqlanon.spec.keys import Limits
 from sqlanon.spec.limit import Limit
 from sqlanon.spec.load import load_spec, spec_from_dict
-from sqlanon.spec.places import FileSource, FileTarget, QuerySource, TableSource, TableTarget, ViewTarget
+from sqlanon.spec.models import (
+    Alpha,
+    BetaLikeness,
+    DeltaDisclosure,
+    DeltaPresence,
+    LDiversity,
+    Population,
+    PSensitive,
+    QuasiIdentifierGroup,
+    SensitiveModel,
+    TCloseness,
+)
+from sqlanon.spec.places import (
+    FileSource,
+    FileTarget,
+    QuerySource,
+    Source,
+    TableSource,
+    TableTarget,
+    Target,
+    ViewTarget,
+)
 from sqlanon.spec.privacy import Privacy, SuppressionRule
-from sqlanon.spec.refusals import NOT_AVAILABLE_YET
-from sqlanon.spec.release import Limits, Spec
+from sqlanon.spec.recipients import Recipient
+from sqlanon.spec.release import Spec
 from sqlanon.spec.schema import json_schema
 from sqlanon.spec.search import Algorithm, Budget, Constraints, Metric, Preference, Search
 from sqlanon.spec.secret import Secret
 
 __all__ = [
-    "NOT_AVAILABLE_YET",
     "Algorithm",
+    "Alpha",
+    "BetaLikeness",
     "Budget",
     "Column",
     "Constraints",
+    "DeltaDisclosure",
+    "DeltaPresence",
     "FileSource",
     "FileTarget",
+    "LDiversity",
     "LevelBounds",
     "Limit",
     "Limits",
     "Metric",
+    "PSensitive",
+    "Population",
     "Preference",
     "Privacy",
+    "QuasiIdentifierGroup",
     "QuerySource",
+    "Recipient",
     "Role",
     "Search",
     "Secret",
+    "SensitiveModel",
+    "Source",
     "Spec",
     "SuppressionRule",
+    "TCloseness",
     "TableSource",
     "TableTarget",
+    "Target",
     "ViewTarget",
     "json_schema",
     "load_spec",

@@ -14,6 +14,7 @@ from sqlanon.hierarchies.definition import Definition, Real, Whole
 from sqlanon.spec.refusals import Finding, refuse
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
+ColumnName = Annotated[str, Field(min_length=1)]
 LevelNumber = Annotated[Whole, Field(ge=0)]
 Weight = Annotated[Real, Field(gt=0)]
 

@@ -128,4 +128,12 @@ def _scalar(document: Document, node: yaml.Node, path: KeyPath) -> Any:
 
 def _as_written(path: KeyPath) -> bool:
     """Whether scalars here are data values, which keep their spelling: 01 stays 01."""
-    return path[2:4] == ("hierarchy", "tree") or (path[:2] == ("privacy", "alpha") and path[-1] == "value")
+    if path[:1] == ("recipients",):
+        path = path[2:]
+    match path:
+        case ("columns", _, "hierarchy", "tree", *_) | ("privacy", "alpha", _, "value"):
+            return True
+        case ("privacy", "t_closeness", _, "order", *_):
+            return True
+        case _:
+            return False

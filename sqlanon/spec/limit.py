@@ -57,6 +57,11 @@ class Limit:
             return floor(Fraction(self.percent) * total / 100)
         return min(self.count or 0, total)
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing may be suppressed, however many rows there are."""
+        return not self.count and not self.percent
+
     def __str__(self) -> str:
         return str(self.count) if self.percent is None else f"{self.percent:f}%"
 

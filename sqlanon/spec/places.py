@@ -146,10 +146,17 @@ Target = Annotated[
 """What a release becomes."""
 
 
-def same_place(source: object, target: object) -> bool:
-    """Whether a release would overwrite what it reads, as far as names alone tell."""
-    if isinstance(source, TableSource) and isinstance(target, TableTarget | ViewTarget):
-        return source.parts == target.parts
-    if isinstance(source, FileSource) and isinstance(target, FileTarget):
-        return os.path.realpath(source.location) == os.path.realpath(target.location)
-    return False
+def same_place(one: object, other: object) -> bool:
+    """Whether two places are one, as far as names alone tell: a release must not overwrite what it reads."""
+    place = _place(one)
+    return place is not None and place == _place(other)
+
+
+def _place(value: object) -> tuple[str, ...] | str | None:
+    match value:
+        case TableSource() | TableTarget() | ViewTarget():
+            return value.parts
+        case FileSource() | FileTarget():
+            return os.path.realpath(value.location)
+        case _:
+            return None

@@ -1,25 +1,35 @@
 """What a release must satisfy: k-anonymity, the models beyond it, and how much may be suppressed.
 
-Pure. Each model is typed here as the contract writes it; `refusals` lists those that nothing acts on yet.
+Pure. What needs the columns to be judged is checked with the whole spec.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field
 
-from sqlanon.hierarchies.definition import Definition, Real, Whole
-from sqlanon.hierarchies.tree import scalar_text
+from sqlanon.hierarchies.definition import Definition
 from sqlanon.spec.limit import Limit, SuppressionLimit
-from sqlanon.spec.refusals import require_available
-
-ColumnName = Annotated[str, Field(min_length=1)]
-AtLeastOne = Annotated[Whole, Field(ge=1)]
-Positive = Annotated[Real, Field(gt=0)]
+from sqlanon.spec.models import (
+    Alpha,
+    AtLeastOne,
+    BetaLikeness,
+    DeltaDisclosure,
+    DeltaPresence,
+    LDiversity,
+    Population,
+    PSensitive,
+    QuasiIdentifierGroup,
+    SensitiveModel,
+    TCloseness,
+)
 
 MODELS = ("l_diversity", "t_closeness", "alpha", "p_sensitive", "beta_likeness", "delta_disclosure")
 """The models that protect sensitive columns."""
+
+GroupName = Annotated[str, Field(min_length=1)]
 
 
 class SuppressionRule(Definition):
@@ -29,59 +39,6 @@ class SuppressionRule(Definition):
     mode: Literal["drop", "blank"] = Field(
         "drop", description="drop: leave the rows out. blank: keep them with empty quasi-identifiers."
     )
-
-
-class LDiversity(Definition):
-    """Each class holds l well-represented values of a sensitive column."""
-
-    column: ColumnName = Field(description="A sensitive column.")
-    l: AtLeastOne = Field(description="How many values.")  # noqa: E741 (the papers' and the contract's name)
-    kind: Literal["distinct", "entropy", "recursive"] = Field("distinct", description="What well-represented means.")
-    c: Positive | None = Field(None, description="The constant of kind recursive.")
-
-    @model_validator(mode="after")
-    def _check_constant(self) -> Self:
-        if (self.kind == "recursive") != (self.c is not None):
-            raise ValueError("c belongs to kind recursive, which needs it")
-        return self
-
-
-class TCloseness(Definition):
-    """Each class distributes a sensitive column nearly as the whole table does."""
-
-    column: ColumnName = Field(description="A sensitive column.")
-    t: Annotated[Real, Field(ge=0, le=1)] = Field(description="The largest distance.")
-    distance: Literal["equal", "ordered", "hierarchical"] = Field("equal", description="How values differ.")
-
-
-class Alpha(Definition):
-    """No class holds more than a share of one sensitive value: the alpha of (alpha, k)-anonymity."""
-
-    column: ColumnName = Field(description="A sensitive column.")
-    value: Annotated[str, BeforeValidator(scalar_text)] = Field(description="The value, as text.")
-    alpha: Annotated[Real, Field(gt=0, le=1)] = Field(description="The largest share.")
-
-
-class PSensitive(Definition):
-    """Each class holds at least p distinct values of a sensitive column."""
-
-    column: ColumnName = Field(description="A sensitive column.")
-    p: AtLeastOne = Field(description="How many values.")
-
-
-class BetaLikeness(Definition):
-    """No value is more than beta times likelier in a class than in the table, relative to the table."""
-
-    column: ColumnName = Field(description="A sensitive column.")
-    beta: Positive = Field(description="The largest relative gain.")
-    kind: Literal["basic", "enhanced"] = Field("basic", description="basic, or enhanced with a logarithmic bound.")
-
-
-class DeltaDisclosure(Definition):
-    """The logarithm of a value's share in a class against the table stays below delta."""
-
-    column: ColumnName = Field(description="A sensitive column.")
-    delta: Positive = Field(description="The bound.")
 
 
 class Privacy(Definition):
@@ -97,21 +54,64 @@ class Privacy(Definition):
     p_sensitive: tuple[PSensitive, ...] = Field((), description="p-sensitivity of sensitive columns.")
     beta_likeness: tuple[BetaLikeness, ...] = Field((), description="beta-likeness of sensitive columns.")
     delta_disclosure: tuple[DeltaDisclosure, ...] = Field((), description="delta-disclosure of sensitive columns.")
+    other_sensitive: Literal["unknown", "known"] = Field(
+        "unknown",
+        description="Whether somebody may know a person's other sensitive values. known: the models of a sensitive "
+        "column are asked of classes by the quasi-identifiers and the other sensitive columns.",
+    )
+    quasi_identifiers: dict[GroupName, QuasiIdentifierGroup] = Field(
+        default={}, description="Several quasi-identifiers by name, each satisfied on its own. Default: one, of all."
+    )
+    population: Population | None = Field(None, description="Who could be in the source, for k_map and delta_presence.")
+    k_map: AtLeastOne | None = Field(None, description="Each class matches at least k rows of the population.")
+    delta_presence: DeltaPresence | None = Field(
+        None, description="Bounds of the share of the population's rows that are in the release, in each class."
+    )
 
-    @field_validator(*MODELS, mode="after")
-    @classmethod
-    def _check_available(cls, value: object, info: ValidationInfo) -> object:
-        require_available(f"privacy.{info.field_name}", value)
-        return value
+    def models(self) -> tuple[SensitiveModel, ...]:
+        """Every entry that protects a sensitive column, in the order of the reference."""
+        return tuple(entry for model in MODELS for entry in self.entries(model))
 
-    @model_validator(mode="after")
-    def _check_some_model(self) -> Self:
-        if self.k is None and not any(getattr(self, model) for model in MODELS):
-            raise ValueError("at least one requirement must stand, for example k: 5")
-        return self
+    def entries(self, model: str) -> tuple[SensitiveModel, ...]:
+        """The entries of one model, by its key."""
+        entries: tuple[SensitiveModel, ...] = getattr(self, model)
+        return entries
 
     def sensitive_columns(self) -> list[tuple[str, int, str]]:
         """Each use of a sensitive column: the model, its position in the list, the column."""
         return [
-            (model, position, entry.column) for model in MODELS for position, entry in enumerate(getattr(self, model))
+            (model, position, entry.column) for model in MODELS for position, entry in enumerate(self.entries(model))
         ]
+
+    def groups(self, quasi_identifiers: Sequence[str]) -> dict[str, tuple[tuple[str, ...], int | None]]:
+        """Each quasi-identifier by name, with its columns and its k; a single one of all columns is named "".
+
+        >>> Privacy(k=5).groups(["zip", "sex"])
+        {'': (('zip', 'sex'), 5)}
+        """
+        if not self.quasi_identifiers:
+            return {"": (tuple(quasi_identifiers), self.k)}
+        return {
+            name: (group.columns, self.k if group.k is None else group.k)
+            for name, group in self.quasi_identifiers.items()
+        }
+
+    @property
+    def asks_for_k(self) -> bool:
+        """Whether k-anonymity is asked of any quasi-identifier."""
+        return any(k is not None for _, k in self.groups(()).values())
+
+    @property
+    def beyond_k(self) -> bool:
+        """Whether any model but k-anonymity stands."""
+        return bool(self.models()) or self.k_map is not None or self.delta_presence is not None
+
+    @property
+    def several_groupings(self) -> bool:
+        """Whether rows are grouped into classes in more than one way."""
+        return len(self.quasi_identifiers) > 1 or self.other_sensitive == "known"
+
+    @property
+    def only_k(self) -> bool:
+        """Whether nothing but k-anonymity stands, of a single quasi-identifier."""
+        return self.asks_for_k and not self.beyond_k and not self.several_groupings

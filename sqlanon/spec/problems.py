@@ -52,8 +52,9 @@ def findings_of(errors: Iterable[ErrorDetails], data: Any, keys_at: KeysAt) -> l
     findings: list[Finding] = []
     for error in listed:
         path = real_path(error["loc"], data)
-        if error["type"] == "missing":
-            path = (*path, error["loc"][-1])
+        if error["type"] == "missing" and path == real_path(error["loc"][:-1], data):
+            # Pydantic locates a default that was refused by its field, which need not be the key.
+            path = (*path, error.get("ctx", {}).get("key", error["loc"][-1]))
             if path in meant:
                 continue
         findings.extend(_worded(error, path, keys_at))
@@ -128,7 +129,7 @@ def _choice(expected: list[tuple[str, str]], given: object) -> str:
 def _plain_words(kind: str, context: Mapping[str, Any]) -> str:
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        return f"{words} {context[name]:g}"
+        return f"{words} {context[name]:.15g}"
     for prefix, words in _KINDS:
         if kind.startswith(prefix):
             return words

@@ -6,13 +6,14 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
 from sqlanon.spec.limit import Limit
-from sqlanon.spec.refusals import NOT_AVAILABLE_YET, KeyPath
+from sqlanon.spec.refusals import KeyPath
 from sqlanon.spec.release import Spec
 from sqlanon.spec.secret import Secret
 
@@ -26,16 +27,14 @@ class _ForEditors(GenerateJsonSchema):
         return False
 
     def encode_default(self, dft: Any) -> Any:
+        if isinstance(dft, Decimal):
+            return float(dft)
         return str(dft) if isinstance(dft, Limit | Secret) else super().encode_default(dft)
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a release spec."""
     schema = Spec.model_json_schema(schema_generator=_ForEditors)
-    for key in NOT_AVAILABLE_YET:
-        *above, name = key.split(".")
-        holder = schema["$defs"][above[0].capitalize()] if above else schema
-        holder["properties"][name]["description"] += " Not available yet."
     return {"$schema": DIALECT, **schema, "title": "sqlanon release spec"}
 
 

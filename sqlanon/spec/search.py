@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from sqlanon.hierarchies.definition import Definition, Whole
-from sqlanon.spec.columns import LevelNumber, Weight
-from sqlanon.spec.privacy import ColumnName, Positive
+from sqlanon.hierarchies.definition import Definition, Real, Whole
+from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
 
+Positive = Annotated[Real, Field(gt=0)]
 Algorithm = Literal["samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus"]
 Metric = Literal["height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm"]
 Preference = Literal[

@@ -1,12 +1,13 @@
 """Statements of the frequency set: the one scan of the source, and its packing by the hierarchies.
 
 `base` holds each distinct combination of quasi-identifier values (columns `q_0`, `q_1`, ...) with its number of rows
-`n`. `frequency` holds the same combinations packed into a few integers `p_0`, ... (see `packing`), with `n`.
+`n`; where models need them also of sensitive values (`v_0`, ...) and of the respondent (`who`). `frequency` holds the
+same combinations packed into a few integers `p_0`, ... (see `packing`), with the codes of sensitive values `s_0`, ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -29,20 +30,41 @@ class HierarchyTable:
     """Bits that number the children at each level, from 0 up to the one below the top."""
 
 
-def base_groups(source: exp.Expression, keys: Sequence[exp.Expression]) -> exp.Select:
-    """The scan: one GROUP BY of the whole quasi-identifier."""
-    items = [named(key, f"q_{position}") for position, key in enumerate(keys)]
-    return exp.select(*items, named(count(), "n")).from_(source).group_by(*(key.copy() for key in keys))
+def base_groups(source: exp.Expression, keys: Mapping[str, exp.Expression], count_as: str = "n") -> exp.Select:
+    """The scan: one GROUP BY of the whole quasi-identifier, and of what else models need, by name."""
+    items = [named(key, name) for name, key in keys.items()]
+    return exp.select(*items, named(count(), count_as)).from_(source).group_by(*(key.copy() for key in keys.values()))
 
 
-def base_totals(base: Table, columns: int) -> exp.Select:
+def base_keys(
+    quasi_identifier: Sequence[exp.Expression],
+    sensitive: Sequence[exp.Expression] = (),
+    respondent: exp.Expression | None = None,
+) -> dict[str, exp.Expression]:
+    """The keys of the scan by the names that they have in the base."""
+    keys = {f"q_{position}": key for position, key in enumerate(quasi_identifier)}
+    keys |= {f"v_{position}": key for position, key in enumerate(sensitive)}
+    return keys if respondent is None else keys | {"who": respondent}
+
+
+def base_totals(base: Table, columns: int, counted: str = "n") -> exp.Select:
     """One row: combinations, rows, and for each column how many combinations have NULL there."""
     nulls = [exp.Count(this=exp.Case().when(is_null(column(f"q_{i}")), literal(1))) for i in range(columns)]
-    return exp.select(count(), total(column("n")), *nulls).from_(table_expression(base))
+    return exp.select(count(), total(column(counted)), *nulls).from_(table_expression(base))
 
 
-def packed(base: Table, hierarchies: Sequence[HierarchyTable], layout: Layout, count_type: str) -> exp.Select:
-    """The base joined once to every hierarchy, each value written as its path."""
+def packed(
+    base: Table,
+    hierarchies: Sequence[HierarchyTable],
+    layout: Layout,
+    counts: Mapping[str, exp.Expression],
+    codes: Sequence[Table] = (),
+    more: Sequence[str] = (),
+) -> exp.Select:
+    """The base joined once to every hierarchy, each value written as its path, and to the codes of sensitive values.
+
+    `counts` are what the base counts, by name; further columns of the base are taken over as they are.
+    """
     words: list[exp.Expression | None] = [None] * layout.words
     select = exp.select().from_(table_expression(base, "base"))
     for position, hierarchy in enumerate(hierarchies):
@@ -55,10 +77,23 @@ def packed(base: Table, hierarchies: Sequence[HierarchyTable], layout: Layout, c
             value = exp.Case().when(is_null(key.copy()), _bigint(0)).else_(path(fields, word, alias))
             before = words[word]
             words[word] = value if before is None else exp.Add(this=before, expression=value)
-    items = [named(word if word is not None else _bigint(0), f"p_{index}") for index, word in enumerate(words)]
-    select = select.select(*items, named(cast(column("n", "base"), count_type), "n"), copy=False)
+    items: list[exp.Expression] = [
+        named(word if word is not None else _bigint(0), f"p_{index}") for index, word in enumerate(words)
+    ]
+    for position, table in enumerate(codes):
+        alias, key = f"c_{position}", column(f"v_{position}", "base")
+        on = equal(key, column("value", alias))
+        select = select.join(table_expression(table, alias), on=on, join_type="left", copy=False)
+        items.append(named(sensitive_code(key, alias), f"s_{position}"))
+    items += [column(name, "base") for name in more]
+    select = select.select(*items, *(named(value, name) for name, value in counts.items()), copy=False)
     # In order, rows of one class lie close together: grouping then finds its counters in the cache.
     return select.order_by(*(column(f"p_{index}") for index in range(layout.words)), copy=False)
+
+
+def sensitive_code(key: exp.Expression, alias: str) -> exp.Expression:
+    """The code of a sensitive value joined to its codes; 0 for NULL."""
+    return exp.Case().when(is_null(key.copy()), literal(0)).else_(column("code", alias))
 
 
 def path(fields: Sequence[Field], word: int, alias: str, lowest: int = 0) -> exp.Expression:
@@ -75,9 +110,9 @@ def _bigint(number: int) -> exp.Expression:
     return cast(literal(number), "bigint")
 
 
-def frequency_checksum(frequency: Table, words: int) -> exp.Select:
+def frequency_checksum(frequency: Table, columns: Sequence[str]) -> exp.Select:
     """Two checksums of the combinations and their rows."""
-    values = [column("n"), *(column(f"p_{word}") for word in range(words))]
+    values = [exp.Coalesce(this=column(name), expressions=[literal(0)]) for name in columns]
     return exp.select(*checksum(mixed(values))).from_(table_expression(frequency))
 
 
@@ -86,9 +121,9 @@ def code(key: exp.Expression, alias: str, level: int) -> exp.Expression:
     return exp.Case().when(is_null(key.copy()), literal(0)).else_(column(f"code_{level}", alias))
 
 
-def domain_counts(base: Table, position: int) -> exp.Select:
-    """The distinct values of one column, NULL among them, with their rows."""
-    key = column(f"q_{position}")
+def domain_counts(base: Table, name: str) -> exp.Select:
+    """The distinct values of one column of the base, NULL among them, with their rows."""
+    key = column(name)
     select = exp.select(named(key, "value"), named(exp.Sum(this=column("n")), "n")).from_(table_expression(base))
     return select.group_by(key.copy())
 

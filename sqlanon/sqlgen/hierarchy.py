@@ -100,6 +100,13 @@ def _one_of_equals(level: int, family: Family, traits: Traits) -> exp.Expression
     return named(first, f"label_{level}")
 
 
+def taxonomy(table: Table, height: int) -> exp.Select:
+    """The values of the source with their labels above level 0."""
+    labels = [column(f"label_{level}") for level in range(1, height + 1)]
+    select = exp.select(column("value"), *labels).from_(table_expression(table))
+    return select.where(is_present(column("value")))
+
+
 def sound(coded_query: exp.Select, height: int) -> exp.Select:
     """The coded values that can be relied on without validation: in the source, labelled at every level, listed once.
 

@@ -6,27 +6,39 @@ A node is a GROUP BY of the packed words under its masks; a column at its top ha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 from sqlglot import exp
 
 from sqlanon.lattice import Node
 from sqlanon.sqlgen.build import all_of, concat, count, equal, named, subquery, total_of, total_where, with_queries
+from sqlanon.sqlgen.classes import Population, classes
 from sqlanon.sqlgen.frequency import HierarchyTable, path
 from sqlanon.sqlgen.packing import Layout
 from sqlanon.sqlgen.relations import Table, cast, column, identifier, literal, table_expression
+from sqlanon.sqlgen.rounds import classes_of_node
+from sqlanon.sqlgen.sets import ValueSet, united
+from sqlanon.sqlgen.values import Counted, Measures, ValueTables
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What node queries need to know of the frequency set: its hierarchies and extra aggregates per class."""
+    """What node queries need to know of the frequency set: its hierarchies, and what is counted beside rows."""
 
     hierarchies: tuple[HierarchyTable, ...]
-    aggregates: Mapping[str, exp.Expression]
-    """Further columns of a class, each an aggregate over frequency rows, beside `n`."""
     count_type: str
-    """The type of `n` in the frequency set."""
+    """The type of a combination's rows: narrow while all rows together fit, because sums of it are faster."""
+    sensitive: int = 0
+    """How many sensitive columns are in the frequency set."""
+    tables: tuple[ValueTables, ...] = ()
+    """Of each of them, its values in the whole source."""
+    persons: bool = False
+    """Whether respondents are counted."""
+    population: Table | None = None
+    """The population, packed alike, its rows `w`."""
+    sets: Mapping[int, ValueSet] = field(default_factory=dict)
+    """The sensitive columns that are held as sets of values, not as one row for each value."""
 
     def heights(self) -> Node:
         return tuple(hierarchy.height for hierarchy in self.hierarchies)
@@ -41,6 +53,43 @@ class Shape:
             if mask:
                 yield word, masked(column(f"p_{word}"), mask)
 
+    def keys(self, node: Node) -> list[tuple[str, exp.Expression]]:
+        """What makes the classes of a node."""
+        return [(f"p_{word}", key) for word, key in self.words(node)]
+
+    @property
+    def others(self) -> list[str]:
+        """The columns of the frequency set that tell rows apart, beside the words."""
+        codes = [f"s_{position}" for position in range(self.sensitive) if position not in self.sets]
+        return [*codes, *(["r"] if self.persons else [])]
+
+    @property
+    def set_columns(self) -> list[str]:
+        return [name for item in self.sets.values() for name in item.columns]
+
+    @property
+    def numbers(self) -> dict[int, exp.Expression]:
+        """Of each column held as sets, how many values a group has."""
+        return {position: item.number for position, item in self.sets.items()}
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns of the frequency set."""
+        words = [f"p_{word}" for word in range(self.layout.words)]
+        return [*words, *self.others, *self.set_columns, "n", *(["u"] if self.persons else [])]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every class: the measures of all models, and a condition for each requirement."""
+
+    measures: tuple[Measures, ...]
+    satisfied: tuple[exp.Expression, ...]
+    population: bool = False
+    """The population's rows of each class are read."""
+    absent: bool = False
+    """Classes that only the population has are asked about too."""
+
 
 def layout_of(hierarchies: Sequence[HierarchyTable]) -> Layout:
     return Layout.of([hierarchy.widths for hierarchy in hierarchies])
@@ -50,20 +99,20 @@ def masked(word: exp.Expression, mask: int) -> exp.Expression:
     return exp.Paren(this=exp.BitwiseAnd(this=word, expression=literal(mask)))
 
 
-def classes(frequency: Table, node: Node, shape: Shape) -> exp.Select:
-    """The classes of a node: one row each, with `n` and the aggregates of the requirement."""
-    items = [named(exp.Sum(this=column("n")), "n")]
-    items += [named(aggregate.copy(), name) for name, aggregate in shape.aggregates.items()]
-    keys = [word for _, word in shape.words(node)]
-    select = exp.select(*items).from_(table_expression(frequency), copy=False)
-    return select.group_by(*keys, copy=False) if keys else select
+def node_classes(frequency: Table, node: Node, shape: Shape, question: Question) -> exp.Select:
+    """The classes of a node: one row each, with its masked words, `n` and the aggregates of the question."""
+    keys = shape.keys(node)
+    rows = exp.select().from_(table_expression(frequency), copy=False)
+    counted = Counted(rows, keys, shape.persons, shape.numbers)
+    everybody = None
+    if question.population and shape.population is not None:
+        people = exp.select().from_(table_expression(shape.population), copy=False)
+        everybody = Population(people, keys, question.absent)
+    return classes(counted, question.measures, dict(enumerate(shape.tables)), everybody)
 
 
 def check(
-    requests: Sequence[tuple[int, Node, Table]],
-    shape: Shape,
-    satisfied: Sequence[exp.Expression],
-    small: Collection[Table] = (),
+    requests: Sequence[tuple[int, Node, Table]], shape: Shape, question: Question, small: Collection[Table] = ()
 ) -> exp.Query:
     """Counts of many nodes in one statement: index, classes, then suppressed rows and satisfying classes per
     requirement.
@@ -74,33 +123,91 @@ def check(
     together: dict[Table, list[tuple[int, Node]]] = {}
     queries: list[exp.Select] = []
     for index, node, table in requests:
-        if table in small:
+        if table in small and not question.absent:
             together.setdefault(table, []).append((index, node))
         else:
-            queries.append(_counted(classes(table, node, shape), satisfied, literal(index)))
+            queries.append(_counted(node_classes(table, node, shape, question), question.satisfied, literal(index)))
     for table, nodes in together.items():
-        counted = _counted(_classes_of_many(table, nodes, shape), satisfied, column("node"))
+        counted = _counted(_classes_of_many(table, nodes, shape, question), question.satisfied, column("node"))
         queries.append(counted.group_by(column("node"), copy=False))
     return _all_of_them(queries)
 
 
-def _classes_of_many(frequency: Table, nodes: Sequence[tuple[int, Node]], shape: Shape) -> exp.Select:
+def _classes_of_many(
+    frequency: Table, nodes: Sequence[tuple[int, Node]], shape: Shape, question: Question
+) -> exp.Select:
     """The classes of several nodes at once: the set times a table of their masks."""
     words = range(shape.layout.words)
+    keys: list[tuple[str, exp.Expression]] = [("node", column("node"))]
+    for word in words:
+        key = exp.Paren(this=exp.BitwiseAnd(this=column(f"p_{word}"), expression=column(f"m_{word}")))
+        # Not named like the word itself: some engines would group by the word then.
+        keys.append((f"g_{word}", key))
+    counted = Counted(_times_masks(frequency, nodes, shape), keys, shape.persons, shape.numbers)
+    everybody = None
+    if question.population and shape.population is not None:
+        everybody = Population(_times_masks(shape.population, nodes, shape), keys, everywhere=False)
+    return classes(counted, question.measures, dict(enumerate(shape.tables)), everybody)
+
+
+def _times_masks(frequency: Table, nodes: Sequence[tuple[int, Node]], shape: Shape) -> exp.Select:
     rows = [
         exp.Tuple(expressions=[literal(index), *(cast(literal(mask), "bigint") for mask in shape.layout.masks(node))])
         for index, node in nodes
     ]
-    names = [identifier("node"), *(identifier(f"m_{word}") for word in words)]
+    names = [identifier("node"), *(identifier(f"m_{word}") for word in range(shape.layout.words))]
     masks = exp.Values(expressions=rows, alias=exp.TableAlias(this=identifier("masks"), columns=names))
-    keys: list[exp.Expression] = [column("node")]
-    keys += [exp.Paren(this=exp.BitwiseAnd(this=column(f"p_{word}"), expression=column(f"m_{word}"))) for word in words]
-    items: list[exp.Expression] = [column("node"), named(exp.Sum(this=column("n")), "n")]
-    items += [named(aggregate.copy(), name) for name, aggregate in shape.aggregates.items()]
-    select = (
-        exp.select(*items).from_(table_expression(frequency), copy=False).join(masks, join_type="cross", copy=False)
-    )
-    return select.group_by(*keys, copy=False)
+    return exp.select().from_(table_expression(frequency), copy=False).join(masks, join_type="cross", copy=False)
+
+
+def several_nodes(requests: Sequence[tuple[int, Node, Table]], shape: Shape) -> exp.Query:
+    """The counted rows of several nodes, masked, all kept: where rounds of suppression begin."""
+    by_table: dict[Table, list[tuple[int, Node]]] = {}
+    for index, node, table in requests:
+        by_table.setdefault(table, []).append((index, node))
+    queries = []
+    for table, nodes in by_table.items():
+        masked_words = [
+            (f"p_{word}", exp.Paren(this=exp.BitwiseAnd(this=column(f"p_{word}"), expression=column(f"m_{word}"))))
+            for word in range(shape.layout.words)
+        ]
+        keys = [column("node"), *(key for _, key in masked_words), *(column(name) for name in shape.others)]
+        counts = [name for name in shape.columns if name in ("n", "u")]
+        select = _times_masks(table, nodes, shape).select(
+            column("node"),
+            *(named(key.copy(), name) for name, key in masked_words),
+            *(column(name) for name in shape.others),
+            *(named(cast(exp.Sum(this=column(name)), "bigint"), name) for name in counts),
+            named(exp.true(), "kept"),
+        )
+        queries.append(select.group_by(*(key.copy() for key in keys)))
+    return _all_of_them(queries)
+
+
+def grouping_keys(
+    columns: Sequence[int] | None, known: Sequence[int], shape: Shape
+) -> list[tuple[str, exp.Expression]]:
+    """What makes the classes of one grouping among the counted rows of several nodes."""
+    keys: list[tuple[str, exp.Expression]] = [("node", column("node"))]
+    heights = shape.heights()
+    chosen = tuple(0 if columns is None or i in columns else height for i, height in enumerate(heights))
+    for word, mask in enumerate(shape.layout.masks(chosen)):
+        if mask:
+            keys.append((f"p_{word}", masked(column(f"p_{word}"), mask)))
+    return [*keys, *((f"s_{position}", column(f"s_{position}")) for position in known)]
+
+
+def population_of_nodes(
+    nodes: Sequence[tuple[int, Node]], columns: Sequence[int] | None, shape: Shape
+) -> Population | None:
+    """The population's rows by the classes of one grouping, for several nodes."""
+    if shape.population is None:
+        return None
+    keys: list[tuple[str, exp.Expression]] = []
+    for name, key in grouping_keys(columns, (), shape):
+        word = name.removeprefix("p_")
+        keys.append((name, key if name == "node" else exp.BitwiseAnd(this=key, expression=column(f"m_{word}"))))
+    return Population(_times_masks(shape.population, nodes, shape), keys, everywhere=False)
 
 
 def _counted(class_query: exp.Select, satisfied: Sequence[exp.Expression], index: exp.Expression) -> exp.Select:
@@ -115,20 +222,36 @@ def _counted(class_query: exp.Select, satisfied: Sequence[exp.Expression], index
 def measure(
     requests: Sequence[tuple[int, Node, Table]],
     shape: Shape,
-    satisfied: exp.Expression,
+    question: Question,
     figures: Mapping[str, exp.Expression],
 ) -> exp.Query:
     """As `check` for one requirement, with the figures of the metrics after the counts."""
     return _all_of_them(
-        [_measure_one(index, table, node, shape, satisfied, figures) for index, node, table in requests]
+        [
+            _measured(index, node, shape, node_classes(table, node, shape, question), question.satisfied[0], figures)
+            for index, node, table in requests
+        ]
     )
 
 
-def _measure_one(
+def measure_survivors(
+    nodes: Sequence[tuple[int, Node]], table: Table, shape: Shape, figures: Mapping[str, exp.Expression]
+) -> exp.Query:
+    """The same after rounds of suppression, whose outcome stands in a table."""
+    words = [f"p_{word}" for word in range(shape.layout.words)]
+    return _all_of_them(
+        [
+            _measured(index, node, shape, classes_of_node(table, index, words), column("kept"), figures)
+            for index, node in nodes
+        ]
+    )
+
+
+def _measured(
     index: int,
-    frequency: Table,
     node: Node,
     shape: Shape,
+    grouped: exp.Select,
     satisfied: exp.Expression,
     figures: Mapping[str, exp.Expression],
 ) -> exp.Select:
@@ -139,9 +262,6 @@ def _measure_one(
         named(total_where(column("kept"), literal(1)), "classes"),
     ]
     items += [named(figure.copy(), name) for name, figure in figures.items()]
-    grouped = classes(frequency, node, shape)
-    for word, key in shape.words(node):
-        grouped = grouped.select(named(key, f"p_{word}"), copy=False)
     wanted = {found.name for figure in figures.values() for found in figure.find_all(exp.Column)}
     judged = _with_values(grouped, node, shape, satisfied, wanted)
     measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
@@ -208,7 +328,12 @@ def _all_of_them(queries: Sequence[exp.Select]) -> exp.Query:
 def roll_up(frequency: Table, node: Node, shape: Shape) -> exp.Select:
     """The frequency set of `node`, fit to evaluate every generalization of it."""
     keys = dict(shape.words(node))
+    others = [column(name) for name in shape.others]
     words = [named(keys.get(word, literal(0)), f"p_{word}") for word in range(shape.layout.words)]
-    rows = named(cast(exp.Sum(this=column("n")), shape.count_type), "n")
-    select = exp.select(*words, rows).from_(table_expression(frequency))
-    return select.group_by(*(key.copy() for key in keys.values())) if keys else select
+    counts: list[exp.Expression] = [named(united(name), name) for name in shape.set_columns]
+    counts.append(named(cast(exp.Sum(this=column("n")), shape.count_type), "n"))
+    if shape.persons:
+        counts.append(named(cast(exp.Sum(this=column("u")), "bigint"), "u"))
+    select = exp.select(*words, *others, *counts).from_(table_expression(frequency))
+    groups = [*(key.copy() for key in keys.values()), *(item.copy() for item in others)]
+    return select.group_by(*groups) if groups else select

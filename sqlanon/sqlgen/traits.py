@@ -75,6 +75,10 @@ class Traits:
         """The statement that writes a table to a file, on engines that write files."""
         raise TypeError(f"{self.dialect} writes no files")
 
+    def bit_count(self, value: exp.Expression) -> exp.Expression:
+        """How many bits of a 64-bit whole number are set."""
+        return exp.BitwiseCount(this=value)
+
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         """The ISO week-numbering year."""
         return exp.Extract(this=exp.var("ISOYEAR"), expression=value)

@@ -111,7 +111,7 @@ def frequency(engine: Engine, spec: Spec) -> Iterator[tuple[FrequencySet, Bindin
     with Scratch(engine, binding.scratch) as scratch:
         base = scan(engine, binding, scratch)
         hierarchies = store_hierarchies(engine, binding, base, scratch)
-        yield pack(engine, base, hierarchies, scratch), binding, scratch
+        yield pack(engine, binding, base, hierarchies, scratch), binding, scratch
 
 
 def hierarchy_rows(engine: Engine, hierarchy: StoredHierarchy) -> list[Row]:

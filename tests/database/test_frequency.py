@@ -201,7 +201,7 @@ def evaluator_of(
     engine: Engine, found: FrequencySet, scratch: Scratch, k: int, limit: int, heights: Node
 ) -> SqlEvaluator:
     figures = {name: value for metric in METRICS.values() for name, value in metric.figures(len(heights)).items()}
-    requirement = Requirement((KAnonymity(k),))
+    requirement = Requirement.of([KAnonymity(k)])
     lattice = Lattice.of_heights(heights)
     return SqlEvaluator.of(engine, found, requirement, lattice=lattice, limit=limit, figures=figures, scratch=scratch)
 
@@ -308,7 +308,7 @@ def test_paths_over_several_words_and_wide_counts(
     monkeypatch.setattr(frequency_set, "LARGEST_INT", 0)
     nodes = example.nodes()
     with evaluated(engine, example, tmp_path) as (evaluator, found, scratch):
-        assert found.count_type == "bigint"
+        assert found.shape.count_type == "bigint"
         assert as_tuples(evaluator.check(nodes)) == expected_verdicts(example, nodes)
         assert_scores(evaluator, example)
         matrix = MatrixEvaluator(engine, found, evaluator, example.k, scratch)
@@ -322,8 +322,8 @@ def test_a_path_of_three_words(engine: Engine, tmp_path: Path, monkeypatch: pyte
     table: list[tuple[Value, ...]] = [*((line[0],) for line in lines for _ in range(2)), ("v3",)]
     example = Example(table, [lines], 3)
     with evaluated(engine, example, tmp_path) as (evaluator, found, _):
-        assert found.layout.words >= 3
-        assert len(found.layout.column_masks(0, 0)) >= 3
+        assert found.shape.layout.words >= 3
+        assert len(found.shape.layout.column_masks(0, 0)) >= 3
         assert_scores(evaluator, example)
 
 

@@ -78,3 +78,17 @@ def test_searches_on_one_scan() -> None:
         assert hundred.chosen.node == (0, 4, 1, 1, 3, 2, 2, 1, 1)
         assert hundred.chosen.suppressed == 0
         assert hundred.score == pytest.approx(453196.8932458743, rel=1e-9)
+
+
+def test_entropy_diversity_of_the_occupation() -> None:
+    """Not monotone with suppression: the best node must be found without leaning on neighbours."""
+    given = adult(algorithm="optimal", metric="entropy").model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    given["columns"]["occupation"] = {"role": "sensitive"}
+    given["privacy"] = {
+        "suppression": {"limit": "4%"},
+        "l_diversity": [{"column": "occupation", "l": 5, "kind": "entropy"}],
+    }
+    found = pipeline.plan(spec_from_dict(given)).search
+    assert found.proven
+    assert found.chosen.node == (1, 0, 1, 1, 2, 2, 2, 1)
+    assert found.score == pytest.approx(228878.2039109517, rel=1e-9)

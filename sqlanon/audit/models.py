@@ -1,0 +1,202 @@
+"""From an entry of the spec to what is counted, tested and said of it: one rule for each model.
+
+Adds to a column's statement; sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import exp, inf, log
+from typing import Any
+
+from sqlglot import exp as sql
+
+from sqlanon.audit.checks import Number, Question
+from sqlanon.audit.figures import rounded
+from sqlanon.spec.models import (
+    Alpha,
+    BetaLikeness,
+    DeltaDisclosure,
+    LDiversity,
+    PSensitive,
+    SensitiveModel,
+    TCloseness,
+)
+from sqlanon.sqlgen import audit_models as models
+from sqlanon.sqlgen.audit_columns import ColumnStatement, lacks_no_value
+from sqlanon.sqlgen.build import all_of, total_where
+from sqlanon.sqlgen.relations import column, literal
+
+Found = Mapping[str, Any]
+"""The answer of a column's statement, by the names of its figures."""
+Measure = Callable[[Found], Number | None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A requirement that a statement tests, or the reason why it does not."""
+
+    name: str
+    question: Question
+    measured: Measure
+    reason: str = ""
+
+
+def ask(entry: SensitiveModel, name: str, flag: int, statement: ColumnStatement, reasons: Mapping[str, str]) -> Asked:
+    """Let a statement test an entry under a name. `flag` numbers the values that entries name, `reasons` say by kind of
+    distance why it cannot be measured.
+    """
+    match entry:
+        case LDiversity():
+            return _diversity(entry, name, statement)
+        case PSensitive():
+            statement.test(name, models.holds_values(entry.p))
+            question = Question("p_sensitive", f"p = {entry.p}", *_too_few(entry.p), entry.column)
+            return Asked(name, question, least_values)
+        case Alpha():
+            return _alpha(entry, name, flag, statement)
+        case TCloseness():
+            return _closeness(entry, name, statement, reasons.get(entry.distance, ""))
+        case BetaLikeness():
+            return _likeness(entry, name, statement)
+        case DeltaDisclosure():
+            return _disclosure(entry, name, statement)
+
+
+def least_values(found: Found) -> int:
+    """The least number of values of a class."""
+    return int(found["distinct"])
+
+
+def effective_values(found: Found) -> float:
+    """exp of the least entropy."""
+    return rounded(exp(max(0.0, float(found["entropy"])))) or 0.0
+
+
+def greatest_gain(found: Found) -> float:
+    """The greatest (p - q) / q."""
+    if int(found["outside"]) or found["ratio_greatest"] is None:
+        return inf
+    return rounded(float(found["ratio_greatest"]) - 1) or 0.0
+
+
+def greatest_logarithm(found: Found) -> float:
+    """The greatest |ln(p/q)|."""
+    if int(found["outside"]) or found["ratio_greatest"] is None:
+        return inf
+    return rounded(max(log(found["ratio_greatest"]), -log(found["ratio_least"]))) or 0.0
+
+
+def _too_few(number: int) -> tuple[str, str]:
+    values = "value" if number == 1 else "values"
+    return f"have fewer than {number} {values}", "the least is {}"
+
+
+def _diversity(entry: LDiversity, name: str, statement: ColumnStatement) -> Asked:
+    if entry.kind == "distinct":
+        statement.test(name, models.holds_values(entry.l))
+        question = Question("l_diversity", f"l = {entry.l}", *_too_few(entry.l), entry.column, entry.kind)
+        return Asked(name, question, least_values)
+    if entry.kind == "entropy":
+        statement.test(name, models.has_entropy(entry.l))
+        words = (f"l = {entry.l} (entropy)", f"have an entropy below ln {entry.l}", "the least is ln {}")
+        return Asked(name, Question("l_diversity", *words, entry.column, entry.kind), effective_values)
+    return _recursive(entry, name, statement)
+
+
+def _recursive(entry: LDiversity, name: str, statement: ColumnStatement) -> Asked:
+    if entry.c is None:
+        raise ValueError("recursive l-diversity has a constant")
+    tail = f"tail_{entry.l}"
+    statement.ranked = True
+    statement.aggregates[tail] = models.tail(entry.l)
+    statement.figures[f"recursive_{entry.l}"] = sql.Max(
+        this=sql.Case().when(models.positive(tail), models.share("most", tail))
+    )
+    statement.figures[f"without_{tail}"] = total_where(sql.Not(this=models.positive(tail)), literal(1))
+    statement.test(name, models.is_recursive(tail, entry.c))
+    question = Question(
+        "l_diversity",
+        f"l = {entry.l}, c = {entry.c:f} (recursive)",
+        f"have a most frequent value of at least {entry.c:f} times those from rank {entry.l} on",
+        "the greatest is {} times",
+        entry.column,
+        entry.kind,
+    )
+
+    def measured(found: Found) -> Number | None:
+        return None if found[f"without_{tail}"] else rounded(found[f"recursive_{entry.l}"])
+
+    return Asked(name, question, measured)
+
+
+def recursive_key(entry: LDiversity) -> str:
+    """How the figures name a recursive entry."""
+    return f"{entry.l},{entry.c:f}"
+
+
+def _alpha(entry: Alpha, name: str, flag: int, statement: ColumnStatement) -> Asked:
+    statement.aggregates[f"flagged_{flag}"] = models.flagged(flag, statement.held)
+    statement.figures[f"alpha_{flag}"] = sql.Max(this=models.share(f"flagged_{flag}"))
+    statement.test(name, models.within_alpha(f"flagged_{flag}", entry.alpha))
+    complaint = f"hold the value in a share above {entry.alpha:f}"
+    question = Question("alpha", f"alpha = {entry.alpha:f}", complaint, "the greatest is {}", entry.column)
+    return Asked(name, question, lambda found: rounded(found[f"alpha_{flag}"]))
+
+
+def _closeness(entry: TCloseness, name: str, statement: ColumnStatement, reason: str) -> Asked:
+    by = "" if entry.distance == "equal" else f" ({entry.distance})"
+    complaint = f"lie farther than {entry.t:f} from the whole"
+    words = (f"t = {entry.t:f}{by}", complaint, "the greatest distance is {}")
+    question = Question("t_closeness", *words, entry.column, entry.distance)
+    if reason:
+        return Asked(name, question, lambda found: None, reason)
+    work, scale = _work(entry, statement)
+    statement.figures[entry.distance] = sql.Max(this=models.distance(work, scale))
+    statement.test(name, models.within_distance(work, entry.t, scale))
+    return Asked(name, question, lambda found: rounded(found[entry.distance]))
+
+
+def _work(entry: TCloseness, statement: ColumnStatement) -> tuple[str, sql.Expression]:
+    """The aggregate that a distance is made of, and what it is divided by beside size and total."""
+    if entry.distance == "ordered":
+        steps = sql.Sub(this=sql.Max(this=column("places")), expression=literal(1))
+        statement.aggregates["stretches"] = sql.Sum(this=column("stretch"))
+        statement.aggregates["steps"] = sql.Greatest(this=steps, expressions=[literal(1)])
+        return "stretches", column("steps")
+    if entry.distance == "hierarchical" and statement.values.taxonomy is not None:
+        height = statement.values.taxonomy.height
+        statement.aggregates["nodes"] = sql.Sum(this=models.node_excess(statement.domain.kind, height))
+        return "nodes", literal(height)
+    return "excess", literal(1)
+
+
+def _likeness(entry: BetaLikeness, name: str, statement: ColumnStatement) -> Asked:
+    held, reference = statement.held, statement.reference
+    counts = {f"beyond_{name}": models.beyond_beta(held, reference, entry.beta)}
+    if entry.kind == "enhanced":
+        counts["beyond_logarithm"] = models.beyond_logarithm(held, reference)
+    statement.aggregates |= counts
+    statement.test(name, models.none_of(*counts, "outside"))
+    also = "" if entry.kind == "basic" else " or -ln of its share of the whole"
+    by = "" if entry.kind == "basic" else " (enhanced)"
+    complaint = f"hold a value with a gain above {entry.beta:f}{also}"
+    words = (f"beta = {entry.beta:f}{by}", complaint, "the greatest is {}")
+    return Asked(name, Question("beta_likeness", *words, entry.column, entry.kind), greatest_gain)
+
+
+def _disclosure(entry: DeltaDisclosure, name: str, statement: ColumnStatement) -> Asked:
+    passes = models.within_delta(entry.delta)
+    complaint = f"hold a value whose share is off by more than e^{entry.delta:f}"
+    by = ""
+    if entry.kind == "all":
+        statement.aggregates["shared"] = models.shared_values(statement.held, statement.reference)
+        statement.aggregates["reference_values"] = sql.Max(this=column("reference_values"))
+        statement.figures["lacking"] = total_where(sql.Not(this=lacks_no_value()), literal(1))
+        passes = all_of([passes, lacks_no_value()])
+        complaint += ", or lack a value"
+        by = " (all values)"
+    statement.test(name, passes)
+    words = (f"delta = {entry.delta:f}{by}", complaint, "the greatest is {}")
+    return Asked(name, Question("delta_disclosure", *words, entry.column, entry.kind), greatest_logarithm)

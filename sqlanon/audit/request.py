@@ -1,0 +1,51 @@
+"""What an audit is asked: the columns that make classes, the requirement, and what is read beside the table.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlanon.spec import Privacy
+from sqlanon.sqlgen.relations import Relation
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to measure of a table."""
+
+    quasi_identifier: tuple[str, ...]
+    privacy: Privacy
+    """What is required; a `Privacy` without any model only measures."""
+    respondent: str | None = None
+    """The column that names the person. Where the table lacks it, rows are counted, and the audit says so."""
+    sensitive: tuple[str, ...] = ()
+    """Further sensitive columns, measured without a requirement."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every sensitive column, those that models name first."""
+        named = (entry.column for entry in self.privacy.models())
+        return tuple(dict.fromkeys((*named, *self.sensitive)))
+
+    def others(self, column: str) -> tuple[str, ...]:
+        """The sensitive columns whose values somebody may know when looking at this one."""
+        if self.privacy.other_sensitive == "unknown":
+            return ()
+        return tuple(name for name in self.columns if name != column)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is read beside the table."""
+
+    source: Relation | None = None
+    """The reference distribution, and what rows are missing from; without it the table is its own reference."""
+    source_respondent: str | None = None
+    """The person's column in the source; by default it is named as in the table."""
+    taxonomies: Mapping[str, Relation] = field(default_factory=dict)
+    """The hierarchy of a sensitive column: columns value, label_1 ... label_H."""
+    population: Relation | None = None
+    """Who could be in the table, generalized alike: its columns are named like the quasi-identifier."""

@@ -1,0 +1,202 @@
+"""What an audit found: class sizes, figures of sensitive columns, a verdict on each requirement.
+
+Plain results. Counts and figures only, never a value of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlanon.audit.checks import Check
+from sqlanon.audit.figures import ColumnFigures, PopulationFigures, column_sections, worst_of
+from sqlanon.notebook import html_table
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Classes whose size lies in [low, high]; high is None for the last bucket."""
+
+    low: int
+    high: int | None
+    classes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The classes of one quasi-identifier."""
+
+    rows: int
+    classes: int
+    k: int
+    """The size of the smallest class; 0 for a table without rows."""
+    largest: int
+    required_k: int
+    classes_at_risk: int
+    """Classes smaller than the required k."""
+    rows_at_risk: int
+    """Rows in those classes."""
+    distribution: tuple[Bucket, ...]
+
+    @classmethod
+    def empty(cls, required_k: int) -> Sizes:
+        """Of a table without rows."""
+        return cls(0, 0, 0, 0, required_k, 0, 0, ())
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """One quasi-identifier of the table: its classes and what was measured of them."""
+
+    name: str
+    """Empty where the table has a single quasi-identifier."""
+    columns: tuple[str, ...]
+    sizes: Sizes
+    figures: tuple[ColumnFigures, ...] = ()
+    population: PopulationFigures | None = None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def satisfied(self) -> bool:
+        return all(check.satisfied for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        sizes = self.sizes
+        content: dict[str, Any] = {
+            "columns": list(self.columns),
+            "classes": sizes.classes,
+            "k": sizes.k,
+            "required_k": sizes.required_k,
+            "largest_class": sizes.largest,
+            "classes_at_risk": sizes.classes_at_risk,
+            "rows_at_risk": sizes.rows_at_risk,
+            **column_sections(self.figures),
+        }
+        return content | (self.population.to_dict() if self.population else {})
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What was measured, and whether it satisfies what was asked.
+
+    With several quasi-identifiers, the sizes here are those of the one with the smallest class, and the figures of
+    sensitive columns are the worst of all.
+    """
+
+    table: str
+    sizes: Sizes
+    groups: tuple[GroupResult, ...]
+    suppressed: int | None = None
+    """Rows of the source that the table lacks, where the source is known."""
+    respondents: int | None = None
+    """Distinct persons, where persons were counted."""
+    notes: tuple[str, ...] = ()
+    """What could not be measured as asked."""
+
+    @property
+    def rows(self) -> int:
+        return self.sizes.rows
+
+    @property
+    def classes(self) -> int:
+        return self.sizes.classes
+
+    @property
+    def k(self) -> int:
+        """The size of the smallest class; 0 for a table without rows."""
+        return self.sizes.k
+
+    @property
+    def largest(self) -> int:
+        return self.sizes.largest
+
+    @property
+    def required_k(self) -> int:
+        return self.sizes.required_k
+
+    @property
+    def classes_at_risk(self) -> int:
+        return self.sizes.classes_at_risk
+
+    @property
+    def rows_at_risk(self) -> int:
+        return self.sizes.rows_at_risk
+
+    @property
+    def distribution(self) -> tuple[Bucket, ...]:
+        return self.sizes.distribution
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Every requirement with its verdict."""
+        return tuple(check for group in self.groups for check in group.checks)
+
+    @property
+    def figures(self) -> tuple[ColumnFigures, ...]:
+        """The figures of each sensitive column, the worst of all quasi-identifiers."""
+        return worst_of([group.figures for group in self.groups])
+
+    @property
+    def population(self) -> PopulationFigures | None:
+        """The figures against the population, the worst of all quasi-identifiers."""
+        found = [group.population for group in self.groups if group.population is not None]
+        return PopulationFigures.worst(found) if found else None
+
+    @property
+    def satisfied(self) -> bool:
+        return self.rows > 0 and all(check.satisfied for check in self.checks)
+
+    @property
+    def violations(self) -> list[str]:
+        """One line for each requirement that does not hold."""
+        if self.rows == 0:
+            return ["the table has no rows"]
+        return [check.violation for check in self.checks if not check.satisfied]
+
+    @property
+    def average_risk(self) -> float:
+        """The mean chance of re-identification within a class: classes over rows."""
+        return self.classes / self.rows if self.rows else 0.0
+
+    def _repr_html_(self) -> str:
+        return html_table(f"sqlanon audit {self.table}", list(self._facts()))
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "rows", str(self.rows)
+        yield "classes", str(self.classes)
+        yield "smallest class", str(self.k)
+        yield "rows at risk", str(self.rows_at_risk)
+        for check in self.checks:
+            if check.model != "k":
+                yield check.name, f"{check.asked}: {'yes' if check.satisfied else 'no'}"
+        yield "satisfied", "yes" if self.satisfied else "no"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "table": self.table,
+            "rows": self.rows,
+            "classes": self.classes,
+            "k": self.k,
+            "largest_class": self.largest,
+            "average_class": self.rows / self.classes if self.classes else 0.0,
+            "required": {"k": self.required_k},
+            "rows_at_risk": self.rows_at_risk,
+            "classes_at_risk": self.classes_at_risk,
+            "highest_risk": 1 / self.k if self.k else None,
+            "average_risk": self.average_risk,
+            "suppressed": self.suppressed,
+            "respondents": self.respondents,
+            "distribution": [
+                {"from": bucket.low, "to": bucket.high, "classes": bucket.classes, "rows": bucket.rows}
+                for bucket in self.distribution
+            ],
+            **column_sections(self.figures),
+            **(self.population.to_dict() if self.population else {"k_map": None, "delta_presence": None}),
+            "groups": {group.name: group.to_dict() for group in self.groups if group.name},
+            "requirements": [check.to_dict() for check in self.checks],
+            "notes": list(self.notes),
+            "satisfied": self.satisfied,
+            "violations": self.violations,
+        }

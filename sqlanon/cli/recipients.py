@@ -1,0 +1,185 @@
+"""Commands on a spec with recipients: one section for each, then what their releases say together.
+
+Writes lock files; everything else is done by the room of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
+from sqlanon.errors import SqlanonError, UsageError
+
+if TYPE_CHECKING:
+    from sqlanon.cli.settings import Settings
+    from sqlanon.recipients import AppliedRelease, RecipientsPlan
+    from sqlanon.results import RunResult
+    from sqlanon.spec import Spec
+    from sqlanon.together import Together
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def recipient_option(text: str) -> Callable[[Decorated], Decorated]:
+    """The flag that chooses one recipient of a spec."""
+    return click.option("--recipient", metavar="NAME", help=text)
+
+
+def chosen(spec: Spec, recipient: str | None) -> Spec:
+    """The spec of the one release that a command is about."""
+    from sqlanon.recipients import one_release
+
+    return one_release(spec, recipient, "choose one with --recipient")
+
+
+@contextmanager
+def explained(settings: Settings) -> Iterator[None]:
+    """Say on stderr which recipient an error is about."""
+    try:
+        yield
+    except SqlanonError as error:
+        for note in getattr(error, "__notes__", ()):
+            settings.note(note)
+        raise
+
+
+def plan_for_all(
+    settings: Settings,
+    path: Path,
+    spec: Spec,
+    only: str | None,
+    *,
+    minimal: bool,
+    out: Path | None,
+    fresh: bool,
+    dry_run: bool,
+) -> None:
+    """`sqlanon plan` for every recipient, or for one."""
+    from sqlanon import recipients
+    from sqlanon.lock import lock_path
+
+    if only is not None:
+        spec.for_recipient(only)
+    elif out is not None:
+        raise UsageError("--out names one file: choose a recipient with --recipient")
+    where = {name: out or lock_path(path, name) for name in ([only] if only is not None else spec.recipient_names)}
+    if not dry_run:
+        for place in where.values():
+            require_writable(place)
+    folder = next(iter(where.values())).parent
+    others = {name: folder / lock_path(path, name).name for name in spec.recipient_names if name not in where}
+    with explained(settings), settings.working(all_minimal=minimal) as options:
+        planned = recipients.plan(
+            spec, options, _locks(where, fresh=fresh), only=only, beside=_locks(others, fresh=False)
+        )
+    if not dry_run:
+        for name, plan in planned.plans.items():
+            write_lock(lock_of(path, spec.for_recipient(name), plan, where[name], name), where[name])
+    shown = {name: "not written" if dry_run else str(place) for name, place in where.items()}
+    if settings.as_json:
+        content = planned.to_dict()
+        for name, place in where.items():
+            content["recipients"][name]["lock"] = None if dry_run else str(place)
+        settings.emit(content)
+    else:
+        _show_plans(settings, spec, planned, shown)
+    _tell(settings, planned.together)
+
+
+def run_for_all(settings: Settings, path: Path, spec: Spec, *, fresh: bool) -> None:
+    """`sqlanon run` for every recipient."""
+    from sqlanon import recipients
+    from sqlanon.lock import lock_path
+
+    where = {name: lock_path(path, name) for name in spec.recipient_names}
+    for place in where.values():
+        require_writable(place)
+    published: dict[str, RunResult] = {}
+    with explained(settings), settings.working() as options:
+        planned = recipients.plan(spec, options, _locks(where, fresh=fresh))
+        with _published_so_far(settings, published):
+            for name, result in recipients.publish(spec, planned, options):
+                published[name] = result
+                # At once: if a later release fails, this one stands, and its lock file says what it is.
+                own = spec.for_recipient(name)
+                write_lock(lock_of(path, own, planned.plans[name], where[name], name), where[name])
+    if settings.as_json:
+        content = recipients.RecipientsRun(published, planned.together).to_dict()
+        for name, place in where.items():
+            content["recipients"][name]["lock"] = str(place)
+        settings.emit(content)
+    else:
+        _show_releases(settings, spec, published, planned, where)
+    _tell(settings, planned.together)
+
+
+def show_applied(settings: Settings, result: AppliedRelease) -> None:
+    """What the release of one recipient says together with those of the others."""
+    if not settings.as_json:
+        _show_together(settings, result.together)
+    _tell(settings, result.together)
+
+
+@contextmanager
+def _published_so_far(settings: Settings, published: dict[str, RunResult]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        if published:
+            settings.note(f"already published, and standing: the release of {', '.join(published)}")
+        raise
+
+
+def _locks(paths: dict[str, Path], *, fresh: bool) -> dict[str, Any]:
+    found = {name: known_lock(path, fresh=fresh) for name, path in paths.items()}
+    return {name: lock for name, lock in found.items() if lock is not None}
+
+
+def _show_plans(settings: Settings, spec: Spec, planned: RecipientsPlan, locks: dict[str, str]) -> None:
+    from sqlanon.cli.views import show_plan, spent
+
+    for name, plan in planned.plans.items():
+        heading(settings, f"recipient {name}")
+        show_plan(settings.console, spec.for_recipient(name), plan, spent(plan.seconds), ("lock", locks[name]))
+    _show_together(settings, planned.together)
+
+
+def _show_releases(
+    settings: Settings, spec: Spec, published: dict[str, RunResult], planned: RecipientsPlan, locks: dict[str, Path]
+) -> None:
+    from sqlanon.cli.views import show_plan, show_release
+
+    for name, result in published.items():
+        heading(settings, f"recipient {name}")
+        show_plan(settings.console, spec.for_recipient(name), planned.plans[name])
+        settings.console.print()
+        show_release(settings.console, result, ("lock", str(locks[name])))
+    _show_together(settings, planned.together)
+
+
+def _show_together(settings: Settings, together: Together) -> None:
+    from sqlanon.cli.views import show_together
+
+    if together.findings:
+        heading(settings, "together")
+        show_together(settings.console, together)
+
+
+def heading(settings: Settings, text: str) -> None:
+    """The line above a recipient's section."""
+    settings.console.print()
+    settings.console.rule(text, align="left")
+
+
+def _tell(settings: Settings, together: Together) -> None:
+    """Warnings always, notes where a person reads along; both are in the JSON object."""
+    for line in together.warnings():
+        settings.note(f"warning: {line}")
+    if not settings.as_json:
+        for line in together.notes():
+            settings.note(f"note: {line}")

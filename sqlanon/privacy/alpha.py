@@ -1,0 +1,54 @@
+"""(alpha, k)-anonymity (chapter, section 5; Wong et al.): no class holds more than a share alpha of a sensitive value.
+
+Answers homogeneity of the values that matter. Shares of merged classes lie between theirs: monotone while nothing is
+suppressed, not with suppression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from sqlanon.privacy.base import Monotonicity, PrivacyModel
+from sqlanon.privacy.exact import Threshold, kind_for, product
+from sqlanon.privacy.sensitive import Sensitive
+from sqlanon.sqlgen.build import total_where
+from sqlanon.sqlgen.relations import column
+from sqlanon.sqlgen.values import Measures, View
+
+
+@dataclass(frozen=True)
+class AlphaShare(PrivacyModel):
+    """At most a share `alpha` of one value in every class."""
+
+    name: ClassVar[str] = "alpha"
+    sensitive: Sensitive
+    flag: int
+    """Which of the column's flagged values it is."""
+    digest: str
+    """Tells this value from others without showing it."""
+    alpha: Threshold
+
+    @property
+    def monotonicity(self) -> Monotonicity:
+        return self.sensitive.monotonicity_of_shares
+
+    @property
+    def _aggregate(self) -> str:
+        return self.sensitive.aggregate(f"share_{self.flag}")
+
+    def measures(self) -> Measures:
+        share = total_where(column(f"is_{self.flag}"), column("m"))
+        return Measures(self.sensitive.position, View.HELD, {self._aggregate: share})
+
+    def satisfied(self) -> exp.Expression:
+        kind = kind_for(self.sensitive.counts * self.alpha.largest)
+        return exp.LTE(
+            this=product(kind, self._aggregate, self.alpha.denominator),
+            expression=product(kind, "size", self.alpha.numerator),
+        )
+
+    def describe(self) -> dict[str, object]:
+        return {"column": self.sensitive.name, "value": self.digest, "alpha": str(self.alpha)}

@@ -1,0 +1,50 @@
+"""Recursive (c,l)-diversity (Machanavajjhala et al.): r1 < c * (r_l + ... + r_m), values by falling frequency.
+
+Answers background knowledge that rules out l - 2 values: the most frequent one still does not prevail. The weighted
+sum of the largest counts is sublinear, so merged classes that pass, pass together; with suppression nothing is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from sqlanon.privacy.base import Monotonicity, PrivacyModel
+from sqlanon.privacy.exact import Threshold, kind_for, product
+from sqlanon.privacy.sensitive import Sensitive
+from sqlanon.sqlgen.build import total_where
+from sqlanon.sqlgen.relations import column, literal
+from sqlanon.sqlgen.values import Measures, View
+
+
+@dataclass(frozen=True)
+class RecursiveDiversity(PrivacyModel):
+    """The most frequent value less than `c` times as frequent as all from the `l`-th on together, in every class."""
+
+    name: ClassVar[str] = "l_diversity"
+    sensitive: Sensitive
+    l: int  # noqa: E741 (the papers' name)
+    c: Threshold
+
+    @property
+    def monotonicity(self) -> Monotonicity:
+        return self.sensitive.monotonicity_of_shares
+
+    def measures(self) -> Measures:
+        name = self.sensitive.aggregate
+        from_l_on = exp.GTE(this=column("place"), expression=literal(self.l))
+        return Measures(
+            self.sensitive.position,
+            View.RANKED,
+            {name("first"): exp.Max(this=column("m")), name(f"tail_{self.l}"): total_where(from_l_on, column("m"))},
+        )
+
+    def satisfied(self) -> exp.Expression:
+        kind = kind_for(self.sensitive.counts * self.c.largest)
+        first, tail = self.sensitive.aggregate("first"), self.sensitive.aggregate(f"tail_{self.l}")
+        return exp.LT(this=product(kind, first, self.c.denominator), expression=product(kind, tail, self.c.numerator))
+
+    def describe(self) -> dict[str, object]:
+        return {"column": self.sensitive.name, "l": self.l, "kind": "recursive", "c": str(self.c)}

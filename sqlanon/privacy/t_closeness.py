@@ -1,0 +1,125 @@
+"""t-closeness (chapter, section 5; Li et al.): every class distributes the values nearly as the whole source does.
+
+Answers skewness and, with an ordered or hierarchical distance, similarity. The Earth Mover's Distance to a fixed
+distribution is convex: merged classes that pass pass together; with suppression nothing is inherited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import exp
+
+from sqlanon.privacy.base import Monotonicity, PrivacyModel
+from sqlanon.privacy.exact import Threshold, kind_for, product
+from sqlanon.privacy.sensitive import Sensitive
+from sqlanon.sqlgen.relations import column, literal
+from sqlanon.sqlgen.values import Measures, View
+
+MOST_LEVELS = 100
+"""Levels that no hierarchy exceeds, for the size of products."""
+
+
+@dataclass(frozen=True)
+class _Closeness(PrivacyModel):
+    name: ClassVar[str] = "t_closeness"
+
+    sensitive: Sensitive
+    t: Threshold
+
+    @property
+    def monotonicity(self) -> Monotonicity:
+        return self.sensitive.monotonicity_of_shares
+
+    def _kind(self, steps: int = 1) -> str:
+        return kind_for(self.sensitive.counts**2 * self.t.largest * max(steps, 1))
+
+    def _within(self, moved: exp.Expression, kind: str, *steps: exp.Expression | str) -> exp.Expression:
+        """moved / (size * steps) <= t, in whole numbers; one of the steps is the source's total."""
+        return exp.LTE(
+            this=product(kind, moved, self.t.denominator), expression=product(kind, "size", self.t.numerator, *steps)
+        )
+
+
+@dataclass(frozen=True)
+class EqualCloseness(_Closeness):
+    """All values equally far apart: half the sum of |p - q|, which is the sum of what p has beyond q."""
+
+    def measures(self) -> Measures:
+        name = self.sensitive.aggregate
+        aggregates = {name("excess"): _excess(self._kind()), name("equal_total"): exp.Max(this=column("total"))}
+        return Measures(self.sensitive.position, View.ASSIGNED, aggregates)
+
+    def satisfied(self) -> exp.Expression:
+        return self._within(self.sensitive.column("excess"), self._kind(), self.sensitive.aggregate("equal_total"))
+
+    def describe(self) -> dict[str, object]:
+        return {"column": self.sensitive.name, "t": str(self.t), "distance": "equal"}
+
+
+@dataclass(frozen=True)
+class OrderedCloseness(_Closeness):
+    """Values in a row, neighbours one step apart: the sum of |cumulative p - q| over the steps."""
+
+    digest: str = ""
+    """Tells a declared order from others without showing it."""
+
+    def measures(self) -> Measures:
+        name, kind = self.sensitive.aggregate, self._kind(self.sensitive.counts)
+        difference = exp.Sub(this=product(kind, "m", "total"), expression=product(kind, "size", "q"))
+        before = exp.Sub(this=exp.Max(this=column("q_everywhere")), expression=exp.Sum(this=column("q")))
+        return Measures(
+            self.sensitive.position,
+            View.CUMULATIVE,
+            {
+                name("gaps"): exp.Sum(this=exp.Abs(this=difference)),
+                name("before"): before,
+                name("ordered_steps"): exp.Max(this=column("steps")),
+                name("ordered_total"): exp.Max(this=column("total")),
+            },
+        )
+
+    def satisfied(self) -> exp.Expression:
+        """Positions before the first value of the class are behind by the source's counts alone."""
+        name, kind = self.sensitive.aggregate, self._kind(self.sensitive.counts)
+        moved = exp.Paren(
+            this=exp.Add(this=self.sensitive.column("gaps"), expression=product(kind, "size", name("before")))
+        )
+        return self._within(moved, kind, name("ordered_steps"), name("ordered_total"))
+
+    def describe(self) -> dict[str, object]:
+        content: dict[str, object] = {"column": self.sensitive.name, "t": str(self.t), "distance": "ordered"}
+        return content | ({"order": self.digest} if self.digest else {})
+
+
+@dataclass(frozen=True)
+class HierarchicalCloseness(_Closeness):
+    """Values as far apart as the level of their lowest common label, of the hierarchy's height.
+
+    That distance is the length of the way through the tree, all edges alike, so the Earth Mover's Distance is the mean
+    over the levels below the top of the equal distance between the labels' distributions.
+    """
+
+    def measures(self) -> Measures:
+        name = self.sensitive.aggregate
+        aggregates = {
+            name("climbed"): _excess(self._kind(MOST_LEVELS)),
+            name("climbed_levels"): exp.Max(this=column("levels")),
+            name("climbed_total"): exp.Max(this=column("total")),
+        }
+        return Measures(self.sensitive.position, View.LABELS, aggregates)
+
+    def satisfied(self) -> exp.Expression:
+        name = self.sensitive.aggregate
+        climbed = self.sensitive.column("climbed")
+        return self._within(climbed, self._kind(MOST_LEVELS), name("climbed_levels"), name("climbed_total"))
+
+    def describe(self) -> dict[str, object]:
+        return {"column": self.sensitive.name, "t": str(self.t), "distance": "hierarchical"}
+
+
+def _excess(kind: str) -> exp.Expression:
+    """The sum of m * total - size * q over the values where it is positive."""
+    difference = exp.Sub(this=product(kind, "m", "total"), expression=product(kind, "size", "q"))
+    return exp.Sum(this=exp.Greatest(this=difference, expressions=[literal(0)]))

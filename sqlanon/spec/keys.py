@@ -1,0 +1,153 @@
+"""The keys of the release spec, and what they say together.
+
+Pure. Nothing here is refused for more than its own form; what spans keys is checked in `checks`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from sqlanon.errors import SpecError
+from sqlanon.hierarchies import HierarchySpec, Suppression
+from sqlanon.hierarchies.base import TOP
+from sqlanon.hierarchies.definition import Definition
+from sqlanon.hierarchies.names import NameParts
+from sqlanon.spec.columns import Column, ColumnName, Role
+from sqlanon.spec.places import Source, Target
+from sqlanon.spec.privacy import Privacy
+from sqlanon.spec.recipients import Recipient, RecipientName
+from sqlanon.spec.search import Budget, Constraints, Positive, Search
+from sqlanon.spec.secret import IN_MEMORY, Connection, Secret
+
+
+class Limits(Definition):
+    """What a run may take of the database."""
+
+    statement_seconds: Positive | None = Field(
+        None, description="Longest time a single statement may run. Default: as long as it takes."
+    )
+
+
+class SpecKeys(Definition):
+    """What to read, what to write, what it must satisfy: every key of the contract."""
+
+    model_config = ConfigDict(
+        serialize_by_alias=True, json_schema_extra={"oneOf": [{"required": ["target"]}, {"required": ["recipients"]}]}
+    )
+
+    version: Literal[1] = Field(1, description="Version of this format.")
+    connection: Connection = Field(
+        default=Secret(IN_MEMORY), description="Database URL; ${ENV} expands. Default: DuckDB in memory."
+    )
+    source: Source = Field(description="The table, view, file or query to anonymize.")
+    recipients: dict[RecipientName, Recipient] = Field(
+        default={}, description="Releases for several recipients, by name, instead of one target."
+    )
+    own_target: Target | None = Field(
+        default=None,
+        alias="target",
+        validate_default=True,
+        description="The table, view or file to write. With recipients, each of them has one instead.",
+    )
+    together: Literal["refuse", "warn"] = Field(
+        "refuse",
+        description="What to do when the releases of two recipients, joined, leave classes smaller than k.",
+    )
+    scratch: NameParts | None = Field(
+        None, description="Schema for hierarchy and staging tables. Default: the target's schema."
+    )
+    respondent: ColumnName | None = Field(
+        None, description="Identifier column that names the person: classes count persons, not rows."
+    )
+    columns: Annotated[dict[ColumnName, Column], Field(min_length=1)] = Field(description="Every column by name.")
+    default_role: Literal["identifier", "insensitive"] | None = Field(
+        None, description="Role of columns that are not listed. Default: an unlisted column is an error."
+    )
+    privacy: Privacy = Field(description="What the release must satisfy.")
+    search: Search = Field(
+        default=Search(
+            algorithm="optimal",
+            satisfies="counts",
+            prefer=(),
+            metric="loss",
+            weights={},
+            constraints=Constraints(before=(), forbidden=()),
+            budget=Budget(nodes=None, seconds=None),
+        ),
+        description="How to look for the generalization.",
+    )
+    limits: Limits = Field(default=Limits(statement_seconds=None), description="What a run may take of the database.")
+    _folder: Path = PrivateAttr(default=Path())
+
+    def model_post_init(self, context: Any) -> None:
+        """Remember the folder of the spec, which the loader passes as context."""
+        if isinstance(context, dict) and "folder" in context:
+            self._folder = Path(context["folder"])
+
+    @field_validator("own_target", mode="after")
+    @classmethod
+    def _require_target(cls, target: Target | None, info: ValidationInfo) -> Target | None:
+        # Recipients that are wrong themselves are not among the data; they say what is the matter.
+        if target is None and info.data.get("recipients", True) == {}:
+            raise PydanticCustomError("missing", "{key} is required", {"key": "target"})
+        return target
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths of the spec, the connection's too, start from."""
+        return self._folder
+
+    @property
+    def target(self) -> Target:
+        """What to write; a spec with recipients has no target of its own."""
+        if self.own_target is None:
+            names = ", ".join(self.recipients)
+            raise SpecError(f"target: only the recipients of this spec have one; choose among {names}")
+        return self.own_target
+
+    @property
+    def recipient_names(self) -> tuple[str, ...]:
+        """The recipients, in the order of the spec; none where the spec is of one release."""
+        return tuple(self.recipients)
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """The columns to generalize, in the order of the spec: the order of every distance vector."""
+        return self._with_role("quasi_identifier")
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """The listed columns that are never released."""
+        return self._with_role("identifier")
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The columns that models beyond k-anonymity protect."""
+        return self._with_role("sensitive")
+
+    @property
+    def measured_sensitive(self) -> tuple[str, ...]:
+        """The sensitive columns that some model names, in the order of the spec."""
+        named = {entry.column for entry in self.privacy.models()}
+        return tuple(name for name in self.sensitive if name in named)
+
+    @property
+    def insensitive(self) -> tuple[str, ...]:
+        """The listed columns that are released as they are."""
+        return self._with_role("insensitive")
+
+    def hierarchy(self, column: str) -> HierarchySpec:
+        """The hierarchy of a column; suppression where the spec names none."""
+        named = self.columns[column].hierarchy
+        return named if named is not None else Suppression(label=TOP)
+
+    def weight(self, column: str) -> float:
+        """The weight of a quasi-identifier, wherever the spec gives it."""
+        return self.search.weights.get(column, self.columns[column].weight)
+
+    def _with_role(self, role: Role) -> tuple[str, ...]:
+        return tuple(name for name, column in self.columns.items() if column.role == role)

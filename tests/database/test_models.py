@@ -1,0 +1,44 @@
+"""Every model's verdicts on every node of random tables, against the oracle: rows or persons, on each engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlanon.engines.base import Engine
+from sqlanon.evaluate import SqlEvaluator
+from sqlanon.lattice import Lattice
+from sqlanon.metrics.registry import metric_named
+from sqlanon.planning import requirement_on
+from tests.database.support import frequency
+from tests.oracle import Problem
+from tests.random_problems import EVERYTHING, Asking, load, random_table
+
+SEEDS = (0, 2)
+
+
+@pytest.mark.parametrize("asking", EVERYTHING, ids=lambda asking: asking.name)
+def test_verdicts_of_every_node(engine: Engine, asking: Asking) -> None:
+    for seed in SEEDS:
+        source, population = random_table(seed)
+        load(engine, source, population)
+        problem = asking.problem(source, population, limit=0)
+        nodes = list(problem.nodes())
+        with frequency(engine, asking.spec(limit=0)) as (found, binding, scratch):
+            evaluator = SqlEvaluator.of(
+                engine,
+                found,
+                requirement_on(binding, found),
+                lattice=Lattice.of_heights(tuple(h.height for h in found.hierarchies)),
+                limit=0,
+                figures=metric_named("dm").figures(len(binding.names)),
+                scratch=scratch,
+            )
+            checked = {verdict.node: (verdict.suppressed, verdict.classes) for verdict in evaluator.check(nodes)}
+            measured = {verdict.node: (verdict.suppressed, verdict.classes) for verdict in evaluator.measure(nodes)}
+        expected = {node: _expected(problem, node) for node in nodes}
+        assert checked == expected
+        assert {node: pair[0] for node, pair in measured.items()} == {node: pair[0] for node, pair in expected.items()}
+
+
+def _expected(problem: Problem, node: tuple[int, ...]) -> tuple[int, int]:
+    return problem.suppressed(node), len(problem.kept_classes(node))
