@@ -424,7 +424,7 @@ def test_several_requirements_together() -> None:
             l_diversity=[ENTRIES["l_diversity"]],
             population=POPULATION,
             k_map=4,
-            delta_presence={"min": 0.1, "max": 0.5},
+            delta_presence={"max": 0.5},
             suppression={"limit": "0%"},
         )
     )

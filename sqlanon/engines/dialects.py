@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqlanon.engines.templates import parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Table, identifier, literal, table_expression
+from sqlanon.sqlgen.relations import File, Table, cast, identifier, literal, table_expression
 from sqlanon.sqlgen.traits import Traits
 
 # PostgreSQL writes a float in scientific notation from 10^15 (real: 10^6) on and drops a fraction of zero; DuckDB
@@ -75,6 +75,9 @@ class PostgresTraits(Traits):
     dialect: str = "postgres"
     unlogged_scratch: bool = True
     views_need_barrier: bool = True
+
+    def bit_count(self, value: exp.Expression) -> exp.Expression:
+        return exp.Anonymous(this="BIT_COUNT", expressions=[cast(value, "bit(64)")])
 
 
 DUCKDB = DuckDBTraits()
