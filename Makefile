@@ -11,6 +11,8 @@ BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 PEERS_VENV := .venv-peers
 PEERS := $(PEERS_VENV)/.peers
+DBT_VENV := .venv-dbt
+DBT := $(DBT_VENV)/.dbt
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -22,7 +24,7 @@ help: ## show this list
 demo: $(BASE) ## anonymize an invented table of patients, start to end
 	@$(BIN)/sqlanon demo
 
-test: $(DEV) ## run the tests on two workers, with branch coverage
+test: $(DEV) $(DBT) ## run the tests on two workers, with branch coverage
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov $(ARGS)
 
 check: $(DEV) ## formatting, lint, types, layers
@@ -41,7 +43,7 @@ soak: $(DEV) ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 clean: ## remove .venv, caches and build output
-	@rm -rf $(VENV) $(PEERS_VENV) build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf $(VENV) $(PEERS_VENV) $(DBT_VENV) build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "clean"
@@ -70,4 +72,14 @@ $(PEERS): | $(DEV)
 	@$(PYTHON) -m venv --clear $(PEERS_VENV)
 	@$(PEERS_VENV)/bin/python -m pip --disable-pip-version-check install -qq 'anjana>=1.2,<2'
 	@$(PIP) --editable '.[report]'
+	@touch $@
+
+# dbt-core below 1.12 and mypy 2 ask for different versions of pathspec, so dbt lives apart. sqlanon is not installed
+# beside it: what dbt builds needs no sqlanon.
+$(DBT): pyproject.toml | $(CREATED)
+	@echo "installing dbt for its tests (about a minute)"
+	@test -x $(DBT_VENV)/bin/python || $(PYTHON) -m venv --clear $(DBT_VENV)
+	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dbt"], sep="\n")' \
+		> $(DBT_VENV)/requirements.txt
+	@$(DBT_VENV)/bin/python -m pip --disable-pip-version-check install -qq -r $(DBT_VENV)/requirements.txt
 	@touch $@

@@ -1,7 +1,8 @@
 """delta-presence (Nergiz et al.): from the population's list nobody learns too surely who is, or is not, in the table.
 
 Answers membership. The share of a class's people that the table holds lies between those of the classes merged into
-it: monotone while nothing is suppressed, not with suppression, nor where classes share respondents.
+it: monotone while nothing is suppressed, not with suppression. Classes that share respondents have fewer together than
+the sum of theirs, which a least share does not survive.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class DeltaPresence(PrivacyModel):
 
     @property
     def monotonicity(self) -> Monotonicity:
-        return NEVER if self.persons else WITHOUT_SUPPRESSION
+        return NEVER if self.persons and self.least.fraction > 0 else WITHOUT_SUPPRESSION
 
     @property
     def asks_of_absent(self) -> bool:

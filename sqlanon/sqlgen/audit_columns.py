@@ -17,10 +17,10 @@ from sqlanon.sqlgen.audit_cells import cells
 from sqlanon.sqlgen.audit_distances import sorted_cells
 from sqlanon.sqlgen.audit_steps import Steps, statement, step
 from sqlanon.sqlgen.audit_values import Values, reference_queries
+from sqlanon.sqlgen.audit_words import NARROW, WIDE
 from sqlanon.sqlgen.build import equal, named, total, total_where
 from sqlanon.sqlgen.relations import column, literal
 
-NARROW, WIDE = "bigint", "decimal(38, 0)"
 SAFE = 2**61
 """Products of counts up to this fit a 64-bit number, with room for rows that are inserted meanwhile."""
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlanon.sqlgen.audit_steps import Steps, step
+from sqlanon.sqlgen.audit_words import greatest, least, times, wide
 from sqlanon.sqlgen.build import equal, is_null, named, subquery
 from sqlanon.sqlgen.relations import cast, column, identifier, literal
 
@@ -63,8 +64,8 @@ def _level_mark() -> exp.Expression:
     """
     whole = _divided(column("total"), column("size"))
     rest = exp.Mod(this=column("total"), expression=column("size"))
-    share = _divided(_times(column("reached"), exp.Paren(this=rest)), column("size"))
-    return exp.Add(this=_times(column("reached"), whole), expression=share)
+    share = _divided(times(column("reached"), exp.Paren(this=rest)), column("size"))
+    return exp.Add(this=times(column("reached"), whole), expression=share)
 
 
 def _divided(value: exp.Expression, by: exp.Expression) -> exp.Expression:
@@ -73,11 +74,9 @@ def _divided(value: exp.Expression, by: exp.Expression) -> exp.Expression:
 
 def _marks() -> exp.Select:
     """Every mark once, with the last place of the reference that lies exactly there and its work."""
-    upto = exp.Add(this=column("before"), expression=_wide(column("below")))
+    upto = exp.Add(this=column("before"), expression=wide(column("below")))
     reference = exp.select(named(column("below"), "mark"), column("place"), named(upto, "upto"))
-    asked = exp.select(column("mark"), named(literal(0), "place"), named(_wide(literal(0)), "upto")).distinct(
-        copy=False
-    )
+    asked = exp.select(column("mark"), named(literal(0), "place"), named(wide(literal(0)), "upto")).distinct(copy=False)
     both = exp.union(
         reference.from_(step("reference"), copy=False), asked.from_(step("walked"), copy=False), distinct=False
     )
@@ -113,17 +112,17 @@ def _stretches() -> exp.Select:
     crossing = _between(column("crossing"), before_place, end)
     work_at_crossing = _between(column("crossing_upto"), column("before"), work_at_end)
     places = exp.Sub(
-        this=exp.Sub(this=_times(literal(2), _wide(crossing)), expression=_wide(before_place.copy())),
-        expression=_wide(end.copy()),
+        this=exp.Sub(this=times(literal(2), wide(crossing)), expression=wide(before_place.copy())),
+        expression=wide(end.copy()),
     )
-    level = _times(_wide(column("reached")), _wide(column("total")), exp.Paren(this=places))
+    level = times(wide(column("reached")), wide(column("total")), exp.Paren(this=places))
     works = exp.Sub(
-        this=exp.Add(this=_wide(column("before")), expression=_wide(work_at_end.copy())),
-        expression=_times(literal(2), _wide(work_at_crossing)),
+        this=exp.Add(this=wide(column("before")), expression=wide(work_at_end.copy())),
+        expression=times(literal(2), wide(work_at_crossing)),
     )
-    slope = _times(_wide(column("size")), exp.Paren(this=works))
-    nothing_yet = _times(_wide(column("size")), _wide(column("before")))
-    start = exp.Case().when(is_null(column("last_place")), nothing_yet).else_(_wide(literal(0)))
+    slope = times(wide(column("size")), exp.Paren(this=works))
+    nothing_yet = times(wide(column("size")), wide(column("before")))
+    start = exp.Case().when(is_null(column("last_place")), nothing_yet).else_(wide(literal(0)))
     stretch = exp.Add(this=exp.Add(this=level, expression=slope), expression=start)
     on = equal(column("mark", "walked"), column("mark", "crossings"))
     everything = exp.Column(this=exp.Star(), table=identifier("walked"))
@@ -132,16 +131,4 @@ def _stretches() -> exp.Select:
 
 
 def _between(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
-    at_least = exp.Greatest(this=value, expressions=[low.copy()])
-    return exp.Least(this=at_least, expressions=[high.copy()])
-
-
-def _times(*factors: exp.Expression) -> exp.Expression:
-    product = factors[0]
-    for factor in factors[1:]:
-        product = exp.Mul(this=product, expression=factor)
-    return product
-
-
-def _wide(value: exp.Expression) -> exp.Expression:
-    return cast(value, "decimal(38, 0)")
+    return least(greatest(value, low.copy()), high.copy())

@@ -6,13 +6,13 @@ numbers; only entropy and logarithms are floating point. A predicate that is not
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 
 from sqlglot import exp
 
+from sqlanon.sqlgen.audit_words import double, greatest, least, product, times
 from sqlanon.sqlgen.build import all_of, equal, total_where
 from sqlanon.sqlgen.relations import cast, column, literal
 
@@ -30,7 +30,7 @@ def distinct_values(*, persons: bool) -> exp.Expression:
     shared = total_where(_at_least(column("held"), 2), literal(1))
     sole = exp.Min(this=column("sole"))
     size = exp.Min(this=column("size"))
-    return exp.Least(this=size, expressions=[exp.Add(this=shared, expression=sole)])
+    return least(size, exp.Add(this=shared, expression=sole))
 
 
 def holds_values(number: int) -> exp.Expression:
@@ -43,22 +43,22 @@ def holds_values(number: int) -> exp.Expression:
 
 def weight() -> exp.Expression:
     """Aggregate: the sum of m ln m."""
-    product = exp.Mul(this=_double(column("members")), expression=exp.Ln(this=_double(column("members"))))
-    return exp.Sum(this=exp.Case().when(_at_least(column("members"), 1), product).else_(_double(literal(0))))
+    term = times(double(column("members")), exp.Ln(this=double(column("members"))))
+    return exp.Sum(this=exp.Case().when(_at_least(column("members"), 1), term).else_(double(literal(0))))
 
 
 def entropy() -> exp.Expression:
     """-sum p ln p of a class."""
-    average = exp.Div(this=column("weight"), expression=_double(column("size")))
-    return exp.Sub(this=exp.Ln(this=_double(column("size"))), expression=average)
+    average = exp.Div(this=column("weight"), expression=double(column("size")))
+    return exp.Sub(this=exp.Ln(this=double(column("size"))), expression=average)
 
 
 def has_entropy(diversity: int) -> exp.Expression:
     """Entropy of at least ln l: n ln n - sum m ln m - n ln l >= 0, exactly where there are no more than l values."""
-    most = exp.Mul(this=_double(column("size")), expression=exp.Ln(this=_double(column("size"))))
-    bound = exp.Mul(this=_double(column("size")), expression=exp.Ln(this=_double(literal(diversity))))
+    most = exp.Mul(this=double(column("size")), expression=exp.Ln(this=double(column("size"))))
+    bound = exp.Mul(this=double(column("size")), expression=exp.Ln(this=double(literal(diversity))))
     left = exp.Sub(this=exp.Sub(this=most, expression=column("weight")), expression=bound)
-    slack = exp.Mul(this=exp.Neg(this=_double(exp.Literal.number(TIES))), expression=most.copy())
+    slack = exp.Mul(this=exp.Neg(this=double(exp.Literal.number(TIES))), expression=most.copy())
     different = column("different")
     return (
         exp.Case()
@@ -79,8 +79,8 @@ def tail(diversity: int) -> exp.Expression:
 def is_recursive(name: str, c: Decimal) -> exp.Expression:
     """r1 < c * (r_l + ... + r_last)."""
     bound = Fraction(c)
-    first = _product(column("most"), literal(bound.denominator))
-    return exp.LT(this=first, expression=_product(column(name), literal(bound.numerator)))
+    first = product(column("most"), literal(bound.denominator))
+    return exp.LT(this=first, expression=product(column(name), literal(bound.numerator)))
 
 
 # -- shares of single values -------------------------------------------------------------------------------------------
@@ -94,13 +94,13 @@ def flagged(position: int, held: str) -> exp.Expression:
 def within_alpha(name: str, alpha: Decimal) -> exp.Expression:
     """m / n <= alpha."""
     bound = Fraction(alpha)
-    return _at_most(_product(column(name), literal(bound.denominator)), column("size"), literal(bound.numerator))
+    return _at_most(product(column(name), literal(bound.denominator)), column("size"), literal(bound.numerator))
 
 
 def ratio(held: str, reference: str) -> exp.Expression:
     """p / q of a cell, NULL where the reference lacks the value; exactly 1 where they are equal."""
-    above = exp.Mul(this=_double(column(held)), expression=_double(column("total")))
-    below = exp.Mul(this=_double(column("size")), expression=_double(column(reference)))
+    above = exp.Mul(this=double(column(held)), expression=double(column("total")))
+    below = exp.Mul(this=double(column("size")), expression=double(column(reference)))
     occurs = all_of([_at_least(column(held), 1), _at_least(column(reference), 1)])
     return exp.Case().when(occurs, exp.Div(this=exp.Paren(this=above), expression=exp.Paren(this=below)))
 
@@ -113,16 +113,16 @@ def outside(reference: str) -> exp.Expression:
 def beyond_beta(held: str, reference: str, beta: Decimal) -> exp.Expression:
     """Aggregate: values with (p - q) / q > beta, that is m N > (1 + beta) n Q."""
     bound = 1 + Fraction(beta)
-    gained = _product(column(held), column("total"), literal(bound.denominator))
-    allowed = _product(column("size"), column(reference), literal(bound.numerator))
+    gained = product(column(held), column("total"), literal(bound.denominator))
+    allowed = product(column("size"), column(reference), literal(bound.numerator))
     return total_where(exp.GT(this=gained, expression=allowed), literal(1))
 
 
 def beyond_logarithm(held: str, reference: str) -> exp.Expression:
     """Aggregate: values with (p - q) / q > -ln q, the second bound of enhanced beta-likeness (Cao and Karras 2012)."""
     # Where the reference lacks the value there is no logarithm; `outside` has counted it.
-    rarity = exp.Div(this=_double(column("total")), expression=_double(column(reference)))
-    gain = exp.Sub(this=ratio(held, reference), expression=_double(literal(1)))
+    rarity = exp.Div(this=double(column("total")), expression=double(column(reference)))
+    gain = exp.Sub(this=ratio(held, reference), expression=double(literal(1)))
     known = _at_least(column(reference), 1)
     beyond = exp.Case().when(known, exp.GT(this=gain, expression=exp.Ln(this=rarity))).else_(exp.true())
     return total_where(beyond, literal(1))
@@ -135,7 +135,7 @@ def none_of(*names: str) -> exp.Expression:
 
 def within_delta(delta: Decimal) -> exp.Expression:
     """|ln(p/q)| <= delta for every value of the class (Brickell and Shmatikov 2008)."""
-    bound = _double(exp.Literal.number(f"{delta:f}"))
+    bound = double(exp.Literal.number(f"{delta:f}"))
     most = exp.LTE(this=exp.Ln(this=column("ratio_greatest")), expression=bound)
     least = exp.GTE(this=exp.Ln(this=column("ratio_least")), expression=exp.Neg(this=bound.copy()))
     return all_of([most, least, none_of("outside")])
@@ -154,7 +154,7 @@ def excess(kind: str, members: str = "members", reference: str = "reference") ->
     above = exp.Mul(this=cast(column(members), kind), expression=column("total"))
     share = exp.Mul(this=cast(column("size"), kind), expression=column(reference))
     difference = exp.Sub(this=above, expression=share)
-    return exp.Greatest(this=cast(literal(0), kind), expressions=[difference])
+    return greatest(cast(literal(0), kind), difference)
 
 
 def node_excess(kind: str, height: int) -> exp.Expression:
@@ -169,15 +169,14 @@ def node_excess(kind: str, height: int) -> exp.Expression:
 def within_distance(work: str, t: Decimal, scale: exp.Expression) -> exp.Expression:
     """work / (size * total * scale) <= t."""
     bound = Fraction(t)
-    done = _product(column(work), literal(bound.denominator))
+    done = product(column(work), literal(bound.denominator))
     return _at_most(done, column("size"), column("total"), scale, literal(bound.numerator))
 
 
 def distance(work: str, scale: exp.Expression) -> exp.Expression:
     """The same as a floating point figure."""
-    whole = [_double(column("size")), _double(column("total")), _double(scale.copy())]
-    product = reduce(lambda left, right: exp.Mul(this=left, expression=right), whole)
-    return exp.Div(this=_double(column(work)), expression=exp.Paren(this=product))
+    whole = times(double(column("size")), double(column("total")), double(scale))
+    return exp.Div(this=double(column(work)), expression=exp.Paren(this=whole))
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -185,7 +184,7 @@ def distance(work: str, scale: exp.Expression) -> exp.Expression:
 
 def share(part: str, whole: str = "size") -> exp.Expression:
     """A floating point figure."""
-    return exp.Div(this=_double(column(part)), expression=_double(column(whole)))
+    return exp.Div(this=double(column(part)), expression=double(column(whole)))
 
 
 def positive(name: str) -> exp.Expression:
@@ -197,14 +196,4 @@ def _at_least(value: exp.Expression, number: int) -> exp.Expression:
 
 
 def _at_most(value: exp.Expression, *factors: exp.Expression) -> exp.Expression:
-    return exp.LTE(this=value, expression=_product(*factors))
-
-
-def _product(*factors: exp.Expression) -> exp.Expression:
-    """A product of counts in 38 digits; an engine that needs more fails, and nothing passes."""
-    wide: Iterable[exp.Expression] = (cast(factor.copy(), "decimal(38, 0)") for factor in factors)
-    return reduce(lambda left, right: exp.Mul(this=left, expression=right), wide)
-
-
-def _double(value: exp.Expression) -> exp.Expression:
-    return cast(value.copy(), "double")
+    return exp.LTE(this=value, expression=product(*factors))

@@ -13,6 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sqlanon.sqlgen.audit import Figures, classes, classes_of_persons
+from sqlanon.sqlgen.audit_words import product
 from sqlanon.sqlgen.build import all_of, count, named, subquery, total, total_where
 from sqlanon.sqlgen.relations import cast, column, literal
 
@@ -78,7 +79,7 @@ def _within(least: Decimal, greatest: Decimal) -> exp.Expression:
 
 
 def _times(name: str, factor: int) -> exp.Expression:
-    return exp.Mul(this=cast(column(name), "decimal(38, 0)"), expression=cast(literal(factor), "decimal(38, 0)"))
+    return product(column(name), literal(factor))
 
 
 def _failing(name: str, failing: exp.Expression) -> Figures:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from sqlanon.sqlgen.audit_steps import Steps, step
 from sqlanon.sqlgen.audit_values import Side, with_domain
+from sqlanon.sqlgen.audit_words import greatest, least
 from sqlanon.sqlgen.build import all_of, count, equal, is_null, is_present, named
 from sqlanon.sqlgen.relations import column, literal
 
@@ -68,11 +69,12 @@ def in_columns(aggregate: exp.Expression, values: int) -> exp.Expression:
     def replaced(node: exp.Expr) -> exp.Expr:
         return _combined(node, values) if isinstance(node, exp.AggFunc) else node
 
-    return aggregate.transform(replaced)
+    found: exp.Expression = aggregate.transform(replaced)
+    return found
 
 
 def _combined(aggregate: exp.AggFunc, values: int) -> exp.Expression:
-    value = aggregate.this
+    value: exp.Expression = aggregate.this
     if not isinstance(value, exp.Star) and not any(_is_of_value(item) for item in value.find_all(exp.Column)):
         return value
     match aggregate:
@@ -83,9 +85,9 @@ def _combined(aggregate: exp.AggFunc, values: int) -> exp.Expression:
         case exp.Count():
             return _sum(_number(code, _of(value, code)) for code in range(1, values + 1))
         case exp.Max():
-            return _extreme(exp.Greatest, value, values)
+            return _extreme(greatest, value, values)
         case exp.Min():
-            return _extreme(exp.Least, value, values)
+            return _extreme(least, value, values)
     raise TypeError(f"no expression in columns for {type(aggregate).__name__}")
 
 
@@ -99,7 +101,8 @@ def _of(value: exp.Expression, code: int) -> exp.Expression:
     def renamed(node: exp.Expr) -> exp.Expr:
         return column(f"{node.name}_{code}") if isinstance(node, exp.Column) and _is_of_value(node) else node
 
-    return value.transform(renamed)
+    found: exp.Expression = value.transform(renamed)
+    return found
 
 
 def _sum(terms: Iterator[exp.Expression]) -> exp.Expression:
@@ -107,9 +110,8 @@ def _sum(terms: Iterator[exp.Expression]) -> exp.Expression:
 
 
 def _extreme(function: Callable[..., exp.Expression], value: exp.Expression, values: int) -> exp.Expression:
-    """Of the values that a class has; both functions pass over NULL."""
-    first, *others = (_if_present(code, _of(value, code), exp.Null()) for code in range(1, values + 1))
-    return function(this=first, expressions=others) if others else first
+    """Of the values that a class has."""
+    return function(*(_if_present(code, _of(value, code), exp.Null()) for code in range(1, values + 1)))
 
 
 def _number(code: int, value: exp.Expression) -> exp.Expression:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from sqlanon.sqlgen.audit_persons import holdings
 from sqlanon.sqlgen.audit_steps import Steps, step
+from sqlanon.sqlgen.audit_words import wide
 from sqlanon.sqlgen.build import count, equal, is_null, is_present, named, scalar, subquery, total
 from sqlanon.sqlgen.relations import cast, column, literal
 
@@ -221,7 +222,7 @@ def _placed() -> exp.Select:
         named(_over(exp.RowNumber(), order), "place"),
         named(cast(_over(exp.Sum(this=column("reference")), order), "bigint"), "below"),
     ).from_(step("ranked"), copy=False)
-    upto = exp.Sub(this=_over(_wide_sum("below"), [column("place")]), expression=_wide(column("below")))
+    upto = exp.Sub(this=_over(_wide_sum("below"), [column("place")]), expression=wide(column("below")))
     return exp.select(
         exp.Star(),
         named(upto, "before"),
@@ -231,11 +232,7 @@ def _placed() -> exp.Select:
 
 
 def _wide_sum(name: str) -> exp.Expression:
-    return exp.Sum(this=_wide(column(name)))
-
-
-def _wide(value: exp.Expression) -> exp.Expression:
-    return cast(value, "decimal(38, 0)")
+    return exp.Sum(this=wide(column(name)))
 
 
 def _over(value: exp.Expression, order: Sequence[exp.Expression] = ()) -> exp.Window:

@@ -192,11 +192,13 @@ def _codes_with_several_parents(table: Table, level: int, height: int) -> exp.Se
     )
 
 
-def labels_in_cycles(table: Table, height: int) -> exp.Select:
+def labels_in_cycles(table: Table, height: int, traits: Traits) -> exp.Select:
     """How many labels are, by some rows, their own ancestor, up to level `height`."""
     edges: exp.Query = _edges_of(table, 0)
     for level in range(1, height):
         edges = exp.union(edges, _edges_of(table, level), distinct=True)
+    if not traits.recursive_union:
+        return _starts_of_walks(edges, height + 1)
     start = exp.select(column("child"), column("parent")).from_(exp.to_table("edges"))
     onward = (
         exp.select(column("child", "reach"), column("parent", "edges"))
@@ -207,6 +209,20 @@ def labels_in_cycles(table: Table, height: int) -> exp.Select:
     query = exp.select(exp.Count(this=exp.Distinct(expressions=[column("child")]))).from_(exp.to_table("reach"))
     query = query.where(equal(column("child"), column("parent")))
     return query.with_("edges", as_=edges, copy=False).with_("reach", as_=reach, recursive=True, copy=False)
+
+
+def _starts_of_walks(edges: exp.Query, steps: int) -> exp.Select:
+    """How many labels have a walk of so many steps above them.
+
+    More steps than there are levels are possible only where a label stands at two levels and not above itself: in every
+    cycle, and beyond that where a refusal is what the rule asks for too.
+    """
+    select = exp.select(exp.Count(this=exp.Distinct(expressions=[column("child", "e_1")])))
+    select = select.from_(exp.to_table("edges", alias="e_1"))
+    for step in range(2, steps + 1):
+        on = equal(column("parent", f"e_{step - 1}"), column("child", f"e_{step}"))
+        select = select.join(exp.to_table("edges", alias=f"e_{step}"), on=on)
+    return with_queries(select, {"edges": edges})
 
 
 def _edges_of(table: Table, level: int) -> exp.Select:

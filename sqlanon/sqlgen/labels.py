@@ -179,7 +179,7 @@ def _double(text: str) -> exp.Expression:
 def _date(level: DateLevel, value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
     """Infinite dates are labelled as such. Engines number years before 1 differently: those have no label."""
     case = exp.Case()
-    for name in ("infinity", "-infinity"):
+    for name in ("infinity", "-infinity") if traits.infinite_dates else ():
         case = case.when(equal(value.copy(), cast(literal(name), _DATE_TYPES[family])), literal(name))
     if family is Family.TIMESTAMP_TZ:
         value = exp.AtTimeZone(this=value, zone=literal("UTC"))

@@ -37,6 +37,10 @@ class Traits:
     """Scratch tables are temporary tables of the session: they need no privilege and nothing outlives a crash."""
     views_need_barrier: bool = False
     """A view must say that its conditions come before functions of the reader's, which would see hidden rows."""
+    infinite_dates: bool = True
+    """Dates and timestamps can be infinite."""
+    recursive_union: bool = True
+    """A recursive query can leave out rows that it has found before, so that it ends where there are cycles."""
 
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
         """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change."""

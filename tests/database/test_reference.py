@@ -172,7 +172,7 @@ def models_of(thresholds: dict[str, Any]) -> dict[str, tuple[Model, ...]]:
     rows=[("a", "1", "z", value, "p") for value in [*"vvvvwxy", None]], suppressed=[], population=[], asked=LOW
 )
 @example(  # respondents: p alone holds three values, q and r share one: 2 values count, of 3 people
-    rows=[("a", "1", "z", value, person) for value, person in ["vp", "wp", "xp", "yq", "yr"]],
+    rows=[("a", "1", "z", *held) for held in [("v", "p"), ("w", "p"), ("x", "p"), ("y", "q"), ("y", "r")]],
     suppressed=[],
     population=[],
     asked=LOW,

@@ -1,0 +1,140 @@
+"""What dbt knows of a project: its models with their meta, and what relation each of them is.
+
+Reads `target/manifest.json`; everything else about a manifest is left aside.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from sqlanon.errors import UsageError
+
+MATERIALIZATION = "sqlanon_release"
+"""What the models are materialized as that sqlanon writes."""
+
+_NAME = r"\s*['\"]([^'\"]+)['\"]\s*"
+_REF = re.compile(rf"ref\({_NAME}\)")
+_SOURCE = re.compile(rf"source\({_NAME},{_NAME}\)")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A model, seed, snapshot or source of a project."""
+
+    name: str
+    relation: tuple[str, str]
+    """Schema and name in the database."""
+    jinja: str
+    """How the SQL of another model reads it."""
+    path: str = ""
+    """Of the file that defines it, relative to the project."""
+    group: str | None = None
+    """Of a source: the name it is declared under."""
+    materialized: str | None = None
+    meta: Mapping[str, Any] | None = None
+    """What the model's `meta.sqlanon` says."""
+    columns: Mapping[str, Mapping[str, Any]] | None = None
+    """What the columns' `meta.sqlanon` say."""
+
+    @property
+    def is_release(self) -> bool:
+        """Whether sqlanon may write its SQL."""
+        return self.materialized == MATERIALIZATION and bool(self.meta) and "source" in (self.meta or {})
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The nodes of a project and of the packages it uses."""
+
+    adapter: str
+    """The kind of database that the manifest was written for."""
+    nodes: tuple[Node, ...]
+
+    def releases(self, names: tuple[str, ...] = ()) -> list[Node]:
+        """The models that sqlanon writes; UsageError where one that is asked for is none."""
+        found = {node.name: node for node in self.nodes if node.is_release}
+        for name in names:
+            if name not in found:
+                raise UsageError(
+                    f"--select: '{name}' is no model that is materialized as {MATERIALIZATION} and has a source in "
+                    f"meta.sqlanon"
+                )
+        if not found:
+            raise UsageError(f"no model is materialized as {MATERIALIZATION} and has a source in meta.sqlanon")
+        return [found[name] for name in names] if names else list(found.values())
+
+    def referred(self, text: str, model: str) -> Node:
+        """What a model's meta names as its source: a name, ref('name') or source('group', 'name')."""
+        as_source, as_ref = _SOURCE.fullmatch(text.strip()), _REF.fullmatch(text.strip())
+        group = as_source[1] if as_source else None
+        name = as_source[2] if as_source else as_ref[1] if as_ref else text.strip()
+        found = [node for node in self.nodes if (node.group, node.name) == (group, name)]
+        if len(found) != 1:
+            what = "no" if not found else "more than one"
+            raise UsageError(
+                f"model '{model}': meta.sqlanon.source names '{text}', and the project has {what} such node"
+            )
+        return found[0]
+
+    def reading(self, schema: str, name: str) -> Node | None:
+        """The node that a relation of the database is, if any."""
+        return next((node for node in self.nodes if node.relation == (schema, name)), None)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest in a file; UsageError when it is none."""
+    try:
+        # Thresholds are exact decimals: 0.3 must stay what was written.
+        content = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        project = content["metadata"]["project_name"]
+        nodes = tuple(_nodes(content, project))
+        return Manifest(str(content["metadata"]["adapter_type"]), nodes)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UsageError(f"{path}: is not a manifest of dbt; run `dbt parse`") from None
+
+
+def _nodes(content: Mapping[str, Any], project: str) -> Iterator[Node]:
+    for entry in content["nodes"].values():
+        if entry["resource_type"] in ("model", "seed", "snapshot") and entry["config"]["materialized"] != "ephemeral":
+            yield _node(entry, project)
+    for entry in content["sources"].values():
+        jinja = reference("source", entry["source_name"], entry["name"])
+        yield Node(entry["name"], (entry["schema"], entry["identifier"]), jinja, group=entry["source_name"])
+
+
+def _node(entry: Mapping[str, Any], project: str) -> Node:
+    own = entry["package_name"] == project
+    jinja = reference("ref", entry["name"]) if own else reference("ref", entry["package_name"], entry["name"])
+    return Node(
+        name=entry["name"],
+        relation=(entry["schema"], entry["alias"]),
+        jinja=jinja,
+        path=entry["original_file_path"],
+        materialized=entry["config"]["materialized"] if own else None,
+        meta=_meta(entry),
+        columns={name: stated for name, column in entry["columns"].items() if (stated := _meta(column))},
+    )
+
+
+def _meta(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Since dbt 1.10 meta belongs under config; where it was before it still counts."""
+    places = ((entry.get("config") or {}).get("meta"), entry.get("meta"))
+    return next((place["sqlanon"] for place in places if place and place.get("sqlanon")), None)
+
+
+def reference(function: str, *names: str) -> str:
+    """How a model reads another, or a source.
+
+    >>> reference("source", "raw", "patients")
+    "{{ source('raw', 'patients') }}"
+    """
+    arguments = ", ".join(f"'{name}'" for name in names)
+    return f"{{{{ {function}({arguments}) }}}}"

@@ -1,0 +1,182 @@
+"""The story of the example project on each adapter, told once: however many workers ask, one builds."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dbt.support import (
+    RELEASE,
+    TRIALS,
+    WRITTEN,
+    DuckDB,
+    Outcome,
+    Postgres,
+    Project,
+    Rows,
+    Warehouse,
+    add_homogeneous_patients,
+    dbt_command,
+    values_of,
+    watched,
+)
+
+ADAPTERS = ("duckdb", pytest.param("postgres", marks=pytest.mark.postgres))
+
+
+@dataclass(frozen=True)
+class Story:
+    """The example built from scratch; then new data that break it, and trials beside it, built again; then mended."""
+
+    first: Outcome
+    second: Outcome
+    third: Outcome
+    planned: dict[str, Any]
+    """What `sqlanon dbt` said between the first build and the second."""
+    written: dict[str, str]
+    """The files it wrote."""
+    released: Rows
+    """The release after the first build."""
+    released_later: Rows
+    """The release after the second."""
+    released_at_last: Rows
+    """The release after the third."""
+    tables: list[str]
+    """Every table and view after the second build."""
+    columns_of_visits: list[str]
+    stored: dict[str, dict[str, Any]]
+    """The failures that dbt stored, by test: each is one row."""
+    seen: list[Any]
+    """What another session saw during the second build: relations named like the release, and its rows."""
+    planted: list[str]
+    """Values of the source that nobody may print."""
+    queries: dict[str, str]
+    """The compiled queries of the tests on `cases`."""
+    schema: str
+
+
+@pytest.fixture(scope="session", params=ADAPTERS)
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def story(adapter: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    dbt_command()
+    place = tmp_path_factory.getbasetemp()
+    # Workers of a parallel run have directories of their own inside a common one.
+    place = place.parent if hasattr(request.config, "workerinput") else place
+    written = place / f"dbt-{adapter}.json"
+    with locked(place / f"dbt-{adapter}.lock"):
+        if not written.exists():
+            told = tell(place / f"dbt-{adapter}", adapter, request)
+            written.write_text(json.dumps(asdict(told), default=str), encoding="utf-8")
+    content = json.loads(written.read_text(encoding="utf-8"))
+    content |= {name: Outcome(**content[name]) for name in ("first", "second", "third")}
+    return Story(**content)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def tell(directory: Path, adapter: str, request: pytest.FixtureRequest) -> Story:
+    directory.mkdir()
+    if adapter == "duckdb":
+        return build(directory, DuckDB(directory / "clinic.duckdb"))
+    warehouse = Postgres(request.getfixturevalue("postgres_server"), f"clinic_{uuid.uuid4().hex[:8]}")
+    try:
+        return build(directory, warehouse)
+    finally:
+        warehouse.drop()
+
+
+def build(directory: Path, warehouse: Warehouse) -> Story:
+    project = Project.copied(directory, warehouse.environment())
+    if isinstance(warehouse, Postgres):
+        project.take_package_from_git()
+    installed = project.dbt("deps")
+    assert installed.code == 0, installed.output
+    first = project.dbt("build")
+    assert first.code == 0, first.output
+    released = released_rows(warehouse)
+    planned = project.sqlanon("--json")
+    assert planned.returncode == 0, planned.stderr
+    written = {name: (project.directory / name).read_text(encoding="utf-8") for name in WRITTEN}
+    patients = project.seed.read_bytes()
+    add_homogeneous_patients(project.seed)
+    for trial in TRIALS.iterdir():
+        (project.directory / "models" / trial.name).write_bytes(trial.read_bytes())
+    seen: list[Any] = []
+    # A DuckDB file belongs to the process that writes it: nobody else could look.
+    watching = watched(lambda: visible(warehouse), seen) if isinstance(warehouse, Postgres) else nullcontext()
+    with watching:
+        second = project.dbt("build")
+    planted = sorted(values_of(project.seed, columns=(0, 1, 2, 3, 6, 7)))
+    queries = {path.stem: path.read_text() for path in (project.directory / "target").glob("compiled/**/case_*.sql")}
+    released_later = released_rows(warehouse)
+    tables = sorted(name for (name,) in warehouse.query(relations(warehouse.schema)))
+    project.seed.write_bytes(patients)
+    third = project.dbt("build", "--select", f"+{RELEASE}")
+    return Story(
+        first=first,
+        second=second,
+        third=third,
+        planned=json.loads(planned.stdout),
+        written=written,
+        released=released,
+        released_later=released_later,
+        released_at_last=released_rows(warehouse),
+        tables=tables,
+        columns_of_visits=columns(warehouse, "release_of_visits"),
+        stored={name: stored(warehouse, name) for name in ("bad_k", "bad_l", "bad_t")},
+        seen=seen,
+        planted=planted,
+        queries=queries,
+        schema=warehouse.schema,
+    )
+
+
+def released_rows(warehouse: Warehouse) -> Rows:
+    statement = f"select * from {warehouse.schema}.{RELEASE}"
+    return sorted([[str(value) for value in row] for row in warehouse.query(statement)])
+
+
+def visible(warehouse: Warehouse) -> Any:
+    """The release and what dbt builds or keeps beside it, and how many rows the release has."""
+    names = [name for (name,) in warehouse.query(relations(warehouse.schema))]
+    beside = sorted(name for name in names if name == RELEASE or name.startswith(f"{RELEASE}__"))
+    return [beside, warehouse.query(f"select count(*) from {warehouse.schema}.{RELEASE}")]
+
+
+def relations(schema: str) -> str:
+    return f"select table_name from information_schema.tables where table_schema = '{schema}'"
+
+
+def columns(warehouse: Warehouse, table: str) -> list[str]:
+    named = warehouse.query(
+        f"select column_name from information_schema.columns"
+        f" where table_schema = '{warehouse.schema}' and table_name = '{table}' order by ordinal_position"
+    )
+    return [name for (name,) in named]
+
+
+def stored(warehouse: Warehouse, test: str) -> dict[str, Any]:
+    schema = f"{warehouse.schema}_dbt_test__audit"
+    names = warehouse.query(
+        f"select column_name from information_schema.columns"
+        f" where table_schema = '{schema}' and table_name = '{test}' order by ordinal_position"
+    )
+    [row] = warehouse.query(f"select * from {schema}.{test}")
+    return dict(zip((name for (name,) in names), row, strict=True))

@@ -1,0 +1,133 @@
+"""The example project, really built by dbt: from scratch, and again with data that break its requirement."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.dbt.conftest import Story
+from tests.dbt.support import EXAMPLE, RELEASE
+
+REFUSED = {
+    "release_below_k": "k = 5: 300 of 300 classes fail, with 300 of 300 rows",
+    "release_without_rows": "k = 1: the release has no rows",
+    "release_unclassified": "column 'name' has no role",
+    "release_without_requirement": "'release_without_requirement' has no requirement",
+    "release_beyond_the_package": "this package does not audit 'beta_likeness'",
+    "release_leaving_out": "165 of 300 rows of the source are left out, at most 15 may be",
+    "release_uncovered": "t_closeness of diagnosis: 6 values are not in the order or not in the source",
+    "release_of_one_person": "k = 2: 2 of 2 classes fail, with 300 of 300 rows",
+}
+"""Releases of the trials that must not be published, and what dbt says of them."""
+
+
+def test_the_example_builds_from_scratch(story: Story) -> None:
+    assert story.first.code == 0, story.first.output
+    assert not story.first.failed
+    assert story.first.nodes[RELEASE][0] == "success"
+    assert sum(status == "pass" for status, _, _ in story.first.nodes.values()) == 3
+
+
+def test_the_first_release_is_what_it_promises(story: Story) -> None:
+    classes = Counter(tuple(row[:4]) for row in story.released)
+    assert min(classes.values()) >= 5
+    assert 300 * 0.95 <= len(story.released) <= 300
+
+
+@pytest.mark.parametrize("adapter", ["duckdb"], indirect=True)
+def test_the_example_is_what_the_command_writes(story: Story) -> None:
+    for name, text in story.written.items():
+        assert text == (EXAMPLE / name).read_text(encoding="utf-8"), f"run sqlanon dbt on the example: {name} is stale"
+
+
+def test_both_engines_choose_the_same_generalization(story: Story) -> None:
+    [model] = story.planned["models"]
+    assert model["model"] == RELEASE
+    assert model["levels"] == {"zip": 3, "birth_date": 3, "sex": 0, "marital": 1}
+
+
+def test_the_plan_and_the_build_suppress_the_same_rows(story: Story) -> None:
+    [model] = story.planned["models"]
+    assert len(story.released) == model["rows"] - model["suppressed"]
+    assert len(Counter(tuple(row[:4]) for row in story.released)) == model["classes"]
+
+
+def test_new_data_that_break_the_requirement_fail_the_build(story: Story) -> None:
+    assert story.second.code == 1
+    status, message, _ = story.second.nodes[RELEASE]
+    assert status == "error"
+    assert "the release was not published" in message
+    assert "of 340 rows of the source are left out, at most 17 may be" in message
+
+
+def test_the_old_release_still_stands(story: Story) -> None:
+    assert story.released_later == story.released
+
+
+def test_mended_data_are_published_again(story: Story) -> None:
+    assert story.third.code == 0, story.third.output
+    assert story.released_at_last == story.released
+
+
+def test_tests_of_a_release_that_was_not_built_are_skipped(story: Story) -> None:
+    skipped = {name for name, (status, _, _) in story.second.nodes.items() if status == "skipped"}
+    assert len(skipped) == 3
+    assert all(RELEASE in name for name in skipped)
+
+
+def test_nothing_of_a_failing_release_is_left(story: Story) -> None:
+    assert not set(story.tables) & set(REFUSED)
+    assert not [name for name in story.tables if "__dbt" in name or "__sqlanon" in name]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_releases_that_fail_are_refused_with_counts(story: Story, name: str) -> None:
+    status, message, _ = story.second.nodes[name]
+    assert status == "error"
+    assert REFUSED[name] in message
+
+
+def test_no_other_release_is_refused(story: Story) -> None:
+    errors = {name for name, (status, _, _) in story.second.nodes.items() if status == "error"}
+    assert errors == {RELEASE, *REFUSED}
+
+
+def test_an_identifier_serves_the_audit_and_is_not_released(story: Story) -> None:
+    assert story.second.nodes["release_of_visits"][0] == "success"
+    assert story.columns_of_visits == ["sex", "diagnosis"]
+
+
+@pytest.mark.parametrize(("test", "failures"), [("bad_k", 300), ("bad_l", 30), ("bad_t", 293)])
+def test_generic_tests_fail_on_a_bad_table(story: Story, test: str, failures: int) -> None:
+    status, message, found = story.second.nodes[test]
+    assert (status, found) == ("fail", failures)
+    assert message == f"Got {failures} results, configured to fail if != 0"
+
+
+def test_what_dbt_stores_of_a_failure_are_counts(story: Story) -> None:
+    for name, row in story.stored.items():
+        assert set(row) == {
+            "released_rows", "classes", "failing_classes", "rows_at_risk", "uncovered_values", "violations",
+        }, name  # fmt: skip
+        assert row["failing_classes"] == row["violations"] == story.second.nodes[name][2]
+        assert row["released_rows"] == 300
+
+
+def test_every_test_fails_on_a_table_without_rows(story: Story) -> None:
+    found = {name: outcome for name, outcome in story.second.nodes.items() if name.startswith("case_")}
+    assert len(found) == len(story.queries) == 10
+    assert {(status, failures) for status, _, failures in found.values()} == {("fail", 1)}
+
+
+def test_dbt_prints_no_value_of_the_source(story: Story) -> None:
+    assert {"Zebulon Planted", "10001", "1981-04-05", "kuru"} <= set(story.planted)
+    messages = " ".join(message for _, message, _ in story.second.nodes.values() if message)
+    for text in (story.first.output, story.second.output, story.third.output, messages):
+        assert [value for value in story.planted if value in text] == []
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("adapter", ["postgres"], indirect=True)
+def test_other_sessions_see_the_old_release_all_the_time(story: Story) -> None:
+    assert story.seen == [[[RELEASE], [[len(story.released)]]]]

@@ -1,0 +1,3 @@
+{{ config(materialized='table') }}
+
+select * from {{ ref('trial_patients') }}

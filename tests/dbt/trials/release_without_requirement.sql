@@ -1,0 +1,3 @@
+{{ config(materialized='sqlanon_release') }}
+
+select sex from {{ ref('trial_patients') }}

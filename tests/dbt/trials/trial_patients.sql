@@ -1,0 +1,3 @@
+{{ config(materialized='table') }}
+
+select * from {{ ref('stg_patients') }} where diagnosis <> 'kuru'
