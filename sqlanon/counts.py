@@ -77,11 +77,11 @@ class NodeCounts:
         """Nodes per statement. Rounds keep the counted rows of all of them."""
         return min(BATCH, max(1, MOST_ROWS // self.frequency.combinations)) if self.in_rounds else BATCH
 
-    def record(self, node: Node, requirement: int, counted: Counted) -> None:
-        """Note what another statement counted of a node; of use where there is one requirement."""
+    def record(self, node: Node, *counted: Counted) -> None:
+        """Note what another statement counted of a node; of use where it says so of every requirement."""
         self._asked.add(node)
-        if requirement == 0 and len(self.requirements) == 1:
-            self._known[node] = (counted,)
+        if len(counted) == len(self.requirements):
+            self._known[node] = counted
 
     def learn_size(self, node: Node, classes: int) -> None:
         """Note how many classes a node has, failing ones too: what a roll-up of it would hold."""

@@ -33,9 +33,12 @@ class SqlEvaluator:
         limit: int,
         figures: Mapping[str, exp.Expression],
         requirement: int = 0,
+        relaxed: int | None = None,
     ) -> None:
+        """`relaxed` is the number of the monotone part, among those counted, of a requirement that is not monotone."""
         self._counts = counts
         self._index = requirement
+        self._relaxed = relaxed
         self._requirement = counts.requirements[requirement]
         self._figures = figures
         self._measured: dict[Node, Verdict] = {}
@@ -55,8 +58,9 @@ class SqlEvaluator:
         scratch: Scratch,
     ) -> SqlEvaluator:
         """An evaluator of one requirement, with counts of its own."""
-        counts = NodeCounts(engine, frequency, [requirement], scratch)
-        return cls(counts, lattice=lattice, limit=limit, figures=figures)
+        part = None if requirement.monotone(limit) else requirement.relaxed()
+        counts = NodeCounts(engine, frequency, [requirement, *([] if part is None else [part])], scratch)
+        return cls(counts, lattice=lattice, limit=limit, figures=figures, relaxed=None if part is None else 1)
 
     def within(self, limit: int) -> SqlEvaluator:
         """The same evaluator under another limit; what was counted and measured serves both."""
@@ -81,13 +85,21 @@ class SqlEvaluator:
         return self._requirement.monotone(self.limit)
 
     @property
+    def relaxed(self) -> bool:
+        return self._relaxed is not None and not self.monotone
+
+    @property
     def checks(self) -> int:
         return self._counts.asked
 
     def check(self, nodes: Sequence[Node]) -> list[Verdict]:
-        answers = zip(nodes, self._counts.of(nodes, self._index), strict=True)
+        least = [0] * len(nodes)
+        if self._relaxed is not None:
+            least = [suppressed for suppressed, _ in self._counts.of(nodes, self._relaxed)]
+        answers = zip(nodes, self._counts.of(nodes, self._index), least, strict=True)
         return [
-            self._measured.get(node) or Verdict(node, suppressed, classes) for node, (suppressed, classes) in answers
+            self._measured.get(node) or Verdict(node, suppressed, classes, least=known)
+            for node, (suppressed, classes), known in answers
         ]
 
     def measure(self, nodes: Sequence[Node]) -> list[Verdict]:
@@ -100,14 +112,15 @@ class SqlEvaluator:
     def put(self, verdicts: Iterable[Verdict]) -> None:
         """Take over what the database said in an earlier run on the same frequency set, if it can have said it."""
         for verdict in filter(self._is_possible, verdicts):
-            self._counts.put(verdict.node, ((verdict.suppressed, verdict.classes),))
+            counted = (verdict.suppressed, verdict.classes)
+            self._counts.put(verdict.node, (counted,) if self._relaxed is None else (counted, (verdict.least, 0)))
             if self._figures and verdict.figures.keys() == self._figures.keys():
                 self._measured[verdict.node] = verdict
 
     def _is_possible(self, verdict: Verdict) -> bool:
         return (
             verdict.node in Lattice.of_heights(self.heights)
-            and 0 <= verdict.suppressed <= self.rows
+            and 0 <= verdict.least <= verdict.suppressed <= self.rows
             and 0 <= verdict.classes <= self.rows - verdict.suppressed
             and (verdict.classes > 0) == (verdict.suppressed < self.rows)
             and all(isfinite(value) for value in verdict.figures.values())
@@ -127,11 +140,12 @@ class SqlEvaluator:
         if counts.in_rounds:
             answers = counts.rounds.measures(requests, self._requirement, self._figures)
         else:
-            query = node_sql.measure(requests, counts.shape, question_of([self._requirement]), self._figures)
+            asked = [self._requirement, *([] if self._relaxed is None else [counts.requirements[self._relaxed]])]
+            query = node_sql.measure(requests, counts.shape, question_of(asked), self._figures)
             answers = counts.engine.query(Statement("measure nodes", query, fresh=True))
-        for index, size, suppressed, classes, *values in answers:
-            node = nodes[index]
+        for index, size, suppressed, classes, least, *values in answers:
+            node, counted = nodes[index], (int(suppressed), int(classes))
             counts.learn_size(node, int(size))
             figures = {name: float(value) for name, value in zip(self._figures, values, strict=True)}
-            self._measured[node] = Verdict(node, int(suppressed), int(classes), figures)
-            counts.record(node, self._index, (int(suppressed), int(classes)))
+            self._measured[node] = Verdict(node, *counted, figures, int(least))
+            counts.record(node, *([counted] if self._relaxed is None else [counted, (int(least), 0)]))

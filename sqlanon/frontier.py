@@ -112,10 +112,13 @@ def frontier(spec: Spec, ks: Sequence[int], limits: Sequence[Limit], options: Op
         frequency = prepare(run)
         with run.watch.phase("search"):
             requirements = [requirement_on(run.binding, frequency, k) for k in ks]
-            counts = NodeCounts(run.engine, frequency, requirements, run.scratch)
+            parts = [item.relaxed() for item in requirements] if not requirements[0].monotone(1) else []
+            relaxed = [item for item in parts if item is not None]
+            counts = NodeCounts(run.engine, frequency, [*requirements, *relaxed], run.scratch)
             cells: list[Cell] = []
             for index, k in enumerate(ks):
-                loosest = Problem(run, frequency, counts, index, frequency.rows)
+                part = len(ks) + index if relaxed else None
+                loosest = Problem(run, frequency, counts, index, frequency.rows, part)
                 cells += _cells(loosest, k, limits)
         return Frontier(
             columns=run.binding.names,

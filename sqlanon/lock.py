@@ -172,6 +172,7 @@ def _written(verdicts: Sequence[Verdict]) -> dict[str, str]:
             [
                 str(verdict.suppressed),
                 str(verdict.classes),
+                *([f"least={verdict.least}"] if verdict.least else []),
                 *(f"{name}={value!r}" for name, value in verdict.figures.items()),
             ]
         )
@@ -182,9 +183,11 @@ def _written(verdicts: Sequence[Verdict]) -> dict[str, str]:
 def _verdict(node: str, entry: str) -> Verdict:
     suppressed, classes, *figures = entry.split(" ")
     named = dict(figure.split("=") for figure in figures)
+    least = int(named.pop("least", 0))
     return Verdict(
         tuple(int(level) for level in node.split(" ")),
         int(suppressed),
         int(classes),
         {name: float(value) for name, value in named.items()},
+        least,
     )

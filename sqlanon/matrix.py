@@ -62,6 +62,7 @@ class MatrixEvaluator:
         self.rows = counts.rows
         self.limit = counts.limit
         self.monotone = True
+        self.relaxed = False
 
     @property
     def checks(self) -> int:

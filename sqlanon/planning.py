@@ -39,6 +39,8 @@ class Problem:
     requirement: int
     """Which of the counted requirements is asked."""
     limit: int
+    relaxed: int | None = None
+    """Which of them is its monotone part."""
 
     def evaluator(self) -> SqlEvaluator:
         """The evaluator by GROUP BY counts."""
@@ -49,6 +51,7 @@ class Problem:
             limit=self.limit,
             figures=metric.figures(len(self.run.binding.names)),
             requirement=self.requirement,
+            relaxed=self.relaxed,
         )
 
 
@@ -59,8 +62,12 @@ def requirement_on(binding: Binding, frequency: FrequencySet, k: int | None = No
 
 def problem_of(run: Run, frequency: FrequencySet) -> Problem:
     """The problem that the spec itself states."""
-    counts = NodeCounts(run.engine, frequency, [requirement_on(run.binding, frequency)], run.scratch)
-    return Problem(run, frequency, counts, 0, run.binding.limit_rows(frequency.rows))
+    requirement = requirement_on(run.binding, frequency)
+    limit = run.binding.limit_rows(frequency.rows)
+    part = None if requirement.monotone(limit) else requirement.relaxed()
+    counted = [requirement, *([] if part is None else [part])]
+    counts = NodeCounts(run.engine, frequency, counted, run.scratch)
+    return Problem(run, frequency, counts, 0, limit, None if part is None else 1)
 
 
 def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:

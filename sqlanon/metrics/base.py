@@ -28,6 +28,12 @@ class Verdict:
     """Classes that satisfy the requirement."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Sums that metrics compute scores from; filled by `measure`, empty after `check`."""
+    least: int = 0
+    """Rows that this node and all below it suppress at least, where the requirement itself is not monotone."""
+
+    def floor(self, monotone: bool) -> int:
+        """Rows that every node below this one suppresses at least."""
+        return self.suppressed if monotone else self.least
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sqlglot import exp
@@ -50,6 +50,10 @@ class PrivacyModel(ABC):
         """Whether classes that only the population has are asked about too."""
         return False
 
+    def relaxed(self) -> PrivacyModel | None:
+        """A model, monotone also with suppression, that every class satisfies which satisfies this one."""
+        return self if self.monotonicity.with_suppression else None
+
     def measures(self) -> Measures | None:
         """The aggregates it needs of a sensitive column; none where the counts of a class are enough."""
         return None
@@ -90,6 +94,11 @@ class Grouping:
     def satisfied(self) -> exp.Expression:
         return all_of(model.satisfied() for model in self.models)
 
+    def relaxed(self) -> Grouping:
+        """The same classes, asked only for what is monotone."""
+        found = (model.relaxed() for model in self.models)
+        return replace(self, models=tuple(model for model in found if model is not None))
+
 
 @dataclass(frozen=True)
 class Requirement:
@@ -118,6 +127,12 @@ class Requirement:
         if limit > 0:
             return all(item.with_suppression for item in stated)
         return all(item.without_suppression for item in stated)
+
+    def relaxed(self) -> Requirement | None:
+        """The monotone part of a requirement: what it suppresses, the requirement suppresses too, here and below."""
+        groupings = tuple(grouping.relaxed() for grouping in self.groupings)
+        asking = tuple(grouping for grouping in groupings if grouping.models)
+        return Requirement(asking) if asking else None
 
     def describe(self) -> dict[str, object]:
         content: dict[str, object] = {}

@@ -12,6 +12,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from sqlanon.privacy.base import Monotonicity, PrivacyModel
+from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.sqlgen.build import all_of, any_of, count, equal
 from sqlanon.sqlgen.relations import cast, column, literal
@@ -36,6 +37,10 @@ class EntropyDiversity(PrivacyModel):
     @property
     def monotonicity(self) -> Monotonicity:
         return self.sensitive.monotonicity_of_shares
+
+    def relaxed(self) -> PrivacyModel:
+        """A class that passes has at least l different values."""
+        return DistinctDiversity(self.sensitive, self.l)
 
     def measures(self) -> Measures:
         name = self.sensitive.aggregate

@@ -12,6 +12,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from sqlanon.privacy.base import Monotonicity, PrivacyModel
+from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.exact import Threshold, kind_for, product
 from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.sqlgen.build import total_where
@@ -31,6 +32,10 @@ class RecursiveDiversity(PrivacyModel):
     @property
     def monotonicity(self) -> Monotonicity:
         return self.sensitive.monotonicity_of_shares
+
+    def relaxed(self) -> PrivacyModel:
+        """A class that passes has at least l different values."""
+        return DistinctDiversity(self.sensitive, self.l)
 
     def measures(self) -> Measures:
         name = self.sensitive.aggregate

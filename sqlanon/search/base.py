@@ -46,6 +46,10 @@ class Evaluator(Protocol):
         """Whether generalizing a node can only lower its suppression, so that verdicts may be inherited."""
 
     @property
+    def relaxed(self) -> bool:
+        """Whether verdicts of a requirement that is not monotone say what all nodes below suppress at least."""
+
+    @property
     def checks(self) -> int:
         """Nodes the database has evaluated so far."""
 

@@ -42,7 +42,7 @@ class Bounds:
         for suppressed in sorted({max(1, limit * step // STEPS) for step in range(1, STEPS)}):
             raised = metric.bound_of(0.0, context, suppressed) != metric.bound_of(0.0, context)
             costs = metric.costs(context, suppressed)
-            if monotone and suppressed <= limit and (raised or costs != base):
+            if suppressed <= limit and (raised or costs != base):
                 self._rungs.append(Rung(suppressed, Totals(coding, costs), 0, coding.everything))
         self._learned: list[tuple[float, Node]] = []
         self._too_costly = 0
@@ -77,11 +77,11 @@ class Bounds:
 
     def learn(self, verdict: Verdict) -> None:
         """Take what a verdict says of the nodes below it and, when it was measured, above it."""
-        if self._monotone:
-            below = self._coding.downset(verdict.node) if len(self._rungs) > 1 else 0
-            for rung in self._rungs[1:]:
-                if verdict.suppressed >= rung.suppressed:
-                    rung.reached |= below
+        floor = verdict.floor(self._monotone)
+        below = self._coding.downset(verdict.node) if len(self._rungs) > 1 and floor else 0
+        for rung in self._rungs[1:]:
+            if floor >= rung.suppressed:
+                rung.reached |= below
         if self._objective.metric.learns and verdict.figures:
             bound = self._objective.metric.learned_bound(verdict, self._objective.context)
             self._learned.append((bound, verdict.node))

@@ -1,6 +1,7 @@
 """Decides which of a set of nodes are acceptable, asking for as few as it can.
 
-Shared by the algorithms that go by monotonicity alone. Where the requirement is not monotone every node is asked for.
+Shared by the algorithms that go by monotonicity alone. Where the requirement is not monotone only its monotone part,
+if it has one, decides nodes that were not asked for: those that suppress too much already.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Classifier:
         """One batch of questions, chosen to decide as many of the wanted nodes as possible."""
         open_nodes = wanted & self._session.marking.undecided
         sample = Sample(self._session.coding, open_nodes)
-        if not self._session.evaluator.monotone:
+        if not self._session.evaluator.monotone and not self._session.evaluator.relaxed:
             self.ask(sample.nodes[:most])
             return
         steps = self._forecast.steps()
@@ -62,9 +63,13 @@ class Classifier:
         if guess > 0:
             node = sample.climb(start, steps, slack, sample.left, self._session.verdicts)
             return node, sample.below(node)
+        if not self._session.evaluator.monotone:
+            return start, 0
         node = sample.descend(start, steps, slack, sample.left, self._session.verdicts)
         return node, sample.above(node)
 
     def _learn(self, verdict: Verdict) -> None:
-        excess = log((verdict.suppressed + 1) / (self._session.evaluator.limit + 1))
+        evaluator = self._session.evaluator
+        known = verdict.least if evaluator.relaxed else verdict.suppressed
+        excess = log((known + 1) / (evaluator.limit + 1))
         self._forecast.learn(verdict.node, excess)

@@ -1,7 +1,8 @@
 """What is known of every node, by its own verdict or inherited from another's.
 
 Pure. Acceptable nodes make all their generalizations acceptable, unacceptable ones all their specializations
-unacceptable (Samarati 2001, corollary 5.1), but only where the evaluator says that its requirement is monotone.
+unacceptable (Samarati 2001, corollary 5.1), but only where the evaluator says that its requirement is monotone. Where
+it is not, a monotone part of it may still say how many rows the specializations suppress at least.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Marking:
         self.asked |= self._alone(verdict.node)
         if not self._monotone:
             self._mark(accepted, self._alone(verdict.node))
+            if verdict.least > self._limit:
+                self._mark(False, self._coding.downset(verdict.node))
         elif accepted:
             self._mark(True, self._coding.upset(verdict.node))
         else:

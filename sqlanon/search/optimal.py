@@ -104,7 +104,7 @@ class _Optimal:
         """Learn from verdicts, and score the nodes among them that may win."""
         session = self._session
         for verdict in verdicts:
-            self._suppression.learn(verdict.node, self._excess(verdict.suppressed), self._usual_excess)
+            self._suppression.learn(verdict.node, self._excess(self._known(verdict)), self._usual_excess)
             self._bounds.learn(verdict)
             if verdict.figures and self._measure:
                 bound = session.objective.metric.learned_bound(verdict, session.objective.context)
@@ -137,9 +137,13 @@ class _Optimal:
 
     def _note(self, node: Node, score: float) -> None:
         if score < self._bounds.best and node in self._session.verdicts:
-            self._usual_excess = self._excess(self._session.verdicts[node].suppressed)
+            self._usual_excess = self._excess(self._known(self._session.verdicts[node]))
         self._scores[node] = score
         self._bounds.improve(score)
+
+    def _known(self, verdict: Verdict) -> int:
+        """The suppression that nodes below inherit, which is what is worth guessing."""
+        return verdict.least if self._session.evaluator.relaxed else verdict.suppressed
 
     def _excess(self, suppressed: int) -> float:
         """Suppression on a logarithmic scale, 0 at the limit."""
@@ -149,7 +153,7 @@ class _Optimal:
 
     def _questions(self, open_nodes: int, batch: int) -> list[Node]:
         sample = Sample(self._session.coding, open_nodes)
-        if self._session.evaluator.monotone:
+        if self._session.evaluator.monotone or self._session.evaluator.relaxed:
             promising = self._promising(sample, batch // 2)
             return promising + self._settling(sample, batch - len(promising))
         if self._measure:

@@ -225,10 +225,13 @@ def measure(
     question: Question,
     figures: Mapping[str, exp.Expression],
 ) -> exp.Query:
-    """As `check` for one requirement, with the figures of the metrics after the counts."""
+    """As `check` for one requirement, with the figures of the metrics after the counts.
+
+    Before the figures: the rows that the requirement's monotone part, the second condition of the question, suppresses.
+    """
     return _all_of_them(
         [
-            _measured(index, node, shape, node_classes(table, node, shape, question), question.satisfied[0], figures)
+            _measured(index, node, shape, node_classes(table, node, shape, question), question.satisfied, figures)
             for index, node, table in requests
         ]
     )
@@ -241,7 +244,7 @@ def measure_survivors(
     words = [f"p_{word}" for word in range(shape.layout.words)]
     return _all_of_them(
         [
-            _measured(index, node, shape, classes_of_node(table, index, words), column("kept"), figures)
+            _measured(index, node, shape, classes_of_node(table, index, words), [column("kept")], figures)
             for index, node in nodes
         ]
     )
@@ -252,7 +255,7 @@ def _measured(
     node: Node,
     shape: Shape,
     grouped: exp.Select,
-    satisfied: exp.Expression,
+    satisfied: Sequence[exp.Expression],
     figures: Mapping[str, exp.Expression],
 ) -> exp.Select:
     items: list[exp.Expression] = [
@@ -260,6 +263,7 @@ def _measured(
         named(count(), "all_classes"),
         named(total_where(exp.Not(this=column("kept")), column("n")), "suppressed"),
         named(total_where(column("kept"), literal(1)), "classes"),
+        named(total_where(exp.Not(this=column("may_stay")), column("n")), "least"),
     ]
     items += [named(figure.copy(), name) for name, figure in figures.items()]
     wanted = {found.name for figure in figures.values() for found in figure.find_all(exp.Column)}
@@ -270,10 +274,12 @@ def _measured(
 
 
 def _with_values(
-    grouped: exp.Select, node: Node, shape: Shape, satisfied: exp.Expression, wanted: Collection[str]
+    grouped: exp.Select, node: Node, shape: Shape, satisfied: Sequence[exp.Expression], wanted: Collection[str]
 ) -> exp.Select:
     """Classes as metrics expect them: judged, with the code of each column's value and the leaves under it."""
-    select = exp.select(column("n"), named(satisfied.copy(), "kept")).from_(subquery(grouped, "grouped"), copy=False)
+    may_stay = satisfied[1].copy() if len(satisfied) > 1 else exp.true()
+    items = [column("n"), named(satisfied[0].copy(), "kept"), named(may_stay, "may_stay")]
+    select = exp.select(*items).from_(subquery(grouped, "grouped"), copy=False)
     for position, level in enumerate(node):
         masks = shape.layout.column_masks(position, level)
         if f"code_{position}" in wanted:

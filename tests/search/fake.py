@@ -79,11 +79,15 @@ class FakeEvaluator:
         *,
         monotone: bool = True,
         lattice: Lattice | None = None,
+        relaxed: Requirement | None = None,
     ) -> None:
+        """`relaxed` is a monotone part of a requirement that is not monotone itself."""
         self.table = table
         self.requirement = requirement
         self.limit = limit
         self.monotone = monotone
+        self._relaxed = relaxed
+        self.relaxed = relaxed is not None
         self.lattice = lattice or Lattice.of_heights(table.heights)
         self.asked: dict[Node, Verdict] = {}
         self.measured: set[Node] = set()
@@ -132,7 +136,10 @@ class FakeEvaluator:
         classes = self.table.classes(node, self.requirement)
         suppressed = sum(item.size for item in classes if not item.kept)
         kept = sum(item.kept for item in classes)
-        return Verdict(node, suppressed, kept, dict(figures(self.table, node, classes)) if measured else {})
+        least = 0
+        if self._relaxed is not None:
+            least = sum(item.size for item in self.table.classes(node, self._relaxed) if not item.kept)
+        return Verdict(node, suppressed, kept, dict(figures(self.table, node, classes)) if measured else {}, least)
 
     def acceptable(self) -> list[Node]:
         """By brute force, in vector order."""

@@ -20,6 +20,8 @@ class Problem:
     k: int
     limit: int
     monotone: bool
+    relaxed: bool
+    """Where it is not monotone, whether its monotone part is told."""
     lattice: Lattice
     metric: str
     weights: tuple[float, ...]
@@ -27,7 +29,10 @@ class Problem:
 
     def evaluator(self) -> FakeEvaluator:
         requirement = at_least(self.k) if self.monotone else at_least_and_mixed(self.k, 0.6)
-        return FakeEvaluator(self.table, requirement, self.limit, monotone=self.monotone, lattice=self.lattice)
+        relaxed = at_least(self.k) if self.relaxed and not self.monotone else None
+        return FakeEvaluator(
+            self.table, requirement, self.limit, monotone=self.monotone, lattice=self.lattice, relaxed=relaxed
+        )
 
     def acceptable(self) -> list[Node]:
         """By brute force: acceptable and allowed."""
@@ -71,6 +76,7 @@ def problems(draw: st.DrawFn, *, monotone: bool | None = None, columns: int = 4)
         k=draw(st.integers(1, 5)),
         limit=draw(st.integers(0, len(rows))) if draw(st.booleans()) else draw(st.integers(0, min(3, len(rows)))),
         monotone=draw(st.booleans()) if monotone is None else monotone,
+        relaxed=draw(st.booleans()),
         lattice=draw(lattices(table.heights)),
         metric=draw(st.sampled_from(sorted(METRICS))),
         weights=(1.0, *(draw(st.sampled_from([1.0, 1.0, 2.0, 0.5, 0.0])) for _ in made[1:])),
