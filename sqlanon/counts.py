@@ -84,8 +84,12 @@ class NodeCounts:
             self._known[node] = counted
 
     def learn_size(self, node: Node, classes: int) -> None:
-        """Note how many classes a node has, failing ones too: what a roll-up of it would hold."""
-        self._roll_ups.sizes.learn(node, classes)
+        """Note how many classes a node has, failing ones too: what a roll-up of it would hold.
+
+        Where a roll-up holds each class once for every value or person, its classes say too little.
+        """
+        if not self.shape.others:
+            self._roll_ups.sizes.learn(node, classes)
 
     def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
         """The smallest set that can answer for each node."""

@@ -13,12 +13,12 @@ from tests.database.support import frequency
 from tests.oracle import Problem
 from tests.random_problems import EVERYTHING, Asking, load, random_table
 
-SEEDS = (0, 2)
+SEEDS = {"duckdb": (0, 2), "postgresql": (0,)}
 
 
 @pytest.mark.parametrize("asking", EVERYTHING, ids=lambda asking: asking.name)
 def test_verdicts_of_every_node(engine: Engine, asking: Asking) -> None:
-    for seed in SEEDS:
+    for seed in SEEDS[engine.name]:
         source, population = random_table(seed)
         load(engine, source, population)
         problem = asking.problem(source, population, limit=0)
