@@ -6,7 +6,7 @@ Plans, checks together and publishes by the pipeline, which knows one release at
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sqlanon import pipeline
@@ -143,9 +143,8 @@ def apply(spec: Spec, lock: Lock, beside: Mapping[str, Lock], options: Options =
     together.refuse()
     with about(name):
         result = pipeline.apply(own, lock, options)
-    return AppliedRelease(
-        result.target, result.levels, result.publication, None, result.engine, result.seconds, name, together
-    )
+    known = {item.name: getattr(result, item.name) for item in fields(result)}
+    return AppliedRelease(**known, recipient=name, together=together)
 
 
 def _names(spec: Spec) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ class Together:
         more = f" (and {len(exposing) - 1} more)" if len(exposing) > 1 else ""
         raise RequirementError(
             f"{exposing[0].sentence()}{more}; nothing was published: "
-            f"let both generalize the same columns alike, or write together: warn to release them anyway"
+            f"give one of them levels at least as high as the other's in every column, or write together: warn"
         )
 
     def warnings(self) -> list[str]:

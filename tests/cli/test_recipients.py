@@ -173,8 +173,8 @@ def test_messages(sqlanon: CommandLine, duckdb_spec: Path, arguments: tuple[str,
 
 
 @pytest.mark.parametrize("command", ["plan", "check", "sql", "hierarchies"])
-def test_a_spec_of_one_release_has_no_recipients(sqlanon: CommandLine, duckdb_url: str, command: str) -> None:
-    path = write_spec(Path("one.yaml"), spec_values(duckdb_url))
+def test_a_spec_of_one_release_has_no_recipients(sqlanon: CommandLine, folder: Path, command: str) -> None:
+    path = write_spec(folder / "one.yaml", spec_values("duckdb:///:memory:"))
     outcome = sqlanon(command, path, "--recipient", "lab")
     assert (outcome.code, outcome.err) == (2, "sqlanon: error: no recipient 'lab' in the spec; the spec has none\n")
 
