@@ -5,32 +5,49 @@ A spec is given as a file or as a `Spec`. Only forwards to the pipeline; knows n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, overload
 
-from sqlanon import pipeline, recipients
+from sqlanon import frames, pipeline, recipients
 from sqlanon.audit import AuditResult
 from sqlanon.errors import UsageError
-from sqlanon.lock import Lock, locks_beside
-from sqlanon.place import measure_place
+from sqlanon.frames import FrameRun, SpecLike
+from sqlanon.lock import Lock, lock_path, locks_beside
+from sqlanon.place import ARGUMENTS, measure_place
 from sqlanon.recipients import RecipientsPlan, RecipientsRun, one_release
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.runs import DEFAULT, Options
-from sqlanon.spec import Spec, load_spec
+from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
 
 __all__ = ["Options", "apply", "audit", "load_spec", "plan", "plan_recipients", "run", "run_recipients"]
 
 PathLike = str | Path
 
 
-def plan(spec: Spec | PathLike, options: Options = DEFAULT, *, recipient: str | None = None) -> PlanResult:
-    """Search for the generalization to release; nothing is written. Of several recipients, name one."""
+def plan(spec: SpecLike, options: Options = DEFAULT, *, recipient: str | None = None, source: Any = None) -> PlanResult:
+    """Search for the generalization to release; nothing is written. Of several recipients, name one.
+
+    `source` is a pandas or polars DataFrame or an Arrow Table, read instead of what the spec names.
+    """
+    if source is not None:
+        return frames.plan_frame(source, spec, options, recipient)
     how = "name one as recipient=, or plan for all with plan_recipients"
     return pipeline.plan(one_release(_spec(spec), recipient, how), options)
 
 
-def run(spec: Spec | PathLike, options: Options = DEFAULT) -> RunResult:
-    """Search and publish."""
+@overload
+def run(spec: SpecLike, options: Options = DEFAULT, *, source: None = None) -> RunResult: ...
+
+
+@overload
+def run(spec: SpecLike, options: Options = DEFAULT, *, source: object) -> FrameRun: ...
+
+
+def run(spec: SpecLike, options: Options = DEFAULT, *, source: Any = None) -> RunResult:
+    """Search and publish. With a dataframe as `source` the result can give the release as one."""
+    if source is not None:
+        return frames.run_frame(source, spec, options)
     return pipeline.run(one_release(_spec(spec), None, "publish for all of them with run_recipients"), options)
 
 
@@ -55,26 +72,50 @@ def apply(lock: PathLike, options: Options = DEFAULT) -> RunResult:
     spec = load_spec(path)
     if not spec.recipients and decided.recipient is None:
         return pipeline.apply(spec, decided, options)
-    others = [name for name in spec.recipient_names if name != decided.recipient]
+    others = [name for name in spec.recipient_names if decided.recipient not in (None, name)]
     return recipients.apply(spec, decided, locks_beside(Path(lock).parent, path, others), options)
 
 
 def audit(
-    table: Spec | PathLike,
+    table: Spec | PathLike | Any,
     quasi_identifiers: Sequence[str] = (),
     *,
     connection: str | None = None,
-    k: int = 1,
+    k: int | None = None,
+    privacy: Privacy | Mapping[str, Any] | None = None,
+    sensitive: Sequence[str] = (),
+    respondent: str | None = None,
+    reference: str | None = None,
+    population: str | None = None,
+    recipient: str | None = None,
     options: Options = DEFAULT,
 ) -> AuditResult:
-    """Measure the target of a spec (a `Spec` or a YAML file), or any table or file over the columns given."""
+    """Measure the target of a spec (a `Spec` or a YAML file), or any table, file or dataframe over the columns given.
+
+    `privacy` takes the keys of a spec's privacy. `reference` and `population` name tables to compare with. Of a spec
+    with several recipients, name one.
+    """
+    models: dict[str, Any] = {"privacy": privacy, "sensitive": sensitive, "respondent": respondent}
+    models |= {"reference": reference, "population": population}
+    if frames.is_frame(table):
+        return frames.audit_frame(table, quasi_identifiers, k, options, **models)
     if isinstance(table, Spec):
-        return pipeline.audit_spec(table, options)
+        return pipeline.audit_spec(one_release(table, recipient, "name one as recipient="), options)
     if not quasi_identifiers:
         if Path(table).suffix in (".yaml", ".yml"):
-            return pipeline.audit_spec(load_spec(table), options)
+            spec = one_release(load_spec(table), recipient, "name one as recipient=")
+            lock = lock_path(Path(table), recipient)
+            return pipeline.audit_spec(spec, options, Lock.read(lock) if lock.is_file() else None)
         raise UsageError("name the columns of the quasi-identifier: they are what classes are made of")
-    return measure_place(str(table), connection, quasi_identifiers, k, options)
+    return measure_place(
+        str(table),
+        connection,
+        quasi_identifiers,
+        k,
+        options,
+        words=ARGUMENTS,
+        **models,
+    )
 
 
 def spec_of(path: Path, lock: Lock) -> Path:
@@ -82,5 +123,7 @@ def spec_of(path: Path, lock: Lock) -> Path:
     return path.parent / lock.spec
 
 
-def _spec(spec: Spec | PathLike) -> Spec:
+def _spec(spec: SpecLike) -> Spec:
+    if isinstance(spec, Mapping):
+        return spec_from_dict(spec)
     return spec if isinstance(spec, Spec) else load_spec(spec)

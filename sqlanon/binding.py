@@ -136,7 +136,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         source=source,
         target=target,
         as_view=isinstance(spec.target, ViewTarget),
-        scratch=_scratch_schema(spec, target),
+        scratch=scratch_schema(spec, target),
         columns=infos,
         quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
         released=tuple(info.name for info in infos if _is_released(spec, info.name)),
@@ -289,7 +289,8 @@ def _matches(target: Path, given: str) -> bool:
     return target == path or target.match(str(path))
 
 
-def _scratch_schema(spec: Spec, target: Table | File) -> tuple[str, ...]:
+def scratch_schema(spec: Spec, target: Table | File) -> tuple[str, ...]:
+    """The schema of scratch tables; empty: the session's default schema."""
     if spec.scratch is not None:
         return spec.scratch
     return target.schema if isinstance(target, Table) else ()

@@ -166,7 +166,7 @@ def pack(
         tuple(hierarchies),
         base.domains,
         shape,
-        _fingerprint(engine, table, base, [*hierarchies, *_own_hierarchies(sensitive)], shape),
+        _fingerprint(engine, table, base, [*hierarchies, *_own_hierarchies(sensitive)], sensitive, shape),
         sensitive,
     )
 
@@ -209,10 +209,19 @@ def _pack_population(base: Base, tables: Sequence[HierarchyTable], scratch: Scra
     return table
 
 
-def _fingerprint(engine: Engine, table: Table, base: Base, hierarchies: Sequence[StoredHierarchy], shape: Shape) -> str:
+def _fingerprint(
+    engine: Engine,
+    table: Table,
+    base: Base,
+    hierarchies: Sequence[StoredHierarchy],
+    sensitive: Sequence[SensitiveValues],
+    shape: Shape,
+) -> str:
+    """Values are in it by their codes: which of them a model names has to be in it too."""
     [sums] = engine.query(Statement("fingerprint", frequency_sql.frequency_checksum(table, shape.columns)))
     content = [base.combinations, base.rows, *(int(number) for number in sums)]
     content += [number for hierarchy in hierarchies for number in (hierarchy.height, *hierarchy.checksum)]
+    content += [code for item in sensitive for code in item.named]
     if shape.population is not None:
         words = [f"p_{word}" for word in range(shape.layout.words)]
         query = frequency_sql.frequency_checksum(shape.population, [*words, "w"])

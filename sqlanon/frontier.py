@@ -24,7 +24,8 @@ from sqlanon.spec import Limit, Spec
 class Cell:
     """The answer to one requirement; `found` is None where nothing was found, and `reason` then says why."""
 
-    k: int
+    k: int | None
+    """None: of each quasi-identifier what the spec says."""
     limit: Limit
     limit_rows: int
     found: SearchResult | None
@@ -94,7 +95,7 @@ class Frontier:
     def _repr_html_(self) -> str:
         rows = [
             (
-                f"k = {cell.k}, limit {cell.limit}",
+                f"limit {cell.limit}" if cell.k is None else f"k = {cell.k}, limit {cell.limit}",
                 cell.why_not if cell.found is None else f"{self.metric} {cell.found.score:.6g}",
             )
             for cell in self.cells
@@ -102,9 +103,12 @@ class Frontier:
         return html_table("sqlanon frontier", rows)
 
 
-def frontier(spec: Spec, ks: Sequence[int], limits: Sequence[Limit], options: Options = DEFAULT) -> Frontier:
-    """Answer every combination of k and limit from one scan of the source."""
-    if not ks or not limits or min(ks) < 1:
+def frontier(spec: Spec, ks: Sequence[int | None], limits: Sequence[Limit], options: Options = DEFAULT) -> Frontier:
+    """Answer every combination of k and limit from one scan of the source.
+
+    A k is asked of every quasi-identifier of the spec; None asks of each for its own.
+    """
+    if not ks or not limits or any(k is not None and k < 1 for k in ks):
         raise UsageError("a grid needs at least one limit and one k, and every k is at least 1")
     if spec.search.satisfies == "matrix":
         raise UsageError("search.satisfies: the distance-vector matrix is built for one k; use counts for a grid")
@@ -112,13 +116,16 @@ def frontier(spec: Spec, ks: Sequence[int], limits: Sequence[Limit], options: Op
         frequency = prepare(run)
         with run.watch.phase("search"):
             requirements = [requirement_on(run.binding, frequency, k) for k in ks]
-            parts = [item.relaxed() for item in requirements] if not requirements[0].monotone(1) else []
-            relaxed = [item for item in parts if item is not None]
-            counts = NodeCounts(run.engine, frequency, [*requirements, *relaxed], run.scratch)
+            relaxed = {
+                index: part
+                for index, item in enumerate(requirements)
+                if not item.monotone(1) and (part := item.relaxed()) is not None
+            }
+            counts = NodeCounts(run.engine, frequency, [*requirements, *relaxed.values()], run.scratch)
+            places = {index: len(ks) + place for place, index in enumerate(relaxed)}
             cells: list[Cell] = []
             for index, k in enumerate(ks):
-                part = len(ks) + index if relaxed else None
-                loosest = Problem(run, frequency, counts, index, frequency.rows, part)
+                loosest = Problem(run, frequency, counts, index, frequency.rows, places.get(index))
                 cells += _cells(loosest, k, limits)
         return Frontier(
             columns=run.binding.names,
@@ -134,15 +141,16 @@ def frontier(spec: Spec, ks: Sequence[int], limits: Sequence[Limit], options: Op
         )
 
 
-def _cells(problem: Problem, k: int, limits: Sequence[Limit]) -> list[Cell]:
+def _cells(problem: Problem, k: int | None, limits: Sequence[Limit]) -> list[Cell]:
     """The cells of one k: what was measured for one limit serves the others."""
     evaluator = problem.evaluator()
+    least = problem.run.binding.k if k is None else k
     cells: list[Cell] = []
     for limit in limits:
         rows = limit.rows(problem.frequency.rows)
-        if problem.frequency.rows < k:
+        if problem.frequency.rows < least:
             cells.append(
-                Cell(k, limit, rows, None, f"the source has {problem.frequency.rows} rows, fewer than k = {k}")
+                Cell(k, limit, rows, None, f"the source has {problem.frequency.rows} rows, fewer than k = {least}")
             )
             continue
         try:

@@ -325,7 +325,7 @@ def fingerprint(rule: Rule) -> str:
 
 
 def _refuse_cycles(engine: Engine, draft: HierarchyDraft, table: Table) -> None:
-    query = hierarchy_sql.labels_in_cycles(table, draft.listed)
+    query = hierarchy_sql.labels_in_cycles(table, draft.listed, engine.traits)
     [(number,)] = engine.query(Statement(f"validate {draft.column}", query))
     if number:
         raise HierarchyError(

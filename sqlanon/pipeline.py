@@ -6,10 +6,12 @@ spec -> bind to the catalog -> scan -> hierarchy tables -> frequency set -> sear
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 
-from sqlanon.audit import AuditResult, audit
+from sqlanon.audit import AuditResult, Beside, Request, audit
 from sqlanon.binding import Binding, bind, bind_source, bind_target
-from sqlanon.errors import InfeasibleError, RequirementError, UsageError
+from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.frequency import Base, FrequencySet, pack, scan, store_hierarchies
 from sqlanon.hierarchy_store import (
     HierarchyReport,
@@ -17,17 +19,22 @@ from sqlanon.hierarchy_store import (
     describe_hierarchies,
     fingerprint,
     report_hierarchy,
+    store_hierarchy,
 )
 from sqlanon.lock import Lock
-from sqlanon.measured import Release
+from sqlanon.measured import Release, population_labels
 from sqlanon.planning import lattice_of, problem_of, solve
 from sqlanon.publish import publish
 from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.recording import facts_of
 from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.runs import DEFAULT, Options, Run, open_for, running
+from sqlanon.scratch import Scratch
 from sqlanon.script import ScriptWriter
 from sqlanon.spec import Spec
+from sqlanon.sqlgen.hierarchy import domain
+from sqlanon.sqlgen.relations import File, Query, Relation
 
 __all__ = ["Options", "apply", "audit_spec", "hierarchies", "open_for", "plan", "run", "script"]
 
@@ -38,40 +45,94 @@ def plan(spec: Spec, options: Options = DEFAULT, known: Lock | None = None) -> P
     With the lock file of an earlier plan, what the database said then is not asked again if the data are the same.
     """
     with running(spec, options) as run:
-        _, result = _search(run, known)
-        return result
+        return _search(run, prepare(run), known)
 
 
-def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None) -> RunResult:
-    """Search and publish."""
-    with running(spec, options) as run:
-        frequency, result = _search(run, known)
-        _refuse_unverified(result)
+def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, reuse: bool = False) -> RunResult:
+    """Search and publish.
+
+    With `reuse`, what an earlier plan decided is published again from the source as it is now, if it still holds:
+    measured and audited whole like any release. Only where it does not is there a search; the result says why.
+    """
+    with running(spec, options, publishes="run") as run:
+        base = _scan(run)
+        stored = _hierarchies(run, base)
+        again = _publish_again(run, stored, known) if reuse else None
+        if isinstance(again, RunResult):
+            return again
+        result = _search(run, _packed(run, base, stored), known)
+        result.require_satisfied()
         recoding = FullDomain(run.binding.names, result.chosen.node)
-        return _publish(run, frequency.hierarchies, recoding, result)
+        return _publish(run, stored, recoding, result, reused=False if reuse else None, reason=again)
 
 
 def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
     """Publish exactly what a plan decided, measured and audited anew."""
-    levels = _locked_levels(spec, lock)
-    with running(spec, options) as run:
+    levels = lock.levels_for(spec)
+    with running(spec, options, publishes="apply") as run:
         base = _scan(run)
         stored = _hierarchies(run, base)
-        for part in ("definition", "height", "top"):
-            _refuse_changed(lock, part, {name: now[part] for name, now in describe_hierarchies(stored).items()})
-        return _publish(run, stored, FullDomain.from_levels(run.binding.names, levels), None)
+        lock.require_hierarchies(describe_hierarchies(stored))
+        return _publish(run, stored, FullDomain.from_levels(run.binding.names, levels), recipient=lock.recipient)
 
 
-def audit_spec(spec: Spec, options: Options = DEFAULT) -> AuditResult:
-    """Measure the published target of a spec against its requirement."""
-    with open_for(spec, options) as engine:
-        target = bind_target(spec, engine)
-        return audit(engine, target, spec.quasi_identifiers, spec.privacy.k or 1, source=bind_source(spec, engine))
+def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None) -> AuditResult:
+    """Measure the published target of a spec against its requirement, and every sensitive column of it.
+
+    How the population is generalized only a lock file tells; without it, what is asked of the population does not hold.
+    """
+    request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
+    if not _reads_hierarchies(spec):
+        with open_for(spec, options) as engine:
+            return audit(engine, bind_target(spec, engine), request, Beside(bind_source(spec, engine)))
+    with running(spec, options) as run:
+        people, notes = _generalized_population(run, lock)
+        beside = Beside(run.binding.source, taxonomies=_taxonomies(run), population=people)
+        result = audit(run.engine, bind_target(spec, run.engine), request, beside)
+        return replace(result, notes=(*result.notes, *notes))
+
+
+def _reads_hierarchies(spec: Spec) -> bool:
+    """Whether an audit needs hierarchies beside the published values."""
+    distances = [entry.distance for entry in spec.privacy.t_closeness]
+    return "hierarchical" in distances or spec.privacy.population is not None
+
+
+def _taxonomies(run: Run) -> dict[str, Relation]:
+    """The hierarchies that distances between sensitive values go by."""
+    source = run.engine.traits.relation(run.binding.source, "source")
+    found: dict[str, Relation] = {}
+    for position, item in enumerate(run.binding.sensitive):
+        if item.rule is not None:
+            values = domain(source.copy(), item.key("source", run.engine.traits))
+            stored = store_hierarchy(run.engine, item.hierarchy(), values, run.scratch, f"t{position}", has_null=False)
+            found[item.name] = stored.table.table
+    return found
+
+
+def _generalized_population(run: Run, lock: Lock | None) -> tuple[Relation | None, list[str]]:
+    """The population at the levels of a lock file, or why it is not known."""
+    if run.binding.population is None:
+        return None, []
+    if lock is None:
+        return None, [
+            "the population was not compared: no lock file beside the spec says how the table was generalized"
+        ]
+    try:
+        levels = lock.levels_for(run.binding.spec)
+        stored = _hierarchies(run, scan(run.engine, run.binding, run.scratch))
+        lock.require_hierarchies(describe_hierarchies(stored))
+    except UsageError as error:
+        return None, [f"the population was not compared: {error}"]
+    recoding = FullDomain.from_levels(run.binding.names, levels)
+    release = Release(run.binding, stored, recoding, requirement_of(run.binding))
+    labels = population_labels(run.engine, release)
+    return None if labels is None else Query(labels), []
 
 
 def script(spec: Spec, lock: Lock | None, options: Options = DEFAULT) -> str:
     """The release as one SQL script: as a lock file decided, or as a search decides now."""
-    levels = plan(spec, options).levels if lock is None else _locked_levels(spec, lock)
+    levels = plan(spec, options).levels if lock is None else lock.levels_for(spec)
     with open_for(spec, options) as engine:
         binding = bind(spec, engine)
         if lock is not None:
@@ -90,8 +151,7 @@ def hierarchies(spec: Spec, options: Options = DEFAULT) -> Generator[HierarchyRe
             yield report_hierarchy(run.engine, hierarchy)
 
 
-def _search(run: Run, known: Lock | None) -> tuple[FrequencySet, PlanResult]:
-    frequency = prepare(run)
+def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult:
     with run.watch.phase("search"):
         problem = problem_of(run, frequency)
         evaluator = problem.evaluator()
@@ -99,7 +159,7 @@ def _search(run: Run, known: Lock | None) -> tuple[FrequencySet, PlanResult]:
         if known is not None and known.knows(frequency.fingerprint, requirement):
             evaluator.put(known.verdicts)
         found = solve(problem, evaluator)
-    return frequency, PlanResult(
+    return PlanResult(
         columns=run.binding.names,
         heights=evaluator.heights,
         rows=frequency.rows,
@@ -129,7 +189,10 @@ def _warnings(frequency: FrequencySet) -> Iterator[str]:
 def prepare(run: Run) -> FrequencySet:
     """The frequency set of the source: one scan, the hierarchies from its domains, and the packing."""
     base = _scan(run)
-    stored = _hierarchies(run, base)
+    return _packed(run, base, _hierarchies(run, base))
+
+
+def _packed(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> FrequencySet:
     with run.watch.phase("frequency"):
         return pack(run.engine, run.binding, base, stored, run.scratch)
 
@@ -137,6 +200,8 @@ def prepare(run: Run) -> FrequencySet:
 def _scan(run: Run) -> Base:
     with run.watch.phase("frequency"):
         base = scan(run.engine, run.binding, run.scratch)
+        if run.recorder is not None:
+            run.recorder.measure_source(run.engine, run.binding, base.table)
     _refuse_too_few(run.binding, base.rows)
     return base
 
@@ -147,47 +212,56 @@ def _hierarchies(run: Run, base: Base) -> tuple[StoredHierarchy, ...]:
 
 
 def _publish(
-    run: Run, stored: Sequence[StoredHierarchy], recoding: FullDomain, planned: PlanResult | None
+    run: Run,
+    stored: Sequence[StoredHierarchy],
+    recoding: FullDomain,
+    planned: PlanResult | None = None,
+    *,
+    recipient: str | None = None,
+    reused: bool | None = None,
+    reason: str | None = None,
 ) -> RunResult:
+    """Publish, alone with the target; what the attempt makes is dropped also when it fails."""
     release = Release(run.binding, tuple(stored), recoding, requirement_of(run.binding))
-    with run.watch.phase("publish"):
-        publication = publish(run.engine, release, run.scratch)
-    return RunResult(
-        target=str(run.binding.target),
+    target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
+    alone = nullcontext() if isinstance(target, File) else run.engine.alone_with(target, seconds)
+    with run.watch.phase("publish"), alone, Scratch(run.engine, run.binding.scratch) as scratch:
+        publication = publish(run.engine, release, scratch)
+    result = RunResult(
+        target=str(target),
         levels=recoding.levels(),
         publication=publication,
         plan=planned,
         engine=run.engine.name,
         seconds=run.watch.seconds,
+        run=run.engine.session.run,
+        evidence=None if run.recorder is None else run.recorder.file,
+        reused=reused,
+        reason=reason,
     )
+    if run.recorder is not None:
+        run.recorder.facts = facts_of(result, stored, release.requirement, recipient)
+    return result
 
 
-def _locked_levels(spec: Spec, lock: Lock) -> dict[str, int]:
-    if lock.spec_hash != spec.hash():
-        raise UsageError("the spec has changed since this lock file was written: plan again")
-    if not lock.levels.keys() == lock.hierarchies.keys() == set(spec.quasi_identifiers):
-        raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
-    for name, level in lock.levels.items():
-        bounds = spec.columns[name].levels
-        highest = lock.hierarchies[name]["height"] if bounds.max is None else bounds.max
-        if not bounds.min <= level <= highest:
-            raise UsageError(f"the lock file has column '{name}' at level {level}, which may not be chosen: plan again")
-    return lock.levels
+def _publish_again(run: Run, stored: Sequence[StoredHierarchy], known: Lock | None) -> RunResult | str:
+    """Publish what a lock file decided; where that no longer holds, the reason."""
+    if known is None:
+        return "there is no lock file of an earlier plan"
+    try:
+        levels = known.levels_for(run.binding.spec)
+        known.require_hierarchies(describe_hierarchies(stored))
+        return _publish(run, stored, FullDomain.from_levels(run.binding.names, levels), reused=True)
+    except (UsageError, InfeasibleError) as error:
+        if isinstance(error, HierarchyError):
+            raise
+        return str(error).removesuffix(": plan again")
 
 
 def _refuse_too_few(binding: Binding, rows: int) -> None:
     if rows < binding.k:
         raise InfeasibleError(
             f"privacy.k: the source has {rows} rows, fewer than k = {binding.k}: no release can satisfy it"
-        )
-
-
-def _refuse_unverified(result: PlanResult) -> None:
-    if not result.satisfied:
-        raise RequirementError(
-            f"{result.search.algorithm} failed the audit over all columns, and nothing was published: "
-            f"{result.chosen.suppressed} of {result.rows} rows lie in classes that do not satisfy the requirement, "
-            f"the limit is {result.limit}"
         )
 
 

@@ -1,59 +1,145 @@
-"""A table or file that no spec describes: named on the command line, opened, measured.
+"""A table or file that no spec describes: named on the command line or by a program, opened, measured.
 
 Reads the catalog and aggregates; writes nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlanon.audit import AuditResult, audit
+from sqlanon.audit import AuditResult, Beside, Request, audit
 from sqlanon.binding import bind_source
 from sqlanon.engines.base import Engine
-from sqlanon.errors import SpecError, UsageError
+from sqlanon.errors import SourceError, SpecError, UsageError
 from sqlanon.runs import Options, open_for
-from sqlanon.spec import Spec, spec_from_dict
+from sqlanon.spec import Privacy, Spec, spec_from_dict
+from sqlanon.spec.privacy import MODELS
 from sqlanon.sqlgen.relations import Relation
 
 _ELSEWHERE = {"table": "sqlanon_no_such_target"}
 
+Words = Mapping[str, str]
+"""What keys of the spec are called by who asked."""
+
+FLAGS: Words = {
+    "source": "TABLE",
+    "connection": "--connection",
+    "respondent": "--respondent",
+    "reference": "--reference",
+    "privacy.population": "--population",
+    **{f"privacy.{key}": "--" + key.replace("_", "-") for key in ("k", *MODELS, "k_map", "delta_presence")},
+}
+ARGUMENTS: Words = {"source": "table", "reference": "reference", "privacy.population": "population"}
+
 
 def measure_place(
-    name: str, connection: str | None, quasi_identifiers: Sequence[str], k: int, options: Options
+    name: str,
+    connection: str | None,
+    quasi_identifiers: Sequence[str],
+    k: int | None,
+    options: Options,
+    *,
+    privacy: Privacy | Mapping[str, Any] | None = None,
+    sensitive: Sequence[str] = (),
+    respondent: str | None = None,
+    reference: str | None = None,
+    population: str | None = None,
+    words: Words = FLAGS,
 ) -> AuditResult:
-    """Audit a table or file by its name."""
-    if k < 1:
+    """Audit a table or file by its name, against k and what else the `privacy` of a spec may say."""
+    if k is not None and k < 1:
         raise UsageError("k must be at least 1")
-    with open_place(name, connection, options) as (engine, relation):
-        return audit(engine, relation, quasi_identifiers, k)
+    spec = _spec_around(
+        name, connection, words, _asked(quasi_identifiers, k, privacy, sensitive, respondent, population)
+    )
+    required = privacy if isinstance(privacy, Privacy) else spec.privacy
+    request = Request(tuple(quasi_identifiers), required, respondent, tuple(sensitive))
+    with open_for(spec, options) as engine:
+        table = bind_source(spec, engine)
+        if respondent is not None and respondent not in {info.name for info in engine.columns(table)}:
+            raise SourceError(f"{table} has no column '{respondent}'")
+        beside = Beside(
+            source=_bound(engine, reference, connection, words, "reference"),
+            population=_bound(engine, population, connection, words, "privacy.population"),
+        )
+        return audit(engine, table, request, beside)
 
 
 @contextmanager
 def open_place(name: str, connection: str | None, options: Options) -> Iterator[tuple[Engine, Relation]]:
     """The engine of a connection (default: DuckDB in memory), and what a name or path means there."""
-    spec = _spec_around(name, connection)
+    spec = _spec_around(name, connection, FLAGS, {})
     with open_for(spec, options) as engine:
         yield engine, bind_source(spec, engine)
 
 
-def _spec_around(name: str, connection: str | None) -> Spec:
-    """The rules for names, paths, URLs and variables are the spec's: let it read them."""
+def _bound(engine: Engine, name: str | None, connection: str | None, words: Words, key: str) -> Relation | None:
+    if name is None:
+        return None
+    return bind_source(_spec_around(name, connection, {**words, "source": words[key]}, {}), engine)
+
+
+def _asked(
+    quasi_identifiers: Sequence[str],
+    k: int | None,
+    privacy: Privacy | Mapping[str, Any] | None,
+    sensitive: Sequence[str],
+    respondent: str | None,
+    population: str | None,
+) -> dict[str, Any]:
+    """The keys of a spec that say the same."""
+    given = {} if privacy is None or isinstance(privacy, Privacy) else dict(privacy)
+    given["k"] = given.get("k") or k or 1
+    if population is not None and (given.get("k_map") or given.get("delta_presence")):
+        given["population"] = {"source": population}
+    roles = dict.fromkeys(quasi_identifiers, "quasi_identifier")
+    for column in (*sensitive, *_named_by_models(given)):
+        if roles.setdefault(column, "sensitive") != "sensitive":
+            raise UsageError(f"column '{column}' cannot be both in the quasi-identifier and sensitive")
+    if respondent is not None and roles.setdefault(respondent, "identifier") != "identifier":
+        raise UsageError(f"column '{respondent}' cannot both name the person and be measured")
+    asked = {"columns": {column: {"role": role} for column, role in roles.items()}, "privacy": given}
+    return asked if respondent is None else asked | {"respondent": respondent}
+
+
+def _named_by_models(privacy: Mapping[str, Any]) -> Iterator[str]:
+    """The columns of well-formed entries; the spec complains about the others."""
+    for model in MODELS:
+        for entry in privacy.get(model) or ():
+            if isinstance(entry, Mapping) and isinstance(entry.get("column"), str):
+                yield entry["column"]
+
+
+def _spec_around(name: str, connection: str | None, words: Words, asked: Mapping[str, Any]) -> Spec:
+    """The rules for names, paths, URLs, variables and requirements are the spec's: let it read them."""
     values: dict[str, Any] = {
         "source": name,
         "target": _ELSEWHERE,
         "columns": {"any": {"role": "quasi_identifier"}},
         "privacy": {"k": 1},
+        **asked,
     }
     if connection is not None:
         values["connection"] = connection
     try:
         return spec_from_dict(values)
     except SpecError as error:
-        raise UsageError(_in_words_of_flags(error, {"source": "TABLE", "connection": "--connection"})) from None
+        raise UsageError(_in_words(error.problems[0], words)) from None
 
 
-def _in_words_of_flags(error: SpecError, words: Mapping[str, str]) -> str:
-    key, _, problem = error.problems[0].partition(": ")
-    return f"{words.get(key.partition('.')[0], key)}: {problem}"
+def _in_words(problem: str, words: Words) -> str:
+    """
+    >>> _in_words("privacy.k_map: privacy.population is required with it", FLAGS)
+    '--k-map: --population is required with it'
+    >>> _in_words("privacy.l_diversity[0].l: must be at least 1", FLAGS)
+    '--l-diversity: must be at least 1'
+    """
+    path, colon, message = problem.partition(": ")
+    for key, word in sorted(words.items(), reverse=True):
+        if re.match(rf"{re.escape(key)}\b", path):
+            path = word
+        message = re.sub(rf"\b{re.escape(key)}\b", word, message) if "." in key else message
+    return path + colon + message

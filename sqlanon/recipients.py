@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sqlanon import pipeline
-from sqlanon.errors import RequirementError, UsageError
+from sqlanon.errors import UsageError
 from sqlanon.lock import Lock
 from sqlanon.notebook import html_table
 from sqlanon.results import PlanResult, RunResult
@@ -125,7 +125,7 @@ def publish(spec: Spec, planned: RecipientsPlan, options: Options = DEFAULT) -> 
     planned.together.refuse()
     for name, result in planned.plans.items():
         with about(name):
-            _refuse_unverified(result)
+            result.require_satisfied()
     for name, lock in _decided(spec, planned.plans).items():
         with about(name):
             published = pipeline.apply(spec.for_recipient(name), lock, options)
@@ -161,12 +161,3 @@ def _both(planning: Mapping[str, float], publishing: Mapping[str, float]) -> dic
     """The seconds of each phase, in their order."""
     phases = dict.fromkeys((*planning, *publishing))
     return {phase: planning.get(phase, 0.0) + publishing.get(phase, 0.0) for phase in phases}
-
-
-def _refuse_unverified(result: PlanResult) -> None:
-    if not result.satisfied:
-        raise RequirementError(
-            f"{result.search.algorithm} failed the audit over all columns, and nothing was published: "
-            f"{result.chosen.suppressed} of {result.rows} rows lie in classes that do not satisfy the requirement, "
-            f"the limit is {result.limit}"
-        )

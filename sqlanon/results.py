@@ -6,10 +6,11 @@ Plain data; no database, no terminal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlanon.audit import AuditResult
+from sqlanon.errors import RequirementError
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.quality import accuracy, completeness
@@ -48,6 +49,15 @@ class PlanResult:
     def satisfied(self) -> bool:
         """Whether the chosen node suppresses no more than the limit: certain of every algorithm but mu_argus."""
         return self.chosen.suppressed <= self.limit
+
+    def require_satisfied(self) -> None:
+        """RequirementError where the chosen node may not be published."""
+        if not self.satisfied:
+            raise RequirementError(
+                f"{self.search.algorithm} failed the audit over all columns, and nothing was published: "
+                f"{self.chosen.suppressed} of {self.rows} rows lie in classes that do not satisfy the requirement, "
+                f"the limit is {self.limit}"
+            )
 
     @property
     def levels(self) -> dict[str, int]:
@@ -131,6 +141,14 @@ class RunResult:
     plan: PlanResult | None
     engine: str
     seconds: Mapping[str, float]
+    run: str = field(default="", kw_only=True)
+    """The id of the run, by which its evidence is found."""
+    evidence: str | None = field(default=None, kw_only=True)
+    """The file of its evidence, where one is written."""
+    reused: bool | None = field(default=None, kw_only=True)
+    """Whether the plan of a lock file was used again, where that was asked for."""
+    reason: str | None = field(default=None, kw_only=True)
+    """Why it was not."""
 
     @property
     def audit(self) -> AuditResult:
@@ -149,6 +167,9 @@ class RunResult:
             "released": self.audit.rows,
             "classes": self.audit.classes,
             "audit": self.audit.to_dict(),
+            "run": self.run,
+            "evidence": self.evidence,
+            **({} if self.reused is None else {"reused": self.reused, "reason": self.reason}),
             "seconds": dict(self.seconds),
             "engine": self.engine,
         }

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from sqlanon.binding import Binding, bind
 from sqlanon.engines.base import Engine, Session, TraceHook
 from sqlanon.engines.registry import open_engine
+from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.evidence import Recorder, recorder_for
 from sqlanon.scratch import Scratch, reclaim
 from sqlanon.search.base import Progress
 from sqlanon.spec import Spec
+
+PhaseHook = Callable[[str, str, float], None]
+"""Hears of each phase that ended: the run, the phase, its seconds."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,9 @@ class Options:
     all_minimal: bool = False
     hooks: tuple[TraceHook, ...] = ()
     progress: Progress | None = None
+    on_phase: PhaseHook | None = None
+    open: Callable[[str, Session, Path], Engine] = open_engine
+    """How the connection of a spec is opened."""
 
 
 DEFAULT = Options()
@@ -34,6 +43,8 @@ class Stopwatch:
     """Seconds spent in each phase."""
 
     seconds: dict[str, float] = field(default_factory=dict)
+    run: str = ""
+    on_phase: PhaseHook | None = None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -41,7 +52,10 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+            spent = time.perf_counter() - started
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
+            if self.on_phase is not None:
+                self.on_phase(self.run, name, spent)
 
 
 @dataclass
@@ -53,13 +67,15 @@ class Run:
     scratch: Scratch
     watch: Stopwatch
     options: Options
+    recorder: Recorder | None = None
+    """Gathers evidence, where the command publishes and the spec wants it."""
 
 
 @contextmanager
 def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engine]:
     """The engine that a spec's connection names, closed at the end."""
     session = Session(run, spec.limits.statement_seconds, list(options.hooks))
-    engine = open_engine(spec.connection.reveal(), session, spec.folder)
+    engine = options.open(spec.connection.reveal(), session, spec.folder)
     try:
         yield engine
     finally:
@@ -67,12 +83,44 @@ def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engin
 
 
 @contextmanager
-def running(spec: Spec, options: Options) -> Iterator[Run]:
-    """A run of a spec: bound to the catalog, leftovers of dead runs reclaimed, its own scratch dropped at the end."""
-    watch = Stopwatch()
-    with open_for(spec, options, run=secrets.token_hex(6)) as engine:
+def running(spec: Spec, options: Options, publishes: str | None = None) -> Iterator[Run]:
+    """A run of a spec: bound to the catalog, leftovers of dead runs reclaimed, its own scratch dropped at the end.
+
+    A command that publishes gives its name: when the run ends well, its evidence is written.
+    """
+    name = secrets.token_hex(6)
+    watch = Stopwatch(run=name, on_phase=options.on_phase)
+    recorder = recorder_for(spec, publishes, name)
+    if recorder is not None:
+        options = replace(options, hooks=(*options.hooks, recorder.hear))
+    with open_for(spec, options, run=name) as engine:
         with watch.phase("bind"):
             binding = bind(spec, engine)
+            refuse_large_scan(engine, binding)
             reclaim(engine, binding.scratch)
+            if recorder is not None:
+                recorder.begin(engine, binding)
         with Scratch(engine, binding.scratch) as scratch:
-            yield Run(engine, binding, scratch, watch, options)
+            yield Run(engine, binding, scratch, watch, options, recorder)
+        if recorder is not None:
+            recorder.store()
+    if recorder is not None:
+        recorder.write()
+
+
+def refuse_large_scan(engine: Engine, binding: Binding) -> None:
+    """InfeasibleError when a reading of the source, or of the population, takes more bytes than the spec allows."""
+    most = binding.spec.limits.scan_bytes
+    if most is None:
+        return
+    for relation in [binding.source, *([binding.population.relation] if binding.population else [])]:
+        size = engine.scan_bytes(relation)
+        if size is None:
+            raise UsageError(
+                f"limits.scan_bytes: {engine.name} cannot tell how many bytes it takes to read {relation}; "
+                f"read from a table, or leave this limit out"
+            )
+        if size > most:
+            raise InfeasibleError(
+                f"limits.scan_bytes: reading {relation} takes about {size} bytes, the limit is {most}; nothing was read"
+            )

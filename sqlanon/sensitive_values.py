@@ -5,7 +5,10 @@ Built twice: for the search from the frequency set, and at publish time from the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from sqlglot import exp
 
@@ -30,8 +33,8 @@ class ValueCodes:
     item: BoundSensitive
     position: int
     table: Table
-    absent: tuple[str, ...]
-    """Values that models name and the source does not have."""
+    named: tuple[int, ...]
+    """Codes of the values that models name; 0 for one that the source does not have."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,15 @@ class SensitiveValues:
 
     item: BoundSensitive
     tables: ValueTables
-    absent: tuple[str, ...]
+    named: tuple[int, ...]
+    """Codes of the values that models name; 0 for one that the source does not have."""
     made: tuple[Table, ...]
     hierarchy: StoredHierarchy | None = None
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Values that models name and the source does not have."""
+        return tuple(value for value, code in zip(self.item.flagged, self.named, strict=True) if not code)
 
     @property
     def height(self) -> int:
@@ -52,8 +61,26 @@ class SensitiveValues:
 def codes_query(item: BoundSensitive, relation: exp.Expression, key: exp.Expression, traits: Traits) -> exp.Select:
     """The distinct values of a column, NULL among them, with their codes and flags."""
     values = exp.select(named(key, "value")).distinct().from_(relation)
-    text = traits.key(traits.text(column("value"), item.family), Family.TEXT)
-    return sensitive_sql.value_codes(values, text, item.flagged, item.order)
+    spelled = traits.text(column("value"), item.family)
+    text = traits.key(spelled, Family.TEXT)
+    if item.family is not Family.DECIMAL:
+        return sensitive_sql.value_codes(values, text, text, item.flagged, item.order)
+    # Numbers that are equal may be spelled with more zeros or fewer: 1.5 and 1.50 are one value, however it is named.
+    shortest = traits.key(sensitive_sql.without_zeros(spelled), Family.TEXT)
+    return sensitive_sql.value_codes(values, text, shortest, tuple(map(_shortest, item.flagged)), item.order)
+
+
+def _shortest(text: str) -> str:
+    """A number in its shortest spelling; other texts as they are.
+
+    >>> _shortest("1.50"), _shortest("1e2"), _shortest("-0"), _shortest("NaN")
+    ('1.5', '100', '0', 'NaN')
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    return f"{number.normalize() + 0:f}" if number.is_finite() else text
 
 
 def store_codes(
@@ -74,12 +101,11 @@ def store_codes(
             raise SpecError(
                 f"privacy.t_closeness: {number} values of column '{item.name}' are not in its order; list them all"
             )
-    absent: tuple[str, ...] = ()
+    found: Sequence[Any] = ()
     if item.flagged:
         query = sensitive_sql.flagged_values(table, len(item.flagged))
         [found] = engine.query(Statement(f"named values of {item.name}", query))
-        absent = tuple(value for value, number in zip(item.flagged, found, strict=True) if not number)
-    return ValueCodes(item, position, table, absent)
+    return ValueCodes(item, position, table, tuple(int(code) for code in found))
 
 
 def store_values(
@@ -90,7 +116,7 @@ def store_values(
     query = sensitive_sql.reference(counted, position, codes.table, len(item.flagged))
     values = scratch.create(f"distribution of {item.name}", f"{prefix}v{position}", query)
     if item.rule is None:
-        return SensitiveValues(item, ValueTables(values), codes.absent, (values,))
+        return SensitiveValues(item, ValueTables(values), codes.named, (values,))
     hierarchy = store_hierarchy(
         engine,
         item.hierarchy(),
@@ -102,9 +128,9 @@ def store_values(
     labels = sensitive_sql.labels(values, codes.table, hierarchy.table.table, hierarchy.height)
     table = scratch.create(f"labels of {item.name}", f"{prefix}x{position}", labels)
     made = (values, table, hierarchy.table.table)
-    return SensitiveValues(item, ValueTables(values, table), codes.absent, made, hierarchy)
+    return SensitiveValues(item, ValueTables(values, table), codes.named, made, hierarchy)
 
 
 def unread_values(codes: ValueCodes) -> SensitiveValues:
     """A column whose distribution no model reads."""
-    return SensitiveValues(codes.item, ValueTables(codes.table), codes.absent, ())
+    return SensitiveValues(codes.item, ValueTables(codes.table), codes.named, ())

@@ -8,9 +8,12 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+import duckdb
 import psycopg
 import pytest
 from psycopg import sql
@@ -22,7 +25,8 @@ from tests.spark_support import spark_base, spark_url
 
 __all__ = ["spark_base", "spark_url"]
 
-ENGINES = ("duckdb", pytest.param("postgres", marks=pytest.mark.postgres))
+ENGINES = ("duckdb", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.no_cover]))
+"""What runs on both engines is traced for coverage on one; the contract suite covers what PostgreSQL has of its own."""
 
 
 @pytest.fixture(scope="session")
@@ -39,22 +43,38 @@ def postgres_server() -> Iterator[str]:
     directory = tempfile.mkdtemp(prefix="sqlanon-pg-")
     server = get_server(directory, cleanup_mode="delete")
     try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # Nothing in it outlives the tests: it need not wait for the disk, nor tidy up behind them.
+            for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
+                connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+            connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()
     finally:
         server.cleanup()
         shutil.rmtree(directory, ignore_errors=True)
 
 
-@pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """A URL whose default schema is empty and belongs to the test alone."""
+@pytest.fixture(scope="session")
+def postgres_owner(postgres_server: str) -> Iterator[psycopg.Connection[Any]]:
+    """The session in which schemas are made for tests and dropped."""
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        yield connection
+
+
+@contextmanager
+def schema_of_its_own(server: str, owner: psycopg.Connection[Any]) -> Iterator[str]:
     schema = f"test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
-    joint = "&" if "?" in postgres_server else "?"
-    yield f"{postgres_server}{joint}options={quote(f'-csearch_path={schema}')}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+    owner.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+    joint = "&" if "?" in server else "?"
+    yield f"{server}{joint}options={quote(f'-csearch_path={schema}')}"
+    owner.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str, postgres_owner: psycopg.Connection[Any]) -> Iterator[str]:
+    """A URL whose default schema is empty and belongs to the test alone."""
+    with schema_of_its_own(postgres_server, postgres_owner) as url:
+        yield url
 
 
 @pytest.fixture
@@ -76,9 +96,18 @@ def postgres_password_url(postgres_server: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def duckdb_url(tmp_path: Path) -> str:
-    """A database file that belongs to the test alone; it is created when it is first opened."""
-    return f"duckdb:///{tmp_path / 'test.duckdb'}"
+def duckdb_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database file that belongs to the test alone; it is created when it is first opened.
+
+    Under the mark `kept_open` it stays open until the test ends: each session of this process is then one more
+    connection to the same instance, where opening the file again and again would cost more than many a test.
+    """
+    path = tmp_path / "test.duckdb"
+    if request.node.get_closest_marker("kept_open") is None:
+        yield f"duckdb:///{path}"
+        return
+    with duckdb.connect(path):
+        yield f"duckdb:///{path}"
 
 
 @pytest.fixture(params=ENGINES)
@@ -93,3 +122,16 @@ def engine(engine_url: str, tmp_path: Path) -> Iterator[Engine]:
     opened = open_engine(engine_url, Session(), tmp_path)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def shared_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """An open engine for all tests of a module that only ask; the tests run once for each."""
+    with ExitStack() as stack:
+        url = "duckdb:///:memory:"
+        if request.param == "postgres":
+            server = (request.getfixturevalue("postgres_server"), request.getfixturevalue("postgres_owner"))
+            url = stack.enter_context(schema_of_its_own(*server))
+        opened = open_engine(url, Session(), Path())
+        stack.callback(opened.close)
+        yield opened

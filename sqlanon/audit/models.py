@@ -25,6 +25,7 @@ from sqlanon.spec.models import (
 )
 from sqlanon.sqlgen import audit_models as models
 from sqlanon.sqlgen.audit_columns import ColumnStatement, lacks_no_value
+from sqlanon.sqlgen.audit_words import greatest
 from sqlanon.sqlgen.build import all_of, total_where
 from sqlanon.sqlgen.relations import column, literal
 
@@ -78,14 +79,15 @@ def greatest_gain(found: Found) -> float:
     """The greatest (p - q) / q."""
     if int(found["outside"]) or found["ratio_greatest"] is None:
         return inf
-    return rounded(float(found["ratio_greatest"]) - 1) or 0.0
+    # A gain is as exact as the quotient that it is taken from.
+    return rounded(round(float(found["ratio_greatest"]) - 1, 13)) or 0.0
 
 
 def greatest_logarithm(found: Found) -> float:
     """The greatest |ln(p/q)|."""
     if int(found["outside"]) or found["ratio_greatest"] is None:
         return inf
-    return rounded(max(log(found["ratio_greatest"]), -log(found["ratio_least"]))) or 0.0
+    return rounded(round(max(log(found["ratio_greatest"]), -log(found["ratio_least"])), 13)) or 0.0
 
 
 def _too_few(number: int) -> tuple[str, str]:
@@ -163,7 +165,7 @@ def _work(entry: TCloseness, statement: ColumnStatement) -> tuple[str, sql.Expre
     if entry.distance == "ordered":
         steps = sql.Sub(this=sql.Max(this=column("places")), expression=literal(1))
         statement.aggregates["stretches"] = sql.Sum(this=column("stretch"))
-        statement.aggregates["steps"] = sql.Greatest(this=steps, expressions=[literal(1)])
+        statement.aggregates["steps"] = greatest(steps, literal(1))
         return "stretches", column("steps")
     if entry.distance == "hierarchical" and statement.values.taxonomy is not None:
         height = statement.values.taxonomy.height

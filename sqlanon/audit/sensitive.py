@@ -22,7 +22,7 @@ from sqlanon.audit.models import (
 )
 from sqlanon.audit.opened import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import EngineError, SourceError, SpecError
+from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec.models import Alpha, LDiversity, SensitiveModel, TCloseness
 from sqlanon.sqlgen.audit import size_figures
@@ -102,9 +102,9 @@ def _values(sides: Sides, name: str, models: Sequence[SensitiveModel], taxonomy:
     family = Family.TEXT if as_text else audited.family(name)
     ordered = [entry for entry in models if isinstance(entry, TCloseness) and entry.distance == "ordered"]
     if ordered and not ordered[0].order and family in WITHOUT_ORDER:
-        raise SpecError(
-            f"privacy.t_closeness: column '{name}' holds {family.value} values, which have no order of their own; "
-            f"list them from lowest to highest under 'order'"
+        raise UsageError(
+            f"t_closeness: column '{name}' holds {family.value} values, which have no order of their own; "
+            f"a spec can list them from lowest to highest under 'order'"
         )
     return Values(
         audited=_side(audited, name, sides.respondent, as_text=as_text),

@@ -1,6 +1,6 @@
 """`sqlanon audit`: measure any table, also one that sqlanon never made.
 
-Reads counts, never values; writes nothing.
+Reads counts, never values; writes nothing but scratch tables, which are dropped.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sqlanon.cli.audit_flags import Requirements, column_list, requirement_flags
+from sqlanon.cli.files import known_lock
+from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
@@ -17,60 +20,75 @@ if TYPE_CHECKING:
     from sqlanon.runs import Options
 
 
-@click.command("audit", short_help="Measure any table: k, class sizes, rows at risk.")
+@click.command("audit", short_help="Measure any table: k, l-diversity, t-closeness and more, rows at risk.")
 @click.argument("table", required=False)
 @click.option("--spec", type=click.Path(path_type=Path), help="Measure the target of this spec against it.")
+@recipient_option("Measure the release of this recipient of the spec.")
 @click.option("--connection", help="Database URL; ${NAME} expands. Default: DuckDB in memory, for files.")
 @click.option("--qi", help="Columns of the quasi-identifier, separated by commas; quote a name that holds one.")
-@click.option("--k", type=click.IntRange(min=1), help="The k to require. Default: 1, which only measures.")
+@requirement_flags
 @flags()
 def command(
-    settings: Settings, table: str | None, spec: Path | None, connection: str | None, qi: str | None, k: int | None
+    settings: Settings,
+    table: str | None,
+    spec: Path | None,
+    recipient: str | None,
+    connection: str | None,
+    qi: str | None,
+    asked: Requirements,
 ) -> int:
-    """Measure a table or file as it stands: the smallest class, the sizes of all, the rows at risk.
+    """Measure a table or file as it stands: the smallest class, the sizes of all, the rows at risk, and the values of
+    sensitive columns in each class.
 
-    Give TABLE with --qi, or --spec. Exit code 1 when the requirement is not met.
+    Give TABLE with --qi, or --spec. Exit code 1 when a requirement is not met.
     """
     if (table is None) == (spec is None):
         raise click.UsageError("give either TABLE or --spec")
-    if spec is not None and (connection, qi, k) != (None, None, None):
-        raise click.UsageError("--connection, --qi and --k go with TABLE; with --spec the spec says them")
+    if spec is not None and (connection is not None or qi is not None or asked.given):
+        raise click.UsageError("--connection, --qi and requirements go with TABLE; with --spec the spec says them")
+    if table is not None and recipient is not None:
+        raise click.UsageError("--recipient goes with --spec: a table is one release")
     if table is not None and qi is None:
         raise click.UsageError("--qi is missing: name the columns of the quasi-identifier")
     with settings.working() as options:
-        result = _measured(options, table, spec, connection, qi, k)
+        if spec is not None:
+            result = _of_spec(spec, recipient, options)
+        else:
+            result = _of_table(table or "", connection, column_list(qi or ""), asked, options)
     if settings.as_json:
         settings.emit(result.to_dict())
     else:
         from sqlanon.cli.views import show_audit
 
         show_audit(settings.console, result)
+        for note in result.notes:
+            settings.note(note)
         for violation in result.violations:
             settings.note(f"not satisfied: {violation}")
     return 0 if result.satisfied else 1
 
 
-def _measured(
-    options: Options, table: str | None, spec: Path | None, connection: str | None, qi: str | None, k: int | None
-) -> AuditResult:
+def _of_spec(path: Path, recipient: str | None, options: Options) -> AuditResult:
     from sqlanon import pipeline
-    from sqlanon.place import measure_place
+    from sqlanon.lock import lock_path
     from sqlanon.spec import load_spec
 
-    if spec is not None:
-        return pipeline.audit_spec(load_spec(spec), options)
-    return measure_place(table or "", connection, column_list(qi or ""), k or 1, options)
+    lock = known_lock(lock_path(path, recipient), fresh=False)
+    return pipeline.audit_spec(chosen(load_spec(path), recipient), options, lock)
 
 
-def column_list(text: str) -> list[str]:
-    """The names in a list separated by commas, as csv quotes them.
+def _of_table(table: str, connection: str | None, qi: list[str], asked: Requirements, options: Options) -> AuditResult:
+    from sqlanon.place import measure_place
 
-    >>> column_list('zip,"a,b",age')
-    ['zip', 'a,b', 'age']
-    """
-    import csv
-
-    names = next(csv.reader([text]), [])
-    if not names or not all(names):
-        raise click.UsageError("--qi: a list of column names like zip,age is expected")
-    return names
+    return measure_place(
+        table,
+        connection,
+        qi,
+        None,
+        options,
+        privacy=asked.privacy,
+        sensitive=asked.sensitive,
+        respondent=asked.respondent,
+        reference=asked.reference,
+        population=asked.population,
+    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import click
 
+from sqlanon.cli.log import log
 from sqlanon.cli.words import one_line
 from sqlanon.errors import EngineError, SpecError, SqlanonError
 
@@ -53,13 +54,17 @@ def failure_of(error: BaseException) -> Failure:
             return Failure(kind, (f"error: internal error ({kind}); run with --debug for the trace",), INTERNAL)
 
 
-def report(failure: Failure, error: BaseException, *, as_json: bool, debug: bool) -> None:
+def report(failure: Failure, error: BaseException, *, as_json: bool, debug: bool, as_log: bool = False) -> None:
     """Write it down."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show(sys.stderr)
         return
     for line in failure.lines:
-        click.echo(f"sqlanon: {line}", err=True)
+        if as_log:
+            told = line.removeprefix("error: ")
+            log("error", type=failure.kind, message=told, exit_code=failure.exit_code)
+        else:
+            click.echo(f"sqlanon: {line}", err=True)
     if debug:
         if isinstance(error, EngineError) and error.detail:
             click.echo(error.detail, err=True)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -16,7 +17,22 @@ import click
 from sqlanon import __version__
 from sqlanon.cli.failures import Failure, failure_of, report
 
-COMMANDS = ("demo", "init", "check", "plan", "apply", "run", "audit", "sql", "hierarchies", "dbt")
+COMMANDS = (
+    "demo",
+    "init",
+    "check",
+    "plan",
+    "apply",
+    "run",
+    "audit",
+    "status",
+    "sql",
+    "hierarchies",
+    "dbt",
+    "evidence",
+    "cleanup",
+    "grants",
+)
 """In the order in which a newcomer meets them."""
 
 BROKEN_PIPE = 141
@@ -67,6 +83,7 @@ def run(arguments: Sequence[str]) -> int:
 def _invoke(arguments: list[str]) -> int:
     # Read before parsing, since parsing itself can fail.
     as_json, debug = "--json" in arguments, "--debug" in arguments
+    as_log = any(pair == ["--log", "json"] for pair in map(list, pairwise(arguments))) or "--log=json" in arguments
     try:
         with group.make_context("sqlanon", arguments) as context:
             result: Any = group.invoke(context)
@@ -77,7 +94,7 @@ def _invoke(arguments: list[str]) -> int:
         raise
     except (Exception, KeyboardInterrupt) as error:
         failure: Failure = failure_of(error)
-        report(failure, error, as_json=as_json, debug=debug)
+        report(failure, error, as_json=as_json, debug=debug, as_log=as_log)
         return failure.exit_code
 
 

@@ -82,7 +82,7 @@ def command(
 def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None) -> None:
     from sqlanon.frontier import frontier
 
-    asked_k = [spec.privacy.k or 1] if ks is None else [_k(text) for text in ks.split(",")]
+    asked_k = [_own_k(spec)] if ks is None else [_k(text) for text in ks.split(",")]
     asked_limits = [spec.privacy.suppression.limit] if limits is None else [_limit(text) for text in limits.split(",")]
     with settings.working() as options:
         result = frontier(spec, asked_k, asked_limits, options)
@@ -92,6 +92,11 @@ def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None)
     from sqlanon.cli.views import show_frontier
 
     show_frontier(settings.console, result)
+
+
+def _own_k(spec: Spec) -> int | None:
+    """The k of the spec; None where each of several quasi-identifiers has its own."""
+    return None if spec.privacy.quasi_identifiers else spec.privacy.k or 1
 
 
 def _k(text: str) -> int:

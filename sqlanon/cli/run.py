@@ -12,13 +12,15 @@ import click
 from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
 from sqlanon.cli.recipients import run_for_all
 from sqlanon.cli.settings import Settings, flags
+from sqlanon.errors import UsageError
 
 
 @click.command("run", short_help="Plan and publish in one step.")
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock file knows.")
+@click.option("--reuse", is_flag=True, help="Publish again what the lock file decided, if it still holds.")
 @flags(values=True)
-def command(settings: Settings, spec: Path, fresh: bool) -> None:
+def command(settings: Settings, spec: Path, fresh: bool, reuse: bool) -> None:
     """Search for the generalization, publish it audited, and write the lock file of what was published.
 
     A spec with recipients is planned for all of them and checked together; then each release is published.
@@ -27,15 +29,23 @@ def command(settings: Settings, spec: Path, fresh: bool) -> None:
     from sqlanon.lock import lock_path
     from sqlanon.spec import load_spec
 
+    if fresh and reuse:
+        raise UsageError("--reuse takes what the lock file decided, --fresh forgets it: give one of them")
     loaded = load_spec(spec)
     if loaded.recipients:
+        if reuse:
+            raise UsageError("--reuse: a spec with recipients is planned anew; `apply` publishes a lock file again")
         run_for_all(settings, spec, loaded, fresh=fresh)
         return
     where = lock_path(spec)
     require_writable(where)
     with settings.working() as options:
-        result = pipeline.run(loaded, options, known_lock(where, fresh=fresh))
+        result = pipeline.run(loaded, options, known_lock(where, fresh=fresh), reuse=reuse)
+    if result.reused is False and result.reason:
+        settings.note(f"searched anew: {result.reason}")
     if result.plan is not None:
+        for warning in result.plan.warnings:
+            settings.note(f"warning: {warning}")
         write_lock(lock_of(spec, loaded, result.plan, where), where)
     if settings.as_json:
         settings.emit({**result.to_dict(), "lock": str(where)})

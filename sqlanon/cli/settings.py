@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sqlanon.cli import log
 from sqlanon.cli.failures import Interrupted
 from sqlanon.cli.words import one_line, seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sqlanon.engines.base import TraceEvent
+    from sqlanon.engines.base import TraceEvent, TraceHook
     from sqlanon.runs import Options
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -39,6 +40,7 @@ class Settings:
     as_json: bool
     show_sql: bool
     show_values: bool = False
+    log_json: bool = False
     placed: bool = False
 
     @cached_property
@@ -50,6 +52,9 @@ class Settings:
 
     def note(self, text: str) -> None:
         """A remark on stderr."""
+        if self.log_json:
+            log.log("note", message=text)
+            return
         click.echo(f"sqlanon: {one_line(text)}", err=True)
 
     def emit(self, content: dict[str, Any]) -> None:
@@ -62,15 +67,21 @@ class Settings:
         from sqlanon.cli.progress import display
         from sqlanon.runs import Options
 
-        watched = sys.stderr.isatty() and not (self.as_json or self.show_sql)
+        watched = sys.stderr.isatty() and not (self.as_json or self.show_sql or self.log_json)
         try:
             with display(shown=watched) as (step, progress):
-                hooks = (self._placing, *((self._trace,) if self.show_sql else ()), *((step,) if step else ()))
-                yield Options(self.show_values, all_minimal, hooks, progress)
+                hooks = (self._placing, *self._listeners(), *((step,) if step else ()))
+                yield Options(self.show_values, all_minimal, hooks, progress, log.phase if self.log_json else None)
         except KeyboardInterrupt:
             if self.placed:
                 raise Interrupted from None
             raise
+
+    def _listeners(self) -> Iterator[TraceHook]:
+        if self.show_sql:
+            yield self._trace
+        if self.log_json:
+            yield log.statement
 
     def _placing(self, event: TraceEvent) -> None:
         if event.step in PUTTING_IN_PLACE:
@@ -84,17 +95,33 @@ class Settings:
 
 
 def flags(*, values: bool = False) -> Callable[[Decorated], Decorated]:
-    """Give a command --json, --show-sql and --debug, with `values` also --show-values; it gets `Settings` first."""
+    """Give a command the flags of all, with `values` also --show-values; it gets `Settings` first."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)
-        def command(*, as_json: bool, show_sql: bool, debug: bool, show_values: bool = False, **given: Any) -> Any:
-            return function(Settings(as_json, show_sql, show_values), **given)
+        def command(
+            *,
+            as_json: bool,
+            show_sql: bool,
+            debug: bool,
+            log_format: str | None,
+            show_values: bool = False,
+            **given: Any,
+        ) -> Any:
+            if show_sql and log_format:
+                raise click.UsageError("--show-sql and --log do not go together: logs show no SQL")
+            return function(Settings(as_json, show_sql, show_values, log_format == "json"), **given)
 
         wrapped: Any = command
         options = [
             click.option("--json", "as_json", is_flag=True, help="Write one JSON object to stdout."),
             click.option("--show-sql", is_flag=True, help="Show every statement, its step and its time on stderr."),
+            click.option(
+                "--log",
+                "log_format",
+                type=click.Choice(["json"]),
+                help="Write logs to stderr: a JSON object for each statement and phase, without SQL.",
+            ),
             click.option("--debug", is_flag=True, help="Show the trace of an error; it may hold data values."),
         ]
         if values:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 
-from sqlanon.audit import AuditResult, Bucket
+from sqlanon.audit import AuditResult, Bucket, Check, ColumnFigures, GroupResult
+from sqlanon.audit.checks import shown
 from sqlanon.cli.console import bar, facts, grid
 from sqlanon.cli.labels import described
 from sqlanon.cli.settings import phases
@@ -88,7 +89,7 @@ def show_frontier(console: Console, result: Frontier) -> None:
 
 
 def _cell(cell: Cell, result: Frontier) -> tuple[str, ...]:
-    asked = (number(cell.k), str(cell.limit))
+    asked = ("own" if cell.k is None else number(cell.k), str(cell.limit))
     if cell.found is None:
         return (*asked, *["-"] * 5, cell.why_not)
     chosen = cell.found.chosen
@@ -149,11 +150,39 @@ def _finding(item: Finding, *, named: bool) -> tuple[str, ...]:
 
 
 def show_audit(console: Console, audit: AuditResult) -> None:
-    """What was measured, with the sizes of the classes."""
+    """What was measured: the sizes of the classes, the sensitive columns, and the verdict on each requirement."""
     console.print(facts(_audit_facts(audit)))
     if audit.distribution:
         console.print()
         show_distribution(console, audit)
+    if len(audit.groups) > 1:
+        console.print()
+        groups = [(group.name, ", ".join(group.columns), *_class_facts(group)) for group in audit.groups]
+        console.print(grid(("quasi-identifier", "columns", "classes", "k"), groups, right=(2, 3)))
+    if audit.figures:
+        console.print()
+        measures = ("distinct l", "entropy l", "t", "beta", "delta", "largest share")
+        console.print(grid(("sensitive column", *measures), map(_figures, audit.figures), right=range(1, 7)))
+    asked = [check for check in audit.checks if check.model != "k" or len(audit.groups) > 1]
+    if asked:
+        console.print()
+        heading = ("requirement", "asked", "measured", "classes", "rows", "verdict")
+        console.print(grid(heading, map(_check, asked), right=(2, 3, 4)))
+
+
+def _class_facts(group: GroupResult) -> tuple[str, str]:
+    return number(group.sizes.classes), number(group.sizes.k)
+
+
+def _figures(item: ColumnFigures) -> tuple[str, ...]:
+    measures = (item.entropy, item.equal, item.beta, item.delta, item.share)
+    return (item.column, number(item.distinct), *map(shown, measures))
+
+
+def _check(check: Check) -> tuple[str, ...]:
+    measured = "-" if check.reason else shown(check.measured)
+    at_risk = (number(check.classes_at_risk), number(check.rows_at_risk))
+    return (check.name, check.asked, measured, *at_risk, _in_words(check.satisfied))
 
 
 def show_distribution(console: Console, audit: AuditResult) -> None:
@@ -170,17 +199,28 @@ def show_distribution(console: Console, audit: AuditResult) -> None:
 def _audit_facts(audit: AuditResult) -> Iterator[Fact]:
     yield "table", audit.table
     yield "rows", number(audit.rows)
+    if audit.respondents is not None:
+        yield "respondents", number(audit.respondents)
     yield "classes", number(audit.classes)
-    yield "k", f"{number(audit.k)} (required {number(audit.required_k)}): {_verdict(audit)}"
+    holds = audit.rows > 0 and not audit.classes_at_risk
+    yield "k", f"{number(audit.k)} (required {number(audit.required_k)}): {_in_words(holds)}"
     at_risk = f"{_part(audit.rows_at_risk, audit.rows)}, in {counted(audit.classes_at_risk, 'class', 'classes')}"
     yield "at risk", at_risk if audit.rows_at_risk else "no rows"
     if audit.suppressed is not None:
         yield "suppressed", f"{counted(audit.suppressed, 'row')} of the source"
     yield "average risk", f"{100 * audit.average_risk:.2f}%"
+    if audit.population is not None:
+        people, presence = audit.population, audit.population.greatest_presence
+        yield "population", f"a class matches {number(people.k_map)} rows of it or more"
+        yield "presence", f"{shown(people.least_presence)} to {shown(presence)} of a class's rows of it"
 
 
 def _verdict(audit: AuditResult) -> str:
-    return "satisfied" if audit.satisfied else "NOT satisfied"
+    return _in_words(audit.satisfied)
+
+
+def _in_words(satisfied: bool) -> str:
+    return "satisfied" if satisfied else "NOT satisfied"
 
 
 def _part(part: int, whole: int) -> str:

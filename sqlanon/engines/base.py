@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, final
 
 from sqlglot import exp
 
+from sqlanon.engines.grants import Needs, told
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sqlgen.relations import File, Query, Relation, Table, named_tables
@@ -64,6 +65,7 @@ class TraceEvent:
     seconds: float | None = None
     rows: int | None = None
     failed: bool = False
+    run: str = ""
 
 
 TraceHook = Callable[[TraceEvent], None]
@@ -85,6 +87,8 @@ class Engine(ABC):
     dialect: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
     traits: ClassVar[Traits]
+    lasting: bool = True
+    """What is written stays when the session ends; not so in a database in memory."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -128,7 +132,7 @@ class Engine(ABC):
     def _traced(self, step: str, sql: str, action: Callable[[], Any]) -> Any:
         self.step = step
         for hook in self.session.hooks:
-            hook(TraceEvent(step, sql))
+            hook(TraceEvent(step, sql, run=self.session.run))
         started = time.perf_counter()
         failed = True
         rows = None
@@ -139,7 +143,7 @@ class Engine(ABC):
             return result
         finally:
             for hook in self.session.hooks:
-                hook(TraceEvent(step, sql, time.perf_counter() - started, rows, failed))
+                hook(TraceEvent(step, sql, time.perf_counter() - started, rows, failed, self.session.run))
 
     @abstractmethod
     def _execute(self, sql: str) -> int: ...
@@ -185,6 +189,26 @@ class Engine(ABC):
     @abstractmethod
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         """Scratch tables in a schema whose run is no longer alive."""
+
+    def alone_with(self, target: Table, seconds: float) -> AbstractContextManager[None]:
+        """Let no other run publish to a target meanwhile; EngineError when that takes longer than `seconds`.
+
+        Not within a transaction: what was read before the wait would be out of date after it. Engines that cannot
+        lock let every run go on.
+        """
+        return nullcontext()
+
+    def scan_bytes(self, relation: Relation) -> int | None:
+        """About how many bytes reading the whole relation takes, without reading it; None: the engine cannot tell."""
+        return None
+
+    def version(self) -> str:
+        """The version of the database, as it says itself; empty where it is not known."""
+        return ""
+
+    def grants(self, needs: Needs, role: str) -> list[str]:
+        """The least privileges as statements, in the order in which they are run; as comments where there are none."""
+        return list(told(needs, role))
 
     @abstractmethod
     def cancel(self) -> None:

@@ -6,7 +6,7 @@ Only this room and its errors import the driver. One process owns a database fil
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,11 +15,13 @@ from typing import Any, ClassVar, TypeVar
 import duckdb
 from sqlglot import exp
 
-from sqlanon.engines import duckdb_catalog, duckdb_files, scratch
+from sqlanon.engines import duckdb_catalog, duckdb_files, duckdb_sizes, scratch
 from sqlanon.engines.base import Capability, ColumnInfo, Engine, Row, Session, Statement
 from sqlanon.engines.dialects import DUCKDB
 from sqlanon.engines.duckdb_errors import cannot_open, first_line, translate
 from sqlanon.engines.families import data_type, family
+from sqlanon.engines.grants import COMMENT, Needs
+from sqlanon.engines.locks import alone_in_process
 from sqlanon.engines.runner import Runner, TimeLimitReached
 from sqlanon.engines.transactions import transaction
 from sqlanon.errors import EngineError, SourceError, StatementTimeout
@@ -52,6 +54,8 @@ class DuckDBEngine(Engine):
 
     def __init__(self, session: Session, path: str = ":memory:") -> None:
         super().__init__(session)
+        self._path = None if path == ":memory:" else Path(path).resolve()
+        self.lasting = self._path is not None
         # A file that is not there yet is made by the connection; it stays only if something is written to it.
         self._new_file = None if path == ":memory:" or Path(path).exists() else Path(path)
         try:
@@ -142,6 +146,29 @@ class DuckDBEngine(Engine):
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         return duckdb_catalog.leftovers(self, schema)
+
+    def alone_with(self, target: Table, seconds: float) -> AbstractContextManager[None]:
+        """Other processes cannot open the file at all; other runs of this one wait."""
+        if self._path is None:
+            return nullcontext()
+        key = (self._path, *duckdb_catalog.identity(self, target))
+        return alone_in_process(self, key, target, seconds)
+
+    def scan_bytes(self, relation: Relation) -> int | None:
+        return duckdb_sizes.scan_bytes(self, relation)
+
+    def version(self) -> str:
+        return str(duckdb.__version__)
+
+    def grants(self, needs: Needs, role: str) -> list[str]:
+        """DuckDB knows no roles: what the operating system allows is what counts."""
+        lines = ["DuckDB has no roles and no privileges. The process that runs sqlanon needs the permission:"]
+        if self._path is not None:
+            lines.append(f"  to read and write {self._path}, and its folder")
+        lines += [f"  to read {relation}" for relation in needs.read if isinstance(relation, File)]
+        if isinstance(needs.target, File):
+            lines.append(f"  to write {needs.target}, and its folder")
+        return [COMMENT + line for line in lines]
 
     def cancel(self) -> None:
         self._connection.interrupt()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 from sqlanon.engines.base import Engine, Statement
@@ -19,23 +20,23 @@ def write_file(engine: Engine, step: str, table: Table, target: File) -> None:
     path = Path(target.path)
     partial = path.with_name(f".{path.name}.{engine.session.run}.{os.getpid()}.partial")
     try:
-        _reclaim(path)
+        reclaim(path)
         engine.execute(Statement(step, engine.traits.copy_to_file(table, File(str(partial), target.format))))
-        _flush(partial)
+        flush(partial)
         partial.replace(path)
-        _flush(path.parent)
+        flush(path.parent)
     except OSError as error:
         raise EngineError(f"cannot write file '{path}': {error.strerror}") from None
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _reclaim(path: Path) -> None:
+def reclaim(path: Path) -> None:
     """Remove what a process that is no more has left of this file."""
     form = re.compile(re.escape(f".{path.name}.") + r"\w+\.(?P<process>\d+)\.partial")
     for found in path.parent.iterdir():
         if (match := form.fullmatch(found.name)) and not _is_alive(int(match["process"])):
-            found.unlink(missing_ok=True)
+            shutil.rmtree(found) if found.is_dir() else found.unlink(missing_ok=True)
 
 
 def _is_alive(process: int) -> bool:
@@ -48,7 +49,8 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Wait until a file, or the entry of a folder, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

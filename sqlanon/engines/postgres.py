@@ -14,9 +14,17 @@ import sqlalchemy
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlglot import exp
 
-from sqlanon.engines import postgres_catalog, postgres_replace, scratch
+from sqlanon.engines import (
+    postgres_catalog,
+    postgres_grants,
+    postgres_locks,
+    postgres_replace,
+    postgres_sizes,
+    scratch,
+)
 from sqlanon.engines.base import Capability, ColumnInfo, Engine, Row, Session, Statement
 from sqlanon.engines.dialects import POSTGRES
+from sqlanon.engines.grants import Needs
 from sqlanon.engines.postgres_connect import connect
 from sqlanon.engines.postgres_errors import is_about_names, is_cancelled, told, translate
 from sqlanon.engines.runner import Runner
@@ -40,20 +48,28 @@ class PostgresEngine(Engine):
 
     def __init__(self, session: Session, url: str) -> None:
         super().__init__(session)
-        self._connection: sqlalchemy.Connection = connect(url, f"sqlanon run={session.run}")
+        self._connect(url)
+        try:
+            self._set_up()
+        except ConnectionFailed:
+            # The server was told nothing yet but how to answer: a second session is as good as the first.
+            self._connect(url)
+            self._set_up()
+
+    def _connect(self, url: str) -> None:
+        self._connection: sqlalchemy.Connection = connect(url, f"sqlanon run={self.session.run}")
         self._driver: psycopg.Connection[Any] = postgres_catalog.driver_of(self._connection)
         self._runner = Runner(self._stop)
         self._cancelled = False
+
+    def _set_up(self) -> None:
         try:
-            self._set_up()
+            self.query(Statement("session", postgres_catalog.settings(self.session.statement_seconds)))
+            if scratch.is_run(self.session.run):
+                self.query(Statement("session", postgres_catalog.lock_of(self.session.run)))
         except BaseException:
             self.close()
             raise
-
-    def _set_up(self) -> None:
-        self.query(Statement("session", postgres_catalog.settings(self.session.statement_seconds)))
-        if scratch.is_run(self.session.run):
-            self.query(Statement("session", postgres_catalog.lock_of(self.session.run)))
 
     # -- running statements ------------------------------------------------------------------------------------
 
@@ -149,6 +165,18 @@ class PostgresEngine(Engine):
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         return postgres_catalog.leftovers(self, schema)
+
+    def alone_with(self, target: Table, seconds: float) -> AbstractContextManager[None]:
+        return postgres_locks.alone_with(self, target, seconds)
+
+    def scan_bytes(self, relation: Relation) -> int | None:
+        return postgres_sizes.scan_bytes(self, relation)
+
+    def version(self) -> str:
+        return postgres_catalog.version(self)
+
+    def grants(self, needs: Needs, role: str) -> list[str]:
+        return postgres_grants.grants(self, needs, role)
 
     def cancel(self) -> None:
         self._cancelled = True

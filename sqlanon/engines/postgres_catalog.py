@@ -41,6 +41,8 @@ select cast(c.oid as bigint), cast(c.relkind as text) from pg_class as c where c
 
 _HERE = "select current_schema()"
 
+_VERSION = "select current_setting('server_version')"
+
 _SCRATCH = """
 select c.relname from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
 where n.nspname = coalesce(:schema, current_schema()) and c.relkind in ('r', 'p', 'v', 'm')
@@ -133,6 +135,12 @@ def schema_of(engine: Engine, table: Table) -> str:
         return table.schema[-1]
     ((schema,),) = engine.query(Statement("catalog", fill(_HERE, "postgres")))
     return str(schema)
+
+
+def version(engine: Engine) -> str:
+    """The version of the server."""
+    ((text,),) = engine.query(Statement("session", fill(_VERSION, "postgres")))
+    return str(text)
 
 
 def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:

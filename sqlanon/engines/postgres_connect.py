@@ -5,12 +5,15 @@ The only place that sees the password; it leaves in no message.
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 from typing import Any
 
 import psycopg
 import sqlalchemy
+from psycopg import pq
 from psycopg.adapt import Buffer, Loader
+from psycopg.conninfo import make_conninfo
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
@@ -20,6 +23,10 @@ from sqlanon.errors import UsageError
 
 CONNECT_SECONDS = 10
 DEFAULT_PORT = 5432
+PAUSES = (0.1, 0.3, 0.6)
+"""Seconds between attempts to reach a server that is not there, or not yet."""
+QUICK = 1.0
+"""An attempt that took longer is not made again: whoever waits has waited."""
 
 
 class WholeNumberLoader(Loader):
@@ -46,16 +53,38 @@ def connect(text: str, application_name: str) -> sqlalchemy.Connection:
         connect_args=arguments,
         execution_options={"no_parameters": True},
     )
-    try:
-        connection = engine.connect()
-    except DBAPIError as error:
-        if isinstance(error.orig, psycopg.Error):
-            raise cannot_connect(error.orig, _place(url), url.username or "the current user", _password(url)) from None
-        raise UsageError("the connection URL has an option that cannot be used") from None
+    connection = _opened(engine, url)
     driver = connection.connection.driver_connection
     if isinstance(driver, psycopg.Connection):
         driver.adapters.register_loader("numeric", WholeNumberLoader)
     return connection
+
+
+def _opened(engine: sqlalchemy.Engine, url: URL) -> sqlalchemy.Connection:
+    """Connecting changes nothing, so it may be tried again; a server that answered and refused is not asked twice."""
+    for pause in (*PAUSES, None):
+        started = time.monotonic()
+        try:
+            return engine.connect()
+        except DBAPIError as error:
+            if not isinstance(error.orig, psycopg.Error):
+                raise UsageError("the connection URL has an option that cannot be used") from None
+            user = url.username or "the current user"
+            failure = cannot_connect(error.orig, _place(url), user, _password(url))
+        if pause is None or time.monotonic() - started > QUICK or _answers(engine, url):
+            raise failure from None
+        time.sleep(pause)
+    raise RuntimeError("the last attempt returns or raises")
+
+
+def _answers(engine: sqlalchemy.Engine, url: URL) -> bool:
+    """Whether a server is there and takes connections; a password, a role or a name was wrong then, or it is full."""
+    _, options = engine.dialect.create_connect_args(url)
+    known = {name: value for name, value in options.items() if name in ("host", "port", "hostaddr")}
+    try:
+        return pq.PGconn.ping(make_conninfo("", connect_timeout=1, **known).encode()) == pq.Ping.OK
+    except psycopg.Error:
+        return True
 
 
 def _parse(text: str) -> URL:

@@ -15,7 +15,12 @@ from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied
 _TOLD_CLASSES = frozenset({"0A", "2B", "3F", "42", "53", "55", "57"})
 INSUFFICIENT_PRIVILEGE = "42501"
 QUERY_CANCELED = "57014"
+LOCK_NOT_AVAILABLE = "55P03"
 _CONNECTION_LOST = frozenset({"57P01", "57P02", "57P03", "57P05"})
+
+
+class LockTimeout(EngineError):
+    """A lock was not given within the time that the session allows."""
 
 
 def is_cancelled(error: psycopg.Error) -> bool:
@@ -46,7 +51,8 @@ def translate(error: psycopg.Error, step: str) -> EngineError:
     lost = state is None and isinstance(error, psycopg.OperationalError)
     if lost or state in _CONNECTION_LOST or (state or "").startswith("08"):
         return ConnectionFailed(f"step '{step}': the connection to the server was lost", detail=detail)
-    return EngineError(f"step '{step}': {told(error)}", detail=detail)
+    kind = LockTimeout if state == LOCK_NOT_AVAILABLE else EngineError
+    return kind(f"step '{step}': {told(error)}", detail=detail)
 
 
 def cannot_connect(error: psycopg.Error, place: str, user: str, password: str | None) -> ConnectionFailed:

@@ -6,6 +6,7 @@ Messages about a URL name its scheme at most: anything else may hold a password.
 from __future__ import annotations
 
 import re
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from sqlanon.engines.base import Engine, Session
@@ -15,6 +16,10 @@ MEMORY = ":memory:"
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _DUCKDB = ("duckdb",)
 _POSTGRES = ("postgresql", "postgresql+psycopg", "postgres")
+_SPARK = ("spark", "sc")
+
+ENTRY_POINTS = "sqlanon.engines"
+"""The group of entry points: named after a URL scheme, each is a callable `(url, session, folder) -> Engine`."""
 
 
 def open_engine(url: str, session: Session, base: Path) -> Engine:
@@ -33,7 +38,38 @@ def open_engine(url: str, session: Session, base: Path) -> Engine:
         from sqlanon.engines.postgres import PostgresEngine
 
         return PostgresEngine(session, url.strip())
-    raise UsageError(f"unknown connection scheme '{scheme}': known are duckdb, postgresql and postgresql+psycopg")
+    if scheme in _SPARK:
+        from sqlanon.engines.spark import SparkEngine
+
+        return SparkEngine(session, scheme, match["rest"])
+    return _open_other(scheme, url.strip(), session, base)
+
+
+def _open_other(scheme: str, url: str, session: Session, base: Path) -> Engine:
+    """Engines of other packages come first, so that one may know a database better than the generic engine does."""
+    others = {entry.name.lower(): entry for entry in entry_points(group=ENTRY_POINTS)}
+    if scheme in others:
+        try:
+            opener = others[scheme].load()
+        except Exception as error:
+            # Code of others, which may fail in any way while it is imported; its text is not for a message.
+            raise UsageError(
+                f"the package that provides connection scheme '{scheme}' cannot be loaded: {type(error).__name__}"
+            ) from None
+        opened = opener(url, session, base)
+        if not isinstance(opened, Engine):
+            raise UsageError(f"the package that provides connection scheme '{scheme}' returned no sqlanon engine")
+        return opened
+    from sqlanon.engines.sqlalchemy_connect import knows
+
+    if knows(scheme):
+        from sqlanon.engines.sqlalchemy import SQLAlchemyEngine
+
+        return SQLAlchemyEngine(session, url, base)
+    known = ["duckdb", "postgresql", "postgresql+psycopg", "spark", "sc", *sorted(others)]
+    raise UsageError(
+        f"unknown connection scheme '{scheme}': known are {', '.join(known)}, and what SQLAlchemy has a dialect for"
+    )
 
 
 def duckdb_path(rest: str, base: Path) -> str:

@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import EngineError
+from sqlanon.errors import EngineError, StatementTimeout
+from sqlanon.sqlgen.relations import Table
 
 
 @contextmanager
@@ -37,3 +38,22 @@ def require_transaction(engine: Engine) -> None:
     """Replacing a table outside a transaction would show readers a moment without it."""
     if not engine.in_transaction:
         raise RuntimeError("a table is replaced only within a transaction")
+
+
+def refuse_transaction(engine: Engine) -> None:
+    """Waiting within a transaction would go on with a snapshot from before the wait."""
+    if engine.in_transaction:
+        raise RuntimeError("a run waits for its target only outside a transaction")
+
+
+def busy(target: Table, seconds: float, error: EngineError | None = None) -> EngineError:
+    """The error of a run that waited for its target in vain."""
+    if isinstance(error, StatementTimeout):
+        waited, key = "as long as a statement may run", "limits.statement_seconds"
+    else:
+        waited, key = f"{seconds:g} seconds", "limits.lock_seconds"
+    return EngineError(
+        f"another run is publishing to {target}; waited {waited} for it, and nothing was published: "
+        f"run again when it has finished, or raise {key}",
+        detail=error.detail if error is not None else "",
+    )

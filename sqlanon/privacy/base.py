@@ -139,6 +139,7 @@ class Requirement:
         for grouping in self.groupings:
             place = content.setdefault(f"quasi_identifier {grouping.name}", {}) if grouping.name else content
             if isinstance(place, dict):
+                place |= {} if grouping.columns is None else {"columns": list(grouping.columns)}
                 _add(place, grouping)
         return content
 

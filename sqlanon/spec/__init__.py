@@ -6,7 +6,6 @@ May touch the spec file and the environment; knows no database and no SQL.
 from __future__ import annotations
 
 from sqlanon.spec.columns import Column, LevelBounds, Role
-from sqlanon.spec.keys import Limits
 from sqlanon.spec.limit import Limit
 from sqlanon.spec.load import load_spec, spec_from_dict
 from sqlanon.spec.models import (
@@ -21,6 +20,7 @@ from sqlanon.spec.models import (
     SensitiveModel,
     TCloseness,
 )
+from sqlanon.spec.operations import Evidence, Limits
 from sqlanon.spec.places import (
     FileSource,
     FileTarget,
@@ -47,6 +47,7 @@ __all__ = [
     "Constraints",
     "DeltaDisclosure",
     "DeltaPresence",
+    "Evidence",
     "FileSource",
     "FileTarget",
     "LDiversity",

@@ -17,19 +17,12 @@ from sqlanon.hierarchies.base import TOP
 from sqlanon.hierarchies.definition import Definition
 from sqlanon.hierarchies.names import NameParts
 from sqlanon.spec.columns import Column, ColumnName, Role
+from sqlanon.spec.operations import NO_LIMITS, USUAL_EVIDENCE, Evidence, Limits
 from sqlanon.spec.places import Source, Target
 from sqlanon.spec.privacy import Privacy
 from sqlanon.spec.recipients import Recipient, RecipientName
-from sqlanon.spec.search import Budget, Constraints, Positive, Search
+from sqlanon.spec.search import Budget, Constraints, Search
 from sqlanon.spec.secret import IN_MEMORY, Connection, Secret
-
-
-class Limits(Definition):
-    """What a run may take of the database."""
-
-    statement_seconds: Positive | None = Field(
-        None, description="Longest time a single statement may run. Default: as long as it takes."
-    )
 
 
 class SpecKeys(Definition):
@@ -80,13 +73,16 @@ class SpecKeys(Definition):
         ),
         description="How to look for the generalization.",
     )
-    limits: Limits = Field(default=Limits(statement_seconds=None), description="What a run may take of the database.")
+    limits: Limits = Field(default=NO_LIMITS, description="What a run may take of the database.")
+    evidence: Evidence = Field(default=USUAL_EVIDENCE, description="What is kept of each release.")
     _folder: Path = PrivateAttr(default=Path())
+    _file: Path | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any) -> None:
-        """Remember the folder of the spec, which the loader passes as context."""
+        """Remember the folder of the spec, and its file if it has one, which the loader passes as context."""
         if isinstance(context, dict) and "folder" in context:
             self._folder = Path(context["folder"])
+            self._file = context.get("file")
 
     @field_validator("own_target", mode="after")
     @classmethod
@@ -100,6 +96,20 @@ class SpecKeys(Definition):
     def folder(self) -> Path:
         """The folder that relative paths of the spec, the connection's too, start from."""
         return self._folder
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the spec was read from, if it was."""
+        return self._file
+
+    @property
+    def evidence_folder(self) -> Path | None:
+        """Where evidence is written as files; None where none is: not wanted, or a spec that was read from no file."""
+        if not self.evidence.files:
+            return None
+        if self.evidence.folder is not None:
+            return self._folder / self.evidence.folder
+        return None if self._file is None else self._file.with_name(f"{self._file.stem}.evidence")
 
     @property
     def target(self) -> Target:

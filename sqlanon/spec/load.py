@@ -28,7 +28,7 @@ def load_spec(path: str | Path) -> Spec:
     findings = list(document.findings)
     spec = None
     if document.value is not None:
-        spec, more = _validated(document.value, Path(path).parent)
+        spec, more = _validated(document.value, Path(path).parent, Path(path))
         findings += _elsewhere(more, findings)
     if spec is None or findings:
         located = sorted((document.line(key), _worded(key, message)) for key, message in _without_repeats(findings))
@@ -56,14 +56,14 @@ def _text(path: Path) -> str:
     raise SpecError(f"{path}: {problem}")
 
 
-def _validated(values: Any, folder: Path) -> tuple[Spec | None, list[Finding]]:
+def _validated(values: Any, folder: Path, file: Path | None = None) -> tuple[Spec | None, list[Finding]]:
     """The spec, or what is wrong. Pydantic's exception, which holds the values, does not leave this function."""
     findings: list[Finding] = []
     expanded = expand(values, findings)
     if not isinstance(expanded, dict):
         return None, [((), "a mapping of keys is expected")]
     try:
-        return Spec.model_validate(expanded, context={"folder": folder}), findings
+        return Spec.model_validate(expanded, context={"folder": folder, "file": file}), findings
     except ValidationError as error:
         details = error.errors(include_url=False)
     return None, findings + _elsewhere(findings_of(details, expanded, keys_at), findings)

@@ -51,8 +51,8 @@ class Spec(SpecKeys):
         )
 
     def hash(self) -> str:
-        """A fingerprint of all that decides the release, but not of the connection it runs on."""
-        content = self.model_dump(mode="json", exclude={"connection"})
+        """A fingerprint of all that decides the release: not of the connection, nor of limits and evidence."""
+        content = self.model_dump(mode="json", exclude={"connection", "limits", "evidence"})
         # Keys are not sorted: the order of the columns is the order of the distance vectors.
         return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 

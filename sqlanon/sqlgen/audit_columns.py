@@ -66,21 +66,19 @@ class ColumnStatement:
         return "rows" if self.values.persons else "size"
 
     def __post_init__(self) -> None:
-        present = exp.Case().when(models.positive("members"), column("members"))
-        ratio = models.ratio(self.held, self.reference)
+        distinct = models.distinct_values(persons=self.values.persons)
         self.aggregates |= {
             "total": exp.Max(this=column("total")),
             "counted": exp.Sum(this=column("members")),
-            "distinct": models.distinct_values(persons=self.values.persons),
-            "different": exp.Count(this=present),
+            "distinct": distinct,
+            "different": models.different_values() if self.values.persons else distinct.copy(),
             "weight": models.weight(),
-            "least": exp.Min(this=present.copy()),
             "most": exp.Max(this=column("members")),
             "most_held": exp.Max(this=column(self.held)),
             "excess": exp.Sum(this=models.excess(self.domain.kind)),
-            "ratio_greatest": exp.Max(this=ratio),
-            "ratio_least": exp.Min(this=ratio.copy()),
-            "outside": models.outside(self.reference) if self.values.source is not None else literal(0),
+            "lift_greatest": exp.Max(this=models.lift(self.held)),
+            "lift_least": exp.Min(this=models.lift_if_held(self.held)),
+            "outside": models.outside(self.held, self.reference) if self.values.source is not None else literal(0),
         }
         self.figures |= {
             "uncounted": total_where(exp.NEQ(this=column("counted"), expression=column("size")), literal(1)),
@@ -88,8 +86,8 @@ class ColumnStatement:
             "entropy": exp.Min(this=models.entropy()),
             "largest_share": exp.Max(this=models.share("most_held")),
             "equal": exp.Max(this=models.distance("excess", literal(1))),
-            "ratio_greatest": exp.Max(this=column("ratio_greatest")),
-            "ratio_least": exp.Min(this=column("ratio_least")),
+            "ratio_greatest": exp.Max(this=models.ratio("lift_greatest")),
+            "ratio_least": exp.Min(this=models.ratio("lift_least")),
             "outside": total(column("outside")),
         }
 
@@ -116,7 +114,7 @@ class ColumnStatement:
 
     def _side_by_side(self) -> Steps:
         flags = [f"flag_{position}" for position in range(len(self.values.flagged))]
-        columns = ("total", "reference_values", "reference", *flags)
+        columns = ("total", "reference_values", "reference", "divisor", *flags)
         number = self.domain.values
         queries = side_by_side.steps(self.values.audited, self.keys, columns, number, has_null=self.domain.has_null)
         items = [named(side_by_side.in_columns(value, number), alias) for alias, value in self.aggregates.items()]

@@ -2,6 +2,7 @@
 
 Written from the papers' definitions apart from the search's own. Counts are compared with decimal thresholds in whole
 numbers; only entropy and logarithms are floating point. A predicate that is not TRUE, NULL too, fails the class.
+An aggregate says the same whether or not it sees a cell without members: only some ways of counting leave them out.
 """
 
 from __future__ import annotations
@@ -42,9 +43,14 @@ def holds_values(number: int) -> exp.Expression:
 
 
 def weight() -> exp.Expression:
-    """Aggregate: the sum of m ln m."""
-    term = times(double(column("members")), exp.Ln(this=double(column("members"))))
-    return exp.Sum(this=exp.Case().when(_at_least(column("members"), 1), term).else_(double(literal(0))))
+    """Aggregate: the sum of m ln m, which is 0 where nobody has the value."""
+    logarithm = exp.Ln(this=double(greatest(column("members"), literal(1))))
+    return exp.Sum(this=times(double(column("members")), logarithm))
+
+
+def different_values() -> exp.Expression:
+    """Aggregate: values that somebody of the class counts for."""
+    return exp.Count(this=exp.Case().when(positive("members"), literal(1)))
 
 
 def entropy() -> exp.Expression:
@@ -60,10 +66,12 @@ def has_entropy(diversity: int) -> exp.Expression:
     left = exp.Sub(this=exp.Sub(this=most, expression=column("weight")), expression=bound)
     slack = exp.Mul(this=exp.Neg(this=double(exp.Literal.number(TIES))), expression=most.copy())
     different = column("different")
+    # As many as the average: all values are equally frequent.
+    even = equal(times(column("most"), different.copy()), column("size"))
     return (
         exp.Case()
         .when(exp.LT(this=different, expression=literal(diversity)), exp.false())
-        .when(equal(different.copy(), literal(diversity)), equal(column("least"), column("most")))
+        .when(equal(different.copy(), literal(diversity)), even)
         .else_(exp.GTE(this=left, expression=slack))
     )
 
@@ -97,17 +105,29 @@ def within_alpha(name: str, alpha: Decimal) -> exp.Expression:
     return _at_most(product(column(name), literal(bound.denominator)), column("size"), literal(bound.numerator))
 
 
-def ratio(held: str, reference: str) -> exp.Expression:
-    """p / q of a cell, NULL where the reference lacks the value; exactly 1 where they are equal."""
-    above = exp.Mul(this=double(column(held)), expression=double(column("total")))
-    below = exp.Mul(this=double(column("size")), expression=double(column(reference)))
-    occurs = all_of([_at_least(column(held), 1), _at_least(column(reference), 1)])
-    return exp.Case().when(occurs, exp.Div(this=exp.Paren(this=above), expression=exp.Paren(this=below)))
+def lift(held: str) -> exp.Expression:
+    """How many of a class have a value for each in the reference: p / q but for a factor of the class.
+
+    NULL where the reference lacks the value.
+    """
+    return exp.Div(this=double(column(held)), expression=column("divisor"))
 
 
-def outside(reference: str) -> exp.Expression:
-    """Aggregate: values that the reference does not have; no bound on gains holds for them."""
-    return total_where(exp.LT(this=column(reference), expression=literal(1)), literal(1))
+def lift_if_held(held: str) -> exp.Expression:
+    """The same, NULL where nobody of the class has the value."""
+    return exp.Case().when(positive(held), lift(held))
+
+
+def ratio(name: str) -> exp.Expression:
+    """p / q from an extreme lift of a class."""
+    scaled = exp.Mul(this=column(name), expression=double(column("total")))
+    return exp.Div(this=exp.Paren(this=scaled), expression=double(column("size")))
+
+
+def outside(held: str, reference: str) -> exp.Expression:
+    """Aggregate: values of the class that the reference does not have; no bound on gains holds for them."""
+    unknown = exp.LT(this=column(reference), expression=literal(1))
+    return total_where(all_of([positive(held), unknown]), literal(1))
 
 
 def beyond_beta(held: str, reference: str, beta: Decimal) -> exp.Expression:
@@ -119,13 +139,17 @@ def beyond_beta(held: str, reference: str, beta: Decimal) -> exp.Expression:
 
 
 def beyond_logarithm(held: str, reference: str) -> exp.Expression:
-    """Aggregate: values with (p - q) / q > -ln q, the second bound of enhanced beta-likeness (Cao and Karras 2012)."""
-    # Where the reference lacks the value there is no logarithm; `outside` has counted it.
+    """Aggregate: values with (p - q) / q > -ln q, the second bound of enhanced beta-likeness (Cao and Karras 2012).
+
+    `outside` counts the values whose q is 0.
+    """
+    above = exp.Paren(this=times(double(column(held)), double(column("total"))))
+    below = exp.Paren(this=times(double(column("size")), double(column(reference))))
+    gain = exp.Sub(this=exp.Div(this=above, expression=below), expression=double(literal(1)))
     rarity = exp.Div(this=double(column("total")), expression=double(column(reference)))
-    gain = exp.Sub(this=ratio(held, reference), expression=double(literal(1)))
-    known = _at_least(column(reference), 1)
-    beyond = exp.Case().when(known, exp.GT(this=gain, expression=exp.Ln(this=rarity))).else_(exp.true())
-    return total_where(beyond, literal(1))
+    beyond = exp.GT(this=gain, expression=exp.Ln(this=rarity))
+    known = exp.Case().when(positive(reference), beyond).else_(exp.false())
+    return total_where(known, literal(1))
 
 
 def none_of(*names: str) -> exp.Expression:
@@ -136,14 +160,14 @@ def none_of(*names: str) -> exp.Expression:
 def within_delta(delta: Decimal) -> exp.Expression:
     """|ln(p/q)| <= delta for every value of the class (Brickell and Shmatikov 2008)."""
     bound = double(exp.Literal.number(f"{delta:f}"))
-    most = exp.LTE(this=exp.Ln(this=column("ratio_greatest")), expression=bound)
-    least = exp.GTE(this=exp.Ln(this=column("ratio_least")), expression=exp.Neg(this=bound.copy()))
-    return all_of([most, least, none_of("outside")])
+    most = exp.LTE(this=exp.Ln(this=ratio("lift_greatest")), expression=bound)
+    fewest = exp.GTE(this=exp.Ln(this=ratio("lift_least")), expression=exp.Neg(this=bound.copy()))
+    return all_of([none_of("outside"), most, fewest])
 
 
 def shared_values(held: str, reference: str) -> exp.Expression:
     """Aggregate: values of the reference that the class has."""
-    return total_where(all_of([_at_least(column(held), 1), _at_least(column(reference), 1)]), literal(1))
+    return total_where(all_of([positive(held), positive(reference)]), literal(1))
 
 
 # -- distances ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ its columns m_1, m_2, ...: a sum of terms for SUM and COUNT, GREATEST and LEAST 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from sqlglot import exp
@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlanon.sqlgen.audit_steps import Steps, step
 from sqlanon.sqlgen.audit_values import Side, with_domain
 from sqlanon.sqlgen.audit_words import greatest, least
-from sqlanon.sqlgen.build import all_of, count, equal, is_null, is_present, named
+from sqlanon.sqlgen.build import count, equal, is_null, is_present, named
 from sqlanon.sqlgen.relations import column, literal
 
 MOST_VALUES = 32
@@ -69,25 +69,25 @@ def in_columns(aggregate: exp.Expression, values: int) -> exp.Expression:
     def replaced(node: exp.Expr) -> exp.Expr:
         return _combined(node, values) if isinstance(node, exp.AggFunc) else node
 
-    found: exp.Expression = aggregate.transform(replaced)
-    return found
+    return _expression(aggregate.transform(replaced))
 
 
 def _combined(aggregate: exp.AggFunc, values: int) -> exp.Expression:
     value: exp.Expression = aggregate.this
     if not isinstance(value, exp.Star) and not any(_is_of_value(item) for item in value.find_all(exp.Column)):
         return value
+    codes = range(1, values + 1)
     match aggregate:
         case exp.Sum():
-            return _sum(_if_present(code, _of(value, code), literal(0)) for code in range(1, values + 1))
+            return _sum(_of(value, code) for code in codes)
         case exp.Count() if isinstance(value, exp.Star):
-            return _sum(_if_present(code, literal(1), literal(0)) for code in range(1, values + 1))
+            return _sum(_one_if(exp.GT(this=column(f"members_{code}"), expression=literal(0))) for code in codes)
         case exp.Count():
-            return _sum(_number(code, _of(value, code)) for code in range(1, values + 1))
+            return _sum(_one_if(is_present(_of(value, code))) for code in codes)
         case exp.Max():
-            return _extreme(greatest, value, values)
+            return greatest(*(_of(value, code) for code in codes))
         case exp.Min():
-            return _extreme(least, value, values)
+            return least(*(_of(value, code) for code in codes))
     raise TypeError(f"no expression in columns for {type(aggregate).__name__}")
 
 
@@ -101,27 +101,19 @@ def _of(value: exp.Expression, code: int) -> exp.Expression:
     def renamed(node: exp.Expr) -> exp.Expr:
         return column(f"{node.name}_{code}") if isinstance(node, exp.Column) and _is_of_value(node) else node
 
-    found: exp.Expression = value.transform(renamed)
-    return found
+    return _expression(value.transform(renamed))
 
 
 def _sum(terms: Iterator[exp.Expression]) -> exp.Expression:
     return exp.Paren(this=reduce(lambda left, right: exp.Add(this=left, expression=right), terms))
 
 
-def _extreme(function: Callable[..., exp.Expression], value: exp.Expression, values: int) -> exp.Expression:
-    """Of the values that a class has."""
-    return function(*(_if_present(code, _of(value, code), exp.Null()) for code in range(1, values + 1)))
+def _one_if(condition: exp.Expression) -> exp.Expression:
+    return exp.Case().when(condition, literal(1), copy=False).else_(literal(0), copy=False)
 
 
-def _number(code: int, value: exp.Expression) -> exp.Expression:
-    counted = all_of([_present(code), is_present(value)])
-    return exp.Case().when(counted, literal(1), copy=False).else_(literal(0), copy=False)
-
-
-def _if_present(code: int, value: exp.Expression, otherwise: exp.Expression) -> exp.Expression:
-    return exp.Case().when(_present(code), value, copy=False).else_(otherwise, copy=False)
-
-
-def _present(code: int) -> exp.Expression:
-    return exp.GT(this=column(f"members_{code}"), expression=literal(0))
+def _expression(node: exp.Expr) -> exp.Expression:
+    """What a transformation of an expression yields."""
+    if not isinstance(node, exp.Expression):
+        raise TypeError(f"{type(node).__name__} is no expression")
+    return node

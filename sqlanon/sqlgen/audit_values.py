@@ -86,11 +86,13 @@ def domain_counts(values: Values) -> exp.Select:
 def reference_queries(values: Values) -> Steps:
     """The queries up to `reference`."""
     queries = _person_counts(values) if values.persons else _row_counts(values)
-    occurs = exp.GT(this=column("held_reference" if values.persons else "reference"), expression=literal(0))
+    held = column("held_reference" if values.persons else "reference")
+    occurs = exp.GT(this=held, expression=literal(0))
     select = exp.select(
         exp.Star(),
         named(cast(_over(exp.Sum(this=column("reference"))), "bigint"), "total"),
         named(_over(exp.Count(this=exp.Case().when(occurs, literal(1)))), "reference_values"),
+        named(exp.Case().when(occurs.copy(), cast(held.copy(), "double")), "divisor"),
     )
     for position, value in enumerate(values.flagged):
         flag = exp.Case().when(equal(values.text.copy(), literal(value)), literal(1)).else_(literal(0))

@@ -16,14 +16,15 @@ from sqlanon.sqlgen.values import Counted, Values, ValueTables, joined, relation
 
 
 def value_codes(
-    domain: exp.Query, text: exp.Expression, flagged: Sequence[str], order: Sequence[str] = ()
+    domain: exp.Query, text: exp.Expression, name: exp.Expression, flagged: Sequence[str], order: Sequence[str] = ()
 ) -> exp.Select:
     """The distinct `value`s of a domain with their `code`, and for each text in `flagged` whether it is that one.
 
-    `text` spells the value. With a declared order, codes follow it; a value outside it has no code.
+    `text` spells the value, `name` as models name it. With a declared order, codes follow it; a value outside it has
+    no code.
     """
-    flags = [named(_is(text.copy(), wanted), f"is_{index}") for index, wanted in enumerate(flagged)]
-    select = exp.select(column("value"), named(_position(text, order), "code"), *flags)
+    flags = [named(_is(name.copy(), wanted), f"is_{index}") for index, wanted in enumerate(flagged)]
+    select = exp.select(column("value"), named(_position(text.copy(), order), "code"), *flags)
     return select.from_(subquery(domain, "domain"))
 
 
@@ -46,14 +47,25 @@ def _position(text: exp.Expression, order: Sequence[str]) -> exp.Expression:
     return exp.Case().when(absent.copy(), literal(0)).else_(cast(number, "int"))
 
 
+def without_zeros(text: exp.Expression) -> exp.Expression:
+    """The text of a number without zeros at the end of its fraction."""
+    has_fraction = exp.Like(this=text, expression=literal("%.%"))
+    shorter = _without_trailing(_without_trailing(text.copy(), "0"), ".")
+    return exp.Case().when(has_fraction, shorter).else_(text.copy())
+
+
+def _without_trailing(text: exp.Expression, character: str) -> exp.Expression:
+    return exp.Trim(this=text, expression=literal(character), position="TRAILING")
+
+
 def uncoded(codes: Table) -> exp.Select:
-    """How many values a declared order leaves out, and for each flag how many values have it."""
+    """How many values a declared order leaves out."""
     return exp.select(total_where(is_null(column("code")), literal(1))).from_(relation(codes, "codes"))
 
 
 def flagged_values(codes: Table, flags: int) -> exp.Select:
-    """For each flag, how many values have it: 0 where the source has no such value."""
-    found = [total_where(column(f"is_{index}"), literal(1)) for index in range(flags)]
+    """For each flag, the code of the value that has it: 0 where the source has no such value."""
+    found = [total_where(column(f"is_{index}"), column("code")) for index in range(flags)]
     return exp.select(*found).from_(relation(codes, "codes"))
 
 

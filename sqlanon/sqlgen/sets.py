@@ -33,7 +33,8 @@ class ValueSet:
 def value_set(position: int, values: int, traits: Traits) -> ValueSet:
     """How the set of a column of so many values is held; its codes run from 0, which is NULL."""
     names = tuple(f"b_{position}_{word}" for word in range(values // BITS + 1))
-    counts: list[exp.Expression] = [traits.bit_count(united(name)) for name in names]
+    # Some engines count bits in the narrowest type there is, whose sum would not hold more than 127 values.
+    counts: list[exp.Expression] = [cast(traits.bit_count(united(name)), "int") for name in names]
     return ValueSet(names, reduce(lambda left, right: exp.Add(this=left, expression=right), counts))
 
 

@@ -65,9 +65,9 @@ def patients(url: str, rows: list[tuple[Any, ...]] | None = None) -> None:
     """The table `patients` in the default schema."""
     engine = open_at(url)
     execute(engine, "CREATE TABLE patients (race TEXT, zip TEXT, age INTEGER, disease TEXT)")
-    for row in PATIENTS if rows is None else rows:
-        values = ", ".join(str(value) if isinstance(value, int) else f"'{value}'" for value in row)
-        execute(engine, f"INSERT INTO patients VALUES ({values})")
+    given = PATIENTS if rows is None else rows
+    if given:
+        execute(engine, f"INSERT INTO patients VALUES {', '.join(map(repr, given))}")
     engine.close()
 
 

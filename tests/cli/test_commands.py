@@ -15,6 +15,8 @@ PLAN_KEYS = {
 }  # fmt: skip
 AUDIT_KEYS = {"rows", "classes", "k", "l", "t", "satisfied", "violations"}
 
+pytestmark = pytest.mark.kept_open
+
 
 def test_plan_writes_the_lock_and_nothing_else(sqlanon: CommandLine, spec: Path, database: str) -> None:
     before = tables(database)
@@ -221,7 +223,7 @@ def test_demo_makes_a_folder_to_play_in(sqlanon: CommandLine, folder: Path) -> N
     outcome = sqlanon("demo")
     assert outcome.code == 0, outcome.err
     made = {path.name for path in (folder / "sqlanon-demo").iterdir()}
-    assert made == {"patients.csv", "spec.yaml", "release.csv", "spec.lock.json"}
+    assert made == {"patients.csv", "spec.yaml", "release.csv", "spec.lock.json", "spec.evidence"}
     for word in ("raw table", "NOT satisfied", "the plan", "published", "released rows"):
         assert word in outcome.out
     with (folder / "sqlanon-demo" / "release.csv").open(encoding="utf-8", newline="") as lines:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +17,8 @@ import click
 import pytest
 
 import sqlanon
-from sqlanon.cli.main import COMMANDS, group
+from sqlanon.cli.main import COMMANDS, group, run
+from tests.forks import fork
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/cli.md")
@@ -61,15 +65,49 @@ def missing(expected: list[str], actual: str) -> list[str]:
     return [line for line in map(normal, expected) if line not in ("", "...") and line not in remaining]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_transcripts_are_true(page: str, tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands `sqlanon` and `make` of a shell."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
     for name, arguments in (("sqlanon", "-m sqlanon"), ("make", "-m sqlanon")):
-        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n', encoding="utf-8")
-        (programs / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    environment["PYTHONIOENCODING"] = "utf-8"
+        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n', encoding="utf-8")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+
+
+def in_a_shell(command: str, folder: Path) -> tuple[int, str]:
+    """As people do. The exit code, and everything that was printed."""
+    ended = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def in_a_fork(command: str, folder: Path) -> tuple[int, str]:
+    """The same for a command of ours, in a process of its own that has everything imported already."""
+    name, *arguments = shlex.split(command)
+    if name != "sqlanon":
+        return in_a_shell(command, folder)
+
+    def act() -> int:
+        os.chdir(folder)
+        os.dup2(printed.fileno(), 1)
+        os.dup2(printed.fileno(), 2)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+        return run(arguments)
+
+    with tempfile.TemporaryFile() as printed:
+        _, status = os.waitpid(fork(act), 0)
+        printed.seek(0)
+        return os.waitstatus_to_exitcode(status), printed.read().decode("utf-8")
+
+
+@pytest.mark.no_cover
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(("page", "process"), [("README.md", in_a_shell), ("docs/cli.md", in_a_fork)])
+def test_transcripts_are_true(page: str, process: Callable[[str, Path], tuple[int, str]], tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     code = 0
@@ -82,11 +120,8 @@ def test_transcripts_are_true(page: str, tmp_path: Path) -> None:
             code = 0
             continue
         assert code == 0, f"the transcript does not show that the command before '{shown.command}' failed"
-        ended = subprocess.run(
-            ["bash", "-c", shown.command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
-        code = ended.returncode
-        assert not missing(shown.lines, ended.stdout + ended.stderr), (shown.command, ended.stdout, ended.stderr)
+        code, printed = process(shown.command, folder)
+        assert not missing(shown.lines, printed), (shown.command, printed)
     assert code == 0
 
 

@@ -289,7 +289,8 @@ class EngineContract(ABC):
         assert engine.query(Statement("cast", exp.select(cast))) == [("sad",)]
 
     def test_columns_of_views_and_queries(self, engine: Engine) -> None:
-        execute(engine, "CREATE TABLE t (a INTEGER, b TEXT)", "CREATE VIEW v AS SELECT b, a FROM t")
+        engine.execute(Statement("make", table_of("t", ("a", "int"), ("b", "text"))))
+        execute(engine, "CREATE VIEW v AS SELECT b, a FROM t")
         assert [found.name for found in engine.columns(Table(("v",)))] == ["b", "a"]
         select = parse_one("SELECT b AS x, COUNT(*) AS n FROM t GROUP BY b", dialect=engine.dialect)
         assert isinstance(select, exp.Query)
@@ -520,7 +521,7 @@ class EngineContract(ABC):
         assert error.value.__cause__ is None
 
     def test_errors_about_values_say_no_value(self, engine: Engine) -> None:
-        execute(engine, "CREATE TABLE t (a TEXT)")
+        engine.execute(Statement("make", table_of("t", ("a", "text"))))
         engine.load("fill", Table(("t",)), ["a"], [["secret value"]])
         with pytest.raises(EngineError) as error:
             query(engine, "SELECT CAST(a AS INTEGER) FROM t", step="convert")

@@ -15,7 +15,8 @@ from sqlanon.errors import UsageError
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("mysql://user:secret@host/db", "unknown connection scheme 'mysql': known are duckdb, postgresql"),
+        ("nosuchdb://user:secret@host/db", "unknown connection scheme 'nosuchdb': known are duckdb, postgresql"),
+        ("mysql+nosuch://user:secret@host/db", "unknown connection scheme 'mysql.nosuch'"),
         ("warehouse-secret.duckdb", "not a URL"),
         ("", "not a URL"),
         ("duckdb://secret/x", "names no host"),

@@ -20,6 +20,8 @@ DEMO = Path(generate.__file__).parent
 CASES = ("s2", "c1", "demo")
 DEMO_TYPES = {"birth_date": "date", "cost": "decimal(10, 2)"}
 
+pytestmark = pytest.mark.kept_open
+
 
 def spec_of(database: Database, name: str, **changes: Any) -> Spec:
     """The table of a case in the database, and its spec there."""
@@ -79,6 +81,7 @@ def test_script_of_a_view(engine_url: str) -> None:
     assert database.leftovers() == []
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("mode", ["drop", "blank"])
 def test_script_suppresses_as_a_run_does(engine_url: str, mode: str) -> None:
     database = Database(engine_url)
@@ -101,6 +104,7 @@ def test_script_suppresses_as_a_run_does(engine_url: str, mode: str) -> None:
         ("DELETE FROM source_table", "fails its audit"),
     ],
 )
+@pytest.mark.no_cover
 def test_script_stops_when_data_fail(engine_url: str, arrival: str, stopped_by: str) -> None:
     database = Database(engine_url)
     columns = dict(load_case("s2").spec["columns"])
@@ -117,6 +121,7 @@ def test_script_stops_when_data_fail(engine_url: str, arrival: str, stopped_by: 
     assert database.leftovers() == []
 
 
+@pytest.mark.no_cover
 def test_statements_after_the_one_that_stopped_do_nothing(engine_url: str) -> None:
     """A client that goes on after an error: the transaction does not."""
     database = Database(engine_url)

@@ -17,6 +17,7 @@ from tests.search.problems import Problem, problems
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", sorted(METRICS))
 @relaxed
 @given(problem=problems(columns=3))
@@ -54,6 +55,7 @@ def test_bounds_hold_for_the_node_and_all_its_generalizations(name: str, problem
                 assert metric.bound(node, context, at_least_suppressed // 2) <= not_better_than(reached)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", sorted(METRICS))
 @relaxed
 @given(problem=problems(columns=3))

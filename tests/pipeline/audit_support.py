@@ -1,4 +1,4 @@
-"""What the tests of the audit share: small tables of every kind, a requirement with every model, and the oracle's answers."""
+"""What tests of the audit share: small tables, a requirement with every model, and the oracle's answers."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def assert_equals_oracle(result: AuditResult, truth: oracle.Table, request: Requ
     privacy = request.privacy
     checks = {(check.group, check.model, check.column, check.asked): check for check in result.checks}
     for group, (columns, k) in privacy.groups(request.quasi_identifier).items():
-        _assert_check(checks[group, "k", None, f"k = {k}"], truth, oracle.Asked(oracle.K(k or 1), columns))
+        _assert_check(checks[group, "k", None, f"k = {k or 1}"], truth, oracle.Asked(oracle.K(k or 1), columns))
         own = [check for check in result.checks if check.group == group and check.column is not None]
         entries = [entry for column in request.columns for entry in privacy.models() if entry.column == column]
         for check, entry in zip(own, entries, strict=True):
@@ -159,5 +159,3 @@ def _assert_check(check: Check, truth: oracle.Table, asked: oracle.Asked) -> Non
 
 def measured(engine: Engine, table: Relation, request: Request, **beside: Any) -> AuditResult:
     return audit(engine, table, request, Beside(**beside))
-
-

@@ -22,6 +22,7 @@ LIMIT = 1206
 
 pytestmark = [
     pytest.mark.adult,
+    pytest.mark.no_cover,
     pytest.mark.skipif(not ADULT.is_dir(), reason="the Adult data of ../shared/data/adult is absent"),
 ]
 

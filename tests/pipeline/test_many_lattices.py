@@ -17,7 +17,7 @@ from sqlanon.counts import NodeCounts
 from sqlanon.evaluate import SqlEvaluator
 from sqlanon.lattice import Lattice, minimal_nodes
 from sqlanon.metrics.registry import METRICS
-from sqlanon.planning import requirement_of
+from sqlanon.requirements import requirement_of
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
@@ -32,6 +32,8 @@ KS = (1, 2, 3, 5)
 MANY = int(os.environ.get("SQLANON_LATTICE_TABLES", "60"))
 """Random tables for each engine under `make soak`. One table makes up to 24 lattices, each searched 21 times."""
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
+
+pytestmark = pytest.mark.no_cover
 
 
 def profile(examples: int, *, derandomize: bool) -> settings:

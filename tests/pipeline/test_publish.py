@@ -23,6 +23,7 @@ from sqlanon.errors import (
     UsageError,
 )
 from sqlanon.lock import Lock
+from sqlanon.measured import release_query
 from sqlanon.results import PlanResult
 from sqlanon.spec import Spec
 from tests.pipeline.support import Database, Rows, changed
@@ -55,6 +56,8 @@ SPEC: dict[str, Any] = {
     "privacy": {"k": 3, "suppression": {"limit": 2}},
     "search": {"algorithm": "samarati"},
 }
+
+pytestmark = pytest.mark.kept_open
 
 
 @pytest.fixture
@@ -234,9 +237,9 @@ def test_tabs_in_a_tsv_file(duckdb_url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
-def test_file_targets(duckdb_url: str, tmp_path: Path, format_: str) -> None:
+def test_file_targets(tmp_path: Path, format_: str) -> None:
     (tmp_path / "zip.csv").write_text(ZIPS, encoding="utf-8")
-    database = Database(duckdb_url)
+    database = Database(f"duckdb:///{tmp_path / 'test.duckdb'}")
     database.create("patients", TYPES, ROWS)
     path = tmp_path / f"released.{format_}"
     stale = tmp_path / f".released.{format_}.0123456789ab.999999999.partial"
@@ -430,7 +433,7 @@ def test_a_class_below_k_is_not_published(database: Database, tmp_path: Path, mo
     spec = spec_on(database, tmp_path, columns=with_levels(zip=0, born=1, age=1))
     pipeline.run(spec)
     before = database.rows("released")
-    honest = publishing.release_query
+    honest = release_query
 
     def leaking(*arguments: Any, **options: Any) -> Any:
         query = honest(*arguments, **options)
@@ -445,7 +448,7 @@ def test_a_class_below_k_is_not_published(database: Database, tmp_path: Path, mo
 
 
 def test_rows_that_are_missing_are_noticed(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = publishing.release_query
+    honest = release_query
     monkeypatch.setattr(publishing, "release_query", lambda *a, **o: honest(*a, **o).limit(6))
     columns = with_levels(zip=2, born=2, age=3)
     with pytest.raises(RequirementError, match="it has 6 rows, expected 50"):

@@ -21,6 +21,8 @@ from tests.pipeline.support import Database, literal, prepared, solved
 VALUES = "abcdef"
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
+pytestmark = [pytest.mark.kept_open, pytest.mark.no_cover]
+
 
 def profile(examples: int) -> settings:
     return settings(max_examples=examples, deadline=None, suppress_health_check=CHECKS, derandomize=True)

@@ -31,7 +31,7 @@ relaxed = settings(
 )
 
 
-@pytest.fixture(autouse=True, scope="module", params=["usual", "tiny"])
+@pytest.fixture(autouse=True, scope="module", params=[pytest.param("usual", marks=pytest.mark.no_cover), "tiny"])
 def batches(request: pytest.FixtureRequest) -> Iterator[None]:
     """Tiny batches and samples make small lattices take as many rounds as large ones do."""
     with ExitStack() as stack:

@@ -14,6 +14,8 @@ from tests.search.run import run
 
 CLOSE = 1e-9
 
+pytestmark = pytest.mark.no_cover
+
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)

@@ -1,0 +1,152 @@
+"""The requirements that `sqlanon audit` takes as flags, read into the keys of a spec.
+
+Splits text; what the parts must be is the spec's to say.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_MODELS = {
+    "l_diversity": ("COLUMN=L[,KIND[,C]]", "l", ("kind", "c"), "At least L values; KIND entropy, or recursive with C."),
+    "p_sensitive": ("COLUMN=P", "p", (), "At least P distinct values."),
+    "t_closeness": ("COLUMN=T[,DISTANCE]", "t", ("distance",), "No farther than T from the whole; or ordered."),
+    "alpha": ("COLUMN=VALUE=SHARE", "alpha", (), "VALUE in at most this share of a class."),
+    "beta_likeness": ("COLUMN=BETA[,KIND]", "beta", ("kind",), "Gains of at most BETA; or enhanced."),
+    "delta_disclosure": ("COLUMN=DELTA[,KIND]", "delta", ("kind",), "Shares off by e^DELTA at most; all: all values."),
+}
+"""For each model: how its flag is written, its threshold, what may follow, and the help."""
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What the flags ask, in the keys of a spec's `privacy`."""
+
+    privacy: dict[str, Any] = field(default_factory=dict)
+    population: str | None = None
+    sensitive: tuple[str, ...] = ()
+    respondent: str | None = None
+    reference: str | None = None
+
+    @property
+    def given(self) -> bool:
+        return self != Requirements()
+
+
+def requirement_flags(function: Decorated) -> Decorated:
+    """Give a command the flags of all models; it gets `Requirements` as `asked`."""
+
+    @functools.wraps(function)
+    def command(
+        *,
+        k: int | None,
+        sensitive: Sequence[str],
+        respondent: str | None,
+        reference: str | None,
+        population: str | None,
+        k_map: int | None,
+        delta_presence: str | None,
+        **given: Any,
+    ) -> Any:
+        privacy: dict[str, Any] = {key: _entries(key, given.pop(key)) for key in _MODELS}
+        privacy |= {"k": k, "k_map": k_map, "delta_presence": _bounds(delta_presence)}
+        asked = {key: value for key, value in privacy.items() if value}
+        columns = tuple(name for names in sensitive for name in column_list(names, "--sensitive"))
+        return function(asked=Requirements(asked, population, columns, respondent, reference), **given)
+
+    wrapped: Any = command
+    for option in reversed(_options()):
+        wrapped = option(wrapped)
+    decorated: Decorated = wrapped
+    return decorated
+
+
+def column_list(text: str, flag: str = "--qi") -> list[str]:
+    """The names in a list separated by commas, as csv quotes them.
+
+    >>> column_list('zip,"a,b",age')
+    ['zip', 'a,b', 'age']
+    """
+    import csv
+
+    names = next(csv.reader([text]), [])
+    if not names or not all(names):
+        raise click.UsageError(f"{flag}: a list of column names like zip,age is expected")
+    return names
+
+
+def _options() -> list[Callable[[Any], Any]]:
+    models = [
+        click.option(_flag(key), key, multiple=True, metavar=metavar, help=f"Require of a sensitive column: {text}")
+        for key, (metavar, _, _, text) in _MODELS.items()
+    ]
+    return [
+        click.option("--k", type=click.IntRange(min=1), help="The k to require. Default: 1, which only measures."),
+        click.option(
+            "--sensitive", multiple=True, metavar="LIST", help="Sensitive columns to measure; commas between."
+        ),
+        *models,
+        click.option("--respondent", metavar="COLUMN", help="Count the distinct values of this column, not rows."),
+        click.option("--reference", metavar="TABLE", help="Compare with this table's distributions, not TABLE's own."),
+        click.option("--population", metavar="TABLE", help="Everybody who could be in TABLE, generalized like it."),
+        click.option("--k-map", type=click.IntRange(min=1), help="Rows of the population that each class must match."),
+        click.option("--delta-presence", metavar="MIN,MAX", help="Bounds of a class's share of the population."),
+    ]
+
+
+def _flag(key: str) -> str:
+    return "--" + key.replace("_", "-")
+
+
+def _entries(key: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    return [_alpha(text) if key == "alpha" else _entry(key, text) for text in texts]
+
+
+def _entry(key: str, text: str) -> dict[str, Any]:
+    """
+    >>> _entry("l_diversity", "a=b=3,recursive,2.5")
+    {'column': 'a=b', 'l': 3, 'kind': 'recursive', 'c': '2.5'}
+    """
+    metavar, threshold, more, _ = _MODELS[key]
+    column, equals, rest = text.rpartition("=")
+    number, *others = rest.split(",")
+    if not (column and equals and number) or len(others) > len(more) or "" in others:
+        raise click.UsageError(f"{_flag(key)}: {metavar} is expected")
+    if key == "t_closeness" and "hierarchical" in others:
+        raise click.UsageError(
+            f"{_flag(key)}: the hierarchical distance needs a hierarchy: say it in a spec, use --spec"
+        )
+    return {"column": column, threshold: _number(number), **dict(zip(more, others, strict=False))}
+
+
+def _alpha(text: str) -> dict[str, Any]:
+    """
+    >>> _alpha("disease=a=b=0.4")
+    {'column': 'disease', 'value': 'a=b', 'alpha': '0.4'}
+    """
+    column, _, rest = text.partition("=")
+    value, equals, share = rest.rpartition("=")
+    if not (column and equals and share):
+        raise click.UsageError(f"--alpha: {_MODELS['alpha'][0]} is expected")
+    return {"column": column, "value": value, "alpha": _number(share)}
+
+
+def _bounds(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    least, comma, greatest = text.partition(",")
+    if not (least and comma and greatest):
+        raise click.UsageError("--delta-presence: two shares like 0,0.5 are expected")
+    return {"min": _number(least), "max": _number(greatest)}
+
+
+def _number(text: str) -> int | str:
+    """Whole numbers as such; the spec reads decimals from their text, exactly."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 100 else text

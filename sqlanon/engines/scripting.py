@@ -1,0 +1,97 @@
+"""How a release script is written for a dialect: transactions, scratch tables, assertions and the swap.
+
+A script is run by a client of the database, without sqlanon: what it cannot do at run time is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlanon.engines.templates import parsed
+from sqlanon.sqlgen.build import drop_table, named, rename_table
+from sqlanon.sqlgen.relations import Table, literal, table_expression
+from sqlanon.sqlgen.release import assertion
+from sqlanon.sqlgen.traits import Traits
+
+Step = tuple[str, exp.Expression]
+"""The words that explain a statement, and the statement."""
+
+
+@dataclass(frozen=True)
+class Scripting:
+    """One dialect. The defaults suit databases in which DDL takes part in transactions."""
+
+    traits: Traits
+    client: str
+    """A command that runs the files in one session and stops at the first error."""
+    executed: bool = False
+    """Whether the project's tests run such scripts. Others are generated, and parsed back."""
+    transactional: bool = True
+    isolation: str = ""
+    settings: tuple[str, ...] = ()
+    """What a session is set to, so that overflow, NULL and time mean what the statements rely on."""
+    replaces: bool = False
+    """CREATE OR REPLACE TABLE: of scratch tables, and of the target in one step."""
+    keeps_grants: bool = False
+    failure: str = ""
+    """The function that fails with a message; without one, a text is cast to a number."""
+    source_files: frozenset[str] = frozenset()
+    """The formats of files that a script can read."""
+    target_files: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.traits.dialect
+
+    def opening(self) -> list[exp.Expression]:
+        """The beginning of the transaction, and the settings."""
+        modes = [self.isolation] if self.isolation else None
+        begin = [exp.Transaction(modes=modes)] if self.transactional else []
+        return [*begin, *(parsed(text, self.traits.dialect) for text in self.settings)]
+
+    def closing(self) -> list[exp.Expression]:
+        """The end of the transaction."""
+        return [exp.Commit()] if self.transactional else []
+
+    def fresh(self, create: exp.Create, table: Table) -> list[exp.Expression]:
+        """A table made anew, whatever an earlier script left."""
+        if self.replaces:
+            create.set("replace", True)
+            return [create]
+        return [drop_table(table), create]
+
+    def assertion(self, condition: exp.Select, message: str) -> exp.Select:
+        """A query that fails, with the message in the error, unless the condition yields TRUE."""
+        if not self.failure:
+            return assertion(condition, message)
+        fails = exp.Anonymous(this=self.failure, expressions=[literal(message)])
+        chosen = exp.Case().when(exp.Subquery(this=condition), literal(1)).else_(fails)
+        return exp.select(named(chosen, "audit"))
+
+    def swap(self, staging: Table, target: Table, columns: Sequence[exp.Expression]) -> list[Step]:
+        """The staged rows take the target's name: by a rename, or as a copy in one step."""
+        if not self.replaces:
+            seen = "Until COMMIT nobody sees a difference." if self.transactional else "From here on it is published."
+            return [
+                ("Swap: the old release goes, the new one takes its name.", drop_table(target)),
+                (seen, rename_table(staging, target)),
+            ]
+        grants = exp.Properties(expressions=[exp.CopyGrantsProperty()]) if self.keeps_grants else None
+        rows = exp.select(*columns).from_(table_expression(staging)).order_by(exp.Rand())
+        replaced = exp.Create(
+            this=table_expression(target), kind="TABLE", replace=True, properties=grants, expression=rows
+        )
+        return [("Swap: one statement puts the release in the place of the old one.", replaced)]
+
+
+@dataclass(frozen=True)
+class ThrowingScripting(Scripting):
+    """Where both branches of a CASE may be computed, the function that fails is told when to."""
+
+    def assertion(self, condition: exp.Select, message: str) -> exp.Select:
+        holds = exp.Coalesce(this=exp.Subquery(this=condition), expressions=[exp.false()])
+        fails = exp.Anonymous(this=self.failure, expressions=[exp.Not(this=holds), literal(message)])
+        return exp.select(named(fails, "audit"))

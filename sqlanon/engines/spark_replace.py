@@ -1,0 +1,158 @@
+"""Putting a staging table in the target's place, and finding what runs have left behind.
+
+Delta and Iceberg replace a table in one commit. A plain catalog renames: the old table away, the new one in. Should
+the process die between the two, the next run finds the old table by its name and puts it back.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from sqlglot import exp
+
+from sqlanon.engines import scratch
+from sqlanon.engines.base import Statement
+from sqlanon.engines.spark_base import SparkBase
+from sqlanon.engines.spark_catalog import Details, details, identity, locate, names_like
+from sqlanon.engines.transactions import require_transaction
+from sqlanon.errors import EngineError
+from sqlanon.sqlgen.build import create_table_as, drop_table, rename_table
+from sqlanon.sqlgen.relations import Table, identifier, literal, table_expression
+
+REPLACED_AT_ONCE = frozenset({"delta", "iceberg"})
+"""Table formats whose CREATE OR REPLACE TABLE ... AS is one commit."""
+
+FORGOTTEN = timedelta(days=1)
+"""Where other programs use the catalog too, a run is taken for dead when what it made is older than this."""
+
+_REPLACED = re.compile(r"sqlanon_[0-9a-f]{12}_replaced_(?P<at>\d+)_(?P<target>.+)", re.DOTALL)
+
+
+def replace(engine: SparkBase, staging: Table, target: Table) -> None:
+    """Let `staging` take the place of `target`; comments and properties of the old table are kept."""
+    require_transaction(engine)
+    if engine.opened.fleeting:
+        raise EngineError(
+            f"the table {target} would end with this process: name a file as the target, or give the Spark URL "
+            f"a catalog that lasts (docs/engines.md)"
+        )
+    found = locate(engine, target)
+    if found is None:
+        _run(engine, *_move(engine, staging, target))
+        return
+    if found.kind == "view":
+        raise EngineError(f"the target {target} is a view: drop it first or choose another target")
+    old, new = details(engine, target), details(engine, staging)
+    if old.provider in REPLACED_AT_ONCE:
+        _run(engine, create_or_replace(staging, target, old.provider), *keepsakes(target, old, engine, staging))
+        _drop(engine, staging)
+        return
+    _refuse(target, old, new)
+    _run(engine, *keepsakes(staging, old, engine, staging))
+    _swap(engine, staging, target)
+
+
+def _swap(engine: SparkBase, staging: Table, target: Table) -> None:
+    """Two renames. Only between them has nobody a table under this name."""
+    beside = staging
+    if identity(engine, staging)[:-1] != identity(engine, target)[:-1]:
+        beside = target.beside(f"sqlanon_{engine.session.run}_moved")
+        _run(engine, *_move(engine, staging, beside))
+    away = target.beside(f"sqlanon_{engine.session.run}_replaced_{int(time.time())}_{target.name}")
+    _run(engine, rename_table(target, away))
+    try:
+        _run(engine, rename_table(beside, target))
+    except BaseException:
+        _run(engine, rename_table(away, target))
+        raise
+    _drop(engine, away)
+
+
+def _move(engine: SparkBase, table: Table, target: Table) -> list[exp.Expression]:
+    if identity(engine, table)[:-1] == identity(engine, target)[:-1]:
+        return [rename_table(table, target)]
+    # A plain catalog moves no table to another schema: the rows are copied.
+    select = exp.select("*").from_(table_expression(table))
+    return [create_table_as(target, select, engine.traits, scratch=False), drop_table(table)]
+
+
+def _refuse(target: Table, old: Details, new: Details) -> None:
+    """What would be lost without a word, or would stay behind."""
+    if old.external:
+        raise EngineError(f"the target {target} is an external table, whose files would stay: drop it first")
+    if old.partitioned:
+        raise EngineError(f"the target {target} is partitioned or bucketed, which a release is not: drop it first")
+    if old.provider != new.provider:
+        raise EngineError(
+            f"the target {target} is stored as {old.provider}, the release as {new.provider}: "
+            f"drop it first or set spark.sql.sources.default"
+        )
+
+
+def create_or_replace(staging: Table, target: Table, provider: str) -> exp.Create:
+    """The statement that replaces a table of a versioned format in one commit."""
+    return exp.Create(
+        this=table_expression(target),
+        kind="TABLE",
+        replace=True,
+        properties=exp.Properties(expressions=[exp.FileFormatProperty(this=exp.var(provider))]),
+        expression=exp.select("*").from_(table_expression(staging)),
+    )
+
+
+def keepsakes(table: Table, old: Details, engine: SparkBase, staging: Table) -> list[exp.Expression]:
+    """Statements that give a table the comments and properties of the one it replaces."""
+    surviving = {column.name.lower() for column in engine.columns(staging)} if old.column_comments else set()
+    kept: list[exp.Expression] = []
+    if old.comment is not None:
+        kept.append(exp.Comment(this=table_expression(table), kind="TABLE", expression=literal(old.comment)))
+    for name, comment in old.column_comments.items():
+        if name.lower() in surviving:
+            change = exp.AlterColumn(this=identifier(name), comment=literal(comment))
+            kept.append(exp.Alter(this=table_expression(table), kind="TABLE", actions=[change]))
+    if old.properties:
+        pairs = [exp.Property(this=literal(name), value=literal(value)) for name, value in old.properties.items()]
+        change = exp.AlterSet(expressions=[exp.Properties(expressions=pairs)])
+        kept.append(exp.Alter(this=table_expression(table), kind="TABLE", actions=[change]))
+    return kept
+
+
+def leftovers(engine: SparkBase, schema: tuple[str, ...]) -> list[Table]:
+    """Scratch objects of dead runs. A target that such a run had moved away comes back first, if none took its place."""
+    dead: list[Table] = []
+    for name in names_like(engine, schema, "sqlanon_*"):
+        table = Table((*schema, name))
+        run = scratch.run_of(name)
+        if run is None or scratch.is_live(run) or not _is_forgotten(engine, table):
+            continue
+        moved = _REPLACED.fullmatch(name)
+        if moved is not None and locate(engine, table.beside(moved["target"])) is None:
+            _run(engine, rename_table(table, table.beside(moved["target"])))
+        else:
+            dead.append(table)
+    return dead
+
+
+def _is_forgotten(engine: SparkBase, table: Table) -> bool:
+    """Whether no other program can still use it: the catalog is in this process alone, or the table is old."""
+    if engine.opened.alone:
+        return True
+    if moved := _REPLACED.fullmatch(table.name):
+        made: datetime | None = datetime.fromtimestamp(int(moved["at"]), UTC)
+    else:
+        made = details(engine, table).created
+    return made is not None and datetime.now(UTC) - made > FORGOTTEN
+
+
+def _drop(engine: SparkBase, table: Table) -> None:
+    # The release is in place: what cannot be dropped now is left to the next run.
+    with suppress(EngineError):
+        _run(engine, drop_table(table))
+
+
+def _run(engine: SparkBase, *expressions: exp.Expression) -> None:
+    for expression in expressions:
+        engine.execute(Statement("replace", expression))

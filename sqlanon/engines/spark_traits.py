@@ -1,0 +1,99 @@
+"""The traits of Spark: how it wants a few things written, and what its files are called in a FROM clause.
+
+Imports no driver, so that SQL can be printed for an engine that is not installed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from sqlglot import exp
+
+from sqlanon.engines.templates import parsed, with_holes_filled
+from sqlanon.hierarchies.base import Family
+from sqlanon.sqlgen.build import concat
+from sqlanon.sqlgen.relations import File, Table, cast, table_expression
+from sqlanon.sqlgen.traits import Traits
+
+_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+# Columns of type char(n) come padded. The type of a column is known when a statement is planned: nothing is left of
+# the test where there is no padding. The collation comes last, because a trimmed text takes that of the column.
+_TEXT_KEY = """
+case when typeof(:value) like 'char(%' then rtrim(cast(:value as string)) else cast(:value as string) end
+"""
+
+# Java writes 1.0E7 from 10^7 on and below 10^-3, always with a fraction. PostgreSQL writes 1e+15 from 10^15 (real:
+# 10^6) on and below 10^-4, and no fraction of zero. Between those bounds 38 decimal digits hold every value.
+_FLOAT_TEXT = """
+case
+    when isnan(:value) or abs(:value) = double('Infinity') then cast(:value as string)
+    when :value = 0 then '0'
+    when abs(double(cast(:value as string))) < 1e-4
+        or abs(:value) >= case when typeof(:value) = 'float' then 1e6 else 1e15 end then
+        regexp_replace(
+            regexp_replace(substring_index(cast(:value as string), 'E', 1), '^(-?[0-9])([0-9]*)[.]', '$1.$2'),
+            '[.]?0*$', ''
+        )
+        || case when abs(:value) < 1 then 'e-' else 'e+' end
+        || case
+            when cast(:value as string) like '%E%'
+            then lpad(
+                regexp_extract(cast(:value as string), '([0-9]+)$', 1),
+                greatest(2, length(regexp_extract(cast(:value as string), '([0-9]+)$', 1))), '0'
+            )
+            else '06'
+        end
+    else regexp_replace(cast(cast(cast(:value as string) as decimal(38, 22)) as string), '[.]?0*$', '')
+end
+"""
+
+
+@dataclass(frozen=True)
+class SparkTraits(Traits):
+    """Spark compares text byte by byte unless a column says otherwise, and has no infinite dates."""
+
+    dialect: str = "spark"
+    infinite_dates: bool = False
+    recursive_union: bool = False
+
+    def key(self, value: exp.Expression, family: Family) -> exp.Expression:
+        if family is Family.TEXT:
+            bare = with_holes_filled(parsed(_TEXT_KEY, "spark"), value=value)
+            return exp.Collate(this=exp.Paren(this=bare), expression=exp.var("UTF8_BINARY"))
+        return super().key(value, family)
+
+    def text(self, value: exp.Expression, family: Family) -> exp.Expression:
+        if family is Family.FLOAT:
+            return exp.Paren(this=with_holes_filled(parsed(_FLOAT_TEXT, "spark"), value=value))
+        if family is Family.TIMESTAMP_TZ:
+            return exp.Paren(this=concat(cast(value, "text"), "+00"))
+        return super().text(value, family)
+
+    def file(self, file: File, alias: str) -> exp.Expression:
+        if file.format == "parquet":
+            return table_expression(Table(("parquet", location(file.path))), alias)
+        return table_expression(view_of(file), alias)
+
+    def iso_year(self, value: exp.Expression) -> exp.Expression:
+        return exp.Extract(this=exp.var("YEAROFWEEK"), expression=value)
+
+
+def location(path: str) -> str:
+    """A path as Hadoop wants it: one without a scheme means a file of this machine, whatever the cluster's default is.
+
+    >>> location("s3a://bucket/x.parquet"), location("/data/x.parquet")
+    ('s3a://bucket/x.parquet', 'file:/data/x.parquet')
+    """
+    return path if _WITH_SCHEME.match(path) else f"file:{Path(path).absolute()}"
+
+
+def view_of(file: File) -> Table:
+    """The temporary view through which a csv file is read: named after its path, made when its columns are asked for."""
+    return Table((f"sqlanon_file_{sha256(location(file.path).encode()).hexdigest()[:16]}",))
+
+
+SPARK = SparkTraits()

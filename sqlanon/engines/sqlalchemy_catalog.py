@@ -1,0 +1,127 @@
+"""What SQLAlchemy's inspector knows of a database: columns and their families, which object a name means, leftovers.
+
+Names are compared without regard to case: where two differ by nothing else, the release is refused rather than risked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.exc import CompileError, DBAPIError, NoSuchTableError, UnsupportedCompilationError
+from sqlglot import exp
+
+from sqlanon.engines import scratch
+from sqlanon.engines.base import ColumnInfo
+from sqlanon.engines.families import data_type, family
+from sqlanon.engines.sqlalchemy_base import SQLAlchemyBase
+from sqlanon.errors import SourceError
+from sqlanon.hierarchies.base import Family
+from sqlanon.sqlgen.relations import Table
+
+
+def schema_of(table: Table) -> str | None:
+    """The qualifier as SQLAlchemy wants it; None means the default schema."""
+    return ".".join(table.schema) or None
+
+
+def kind_of(engine: SQLAlchemyBase, table: Table) -> str | None:
+    """'table', 'view' or None."""
+
+    def look(inspector: sqlalchemy.Inspector) -> str | None:
+        schema = schema_of(table)
+        try:
+            if not inspector.has_table(table.name, schema=schema):
+                return None
+            return "view" if _is_among(table.name, _views(inspector, schema)) else "table"
+        except DBAPIError:
+            # Of a schema that does not exist some databases say so as an error.
+            return None
+
+    return engine.inspected(f"look for {table}", look)
+
+
+def _views(inspector: sqlalchemy.Inspector, schema: str | None) -> list[str]:
+    names = list(inspector.get_view_names(schema=schema))
+    if schema is None:
+        try:
+            names += inspector.get_temp_view_names()
+        except NotImplementedError:
+            return names
+    return names
+
+
+def _is_among(name: str, names: Iterable[str]) -> bool:
+    return name.lower() in {other.lower() for other in names}
+
+
+def identity(engine: SQLAlchemyBase, table: Table) -> tuple[str, str]:
+    """Schema and name, folded."""
+    schema = schema_of(table) or default_schema(engine)
+    return schema.lower(), table.name.lower()
+
+
+def default_schema(engine: SQLAlchemyBase) -> str:
+    """The schema that a name without one lies in; empty where there are none."""
+    return engine.inspected("default schema", lambda inspector: inspector.default_schema_name) or ""
+
+
+def columns_of(engine: SQLAlchemyBase, table: Table, unspelled: frozenset[Family]) -> tuple[ColumnInfo, ...]:
+    """The columns of a table or view in their order."""
+
+    def look(inspector: sqlalchemy.Inspector) -> list[tuple[str, str]]:
+        try:
+            found = inspector.get_columns(table.name, schema=schema_of(table))
+        except NoSuchTableError:
+            return []
+        return [(column["name"], _type_text(column["type"], inspector)) for column in found]
+
+    described = engine.inspected(f"columns of {table}", look)
+    if not described:
+        raise SourceError(f"there is no table or view {table}")
+    return tuple(_column(name, text, engine.dialect, unspelled) for name, text in described)
+
+
+def _type_text(kind: Any, inspector: sqlalchemy.Inspector) -> str:
+    """The type as the dialect spells it, without its collation: what a CAST can name."""
+    if getattr(kind, "collation", None):
+        kind = kind.copy()
+        kind.collation = None
+    try:
+        return str(kind.compile(dialect=inspector.dialect))
+    except (CompileError, UnsupportedCompilationError):
+        return ""
+
+
+def _column(name: str, text: str, dialect: str, unspelled: frozenset[Family]) -> ColumnInfo:
+    if not text or text.upper() == "NULL":
+        # A column without a type holds what it is given: it is told apart by its text.
+        return ColumnInfo(name, exp.DataType.build("text"), Family.TEXT)
+    kind = data_type(text, dialect)
+    found = family(kind)
+    return ColumnInfo(name, kind, Family.TEXT if found in unspelled else found)
+
+
+def refuse_duplicates(names: Iterable[str]) -> None:
+    """A query whose columns cannot be told apart by name is no source."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise SourceError(f"the source query has two columns named '{name}': give one of them another name")
+        seen.add(name.lower())
+
+
+def leftovers(engine: SQLAlchemyBase, schema: tuple[str, ...]) -> list[Table]:
+    """Scratch objects whose run does not live in this process."""
+
+    def look(inspector: sqlalchemy.Inspector) -> list[str]:
+        place = ".".join(schema) or None
+        try:
+            return sorted({*inspector.get_table_names(schema=place), *inspector.get_view_names(schema=place)})
+        except DBAPIError:
+            return []
+
+    names = engine.inspected("scratch objects", look)
+    runs = {name: scratch.run_of(name) for name in names}
+    return [Table((*schema, name)) for name, run in runs.items() if run is not None and not scratch.is_live(run)]

@@ -1,0 +1,99 @@
+"""The recorder of a run: hears every statement, is told what was found, and writes it down when the release stands.
+
+A run that publishes nothing leaves no evidence.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlanon.binding import Binding
+from sqlanon.engines.base import Engine, Statement, TraceEvent
+from sqlanon.errors import EngineError
+from sqlanon.evidence import folder
+from sqlanon.evidence.document import Circumstances, Document, Facts, StatementRecord, document_of
+from sqlanon.evidence.tables import EvidenceTables
+from sqlanon.spec import Spec
+from sqlanon.sqlgen.evidence import source_classes
+from sqlanon.sqlgen.relations import Table
+
+
+class Recorder:
+    """Gathers the evidence of one run."""
+
+    def __init__(self, spec: Spec, command: str, run: str) -> None:
+        self._spec = spec
+        self._command = command
+        self._run = run
+        self._started = datetime.now(UTC)
+        self._finished: datetime | None = None
+        self._statements: list[StatementRecord] = []
+        self._before: dict[str, Any] | None = None
+        self._engine = ("", "")
+        self._tables: EvidenceTables | None = None
+        self.facts: Facts | None = None
+        """What was found: set when the release stands."""
+
+    @property
+    def file(self) -> str | None:
+        """The file that is written, where one is."""
+        place = self._spec.evidence_folder
+        return None if place is None else str(folder.file_of(place, self._run))
+
+    def hear(self, event: TraceEvent) -> None:
+        """A hook on the trace."""
+        if event.seconds is not None:
+            rows = event.rows if event.rows is not None and event.rows >= 0 else None
+            self._statements.append(StatementRecord(event.step, event.seconds, rows, event.failed))
+
+    def begin(self, engine: Engine, binding: Binding) -> None:
+        """See to it that evidence can be kept, before anything is published."""
+        self._engine = (engine.name, engine.version())
+        if self._spec.evidence_folder is not None:
+            folder.require_folder(self._spec.evidence_folder)
+        if self._spec.evidence.tables:
+            self._tables = EvidenceTables(engine, binding.scratch)
+            self._tables.require()
+
+    def measure_source(self, engine: Engine, binding: Binding, base: Table) -> None:
+        """The classes of the source as it is, from the scan's result: what an audit would have said of it."""
+        width, k = len(binding.names), binding.k
+        query = source_classes(base, width, k, grouped=binding.simple)
+        [(rows, classes, smallest, classes_at_risk, rows_at_risk)] = engine.query(Statement("classes of source", query))
+        self._before = {
+            "rows": int(rows),
+            "classes": int(classes),
+            "k": int(smallest or 0),
+            "required": {"k": k},
+            "classes_at_risk": int(classes_at_risk),
+            "rows_at_risk": int(rows_at_risk),
+        }
+
+    def store(self) -> None:
+        """Write to the tables, while the session lives."""
+        if self._tables is None or self.facts is None:
+            return
+        try:
+            self._tables.add(self._document())
+        except EngineError as error:
+            message = f"the release stands, but its evidence was not stored in tables: {error}"
+            raise type(error)(message, detail=error.detail) from None
+
+    def write(self) -> None:
+        """Write the file."""
+        if self._spec.evidence_folder is not None and self.facts is not None:
+            folder.write(self._spec.evidence_folder, self._document())
+
+    def _document(self) -> Document:
+        if self.facts is None:
+            raise ValueError("nothing was published")
+        self._finished = self._finished or datetime.now(UTC)
+        circumstances = Circumstances(self._run, self._command, *self._engine, self._started, self._finished)
+        return document_of(self._spec, circumstances, self.facts, self._before, self._statements)
+
+
+def recorder_for(spec: Spec, command: str | None, run: str) -> Recorder | None:
+    """A recorder for commands that publish, where the spec wants evidence."""
+    wanted = spec.evidence_folder is not None or spec.evidence.tables
+    return Recorder(spec, command, run) if command is not None and wanted else None

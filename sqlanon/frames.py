@@ -1,0 +1,121 @@
+"""Dataframes as sources: pandas, polars and Arrow tables, anonymized and measured by DuckDB inside this process.
+
+The rows are in Python already; DuckDB reads them there. Imports none of these packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from sqlanon import pipeline
+from sqlanon.audit import AuditResult
+from sqlanon.engines.duckdb_frames import NAME, FrameEngine, Kept, is_frame, opener
+from sqlanon.errors import UsageError
+from sqlanon.place import ARGUMENTS, measure_place
+from sqlanon.recipients import one_release
+from sqlanon.results import PlanResult, RunResult
+from sqlanon.runs import DEFAULT, Options
+from sqlanon.spec import Spec, TableSource, TableTarget, load_spec, spec_from_dict
+from sqlanon.spec.document import read_document
+from sqlanon.sqlgen.relations import Table
+
+__all__ = ["FrameRun", "SpecLike", "audit_frame", "is_frame", "plan_frame", "run_frame"]
+
+SpecLike = Spec | Mapping[str, Any] | str | Path
+"""A spec, the values of one, or the YAML file of one."""
+
+RELEASE = "release"
+"""The table in memory that a release goes to where the spec names no target."""
+
+
+@dataclass(frozen=True)
+class FrameRun(RunResult):
+    """What was released from a dataframe. A table in memory lives as long as this result."""
+
+    kept: Kept | None = field(default=None, kw_only=True, repr=False, compare=False)
+    table: Table | None = field(default=None, kw_only=True, repr=False)
+
+    def to_arrow(self) -> Any:
+        """The release as an Arrow table."""
+        return self._kept().arrow(self._table())
+
+    def to_pandas(self) -> Any:
+        """The release as a pandas dataframe."""
+        return self._kept().pandas(self._table())
+
+    def to_polars(self) -> Any:
+        """The release as a polars dataframe."""
+        return self._kept().polars(self._table())
+
+    def _kept(self) -> Kept:
+        if self.kept is None:
+            raise UsageError(f"the release is not in memory but in {self.target}: read it there")
+        return self.kept
+
+    def _table(self) -> Table:
+        return self.table or Table((self.target,))
+
+
+def plan_frame(frame: object, spec: SpecLike, options: Options = DEFAULT, recipient: str | None = None) -> PlanResult:
+    """Search for the generalization of a dataframe; nothing is written."""
+    _refuse_others(frame)
+    return pipeline.plan(_spec(spec, recipient), replace(options, open=opener(frame, lambda engine: None)))
+
+
+def run_frame(frame: object, spec: SpecLike, options: Options = DEFAULT) -> FrameRun:
+    """Search and publish: to a file, to a table of a DuckDB file, or to a table in memory."""
+    _refuse_others(frame)
+    read = _spec(spec)
+    sessions: list[Kept] = []
+
+    def opened(engine: FrameEngine) -> None:
+        if not engine.lasting and isinstance(read.target, TableTarget):
+            sessions.append(engine.keep())
+
+    result = pipeline.run(read, replace(options, open=opener(frame, opened)))
+    table = Table(read.target.parts) if isinstance(read.target, TableTarget) else None
+    known = {item.name: getattr(result, item.name) for item in fields(result)}
+    return FrameRun(**known, kept=sessions[0] if sessions else None, table=table)
+
+
+def audit_frame(
+    frame: object, quasi_identifiers: Sequence[str], k: int | None = None, options: Options = DEFAULT, **asked: Any
+) -> AuditResult:
+    """Measure a dataframe over the columns given; `asked` as for `sqlanon.audit`."""
+    _refuse_others(frame)
+    if not quasi_identifiers:
+        raise UsageError("name the columns of the quasi-identifier: they are what classes are made of")
+    options = replace(options, open=opener(frame, lambda engine: None))
+    return measure_place(NAME, None, quasi_identifiers, k, options, words=ARGUMENTS, **asked)
+
+
+def _refuse_others(frame: object) -> None:
+    if not is_frame(frame):
+        raise UsageError(
+            f"source: a pandas or polars DataFrame or an Arrow Table is expected, not {type(frame).__name__}"
+        )
+
+
+def _spec(spec: SpecLike, recipient: str | None = None) -> Spec:
+    """The spec with the dataframe as its source, whatever it names; without a target, a table in memory."""
+    how = "give the spec of one, as spec.for_recipient(name)"
+    read = one_release(spec if isinstance(spec, Spec) else _read(spec), recipient, how)
+    return read.model_copy(update={"source": TableSource(table=(NAME,))})
+
+
+def _read(spec: Mapping[str, Any] | str | Path) -> Spec:
+    if isinstance(spec, Mapping):
+        return spec_from_dict(_completed(spec))
+    document = read_document(Path(spec).read_text(encoding="utf-8-sig")) if Path(spec).is_file() else None
+    values = None if document is None else document.value
+    if not isinstance(values, Mapping) or {"source", "target"} <= values.keys():
+        return load_spec(spec)
+    return spec_from_dict(_completed(values), Path(spec).parent)
+
+
+def _completed(values: Mapping[str, Any]) -> dict[str, Any]:
+    target = {} if "recipients" in values else {"target": RELEASE}
+    return {"source": NAME, **target, **values}

@@ -1,0 +1,76 @@
+"""What a script says at its head: what it releases, at which levels, under which requirement, and how to run it.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlanon.binding import Binding
+from sqlanon.engines.scripting import Scripting
+from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.spec import Privacy
+from sqlanon.spec.models import Alpha, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, SensitiveModel, TCloseness
+
+
+def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Iterator[str]:
+    """The lines at the head of a script."""
+    yield f"Release of {binding.source} as {binding.target}, made by sqlanon for {scripting.name}."
+    levels = ", ".join(f"{name} at level {level}" for name, level in recoding.levels().items())
+    yield f"Generalization: {levels}."
+    yield from _requirement(binding)
+    limit = binding.spec.privacy.suppression.limit
+    suppressed = "blanked" if binding.blank else "left out"
+    yield f"At most {limit} rows are {suppressed}. The script stops, and publishes nothing, if any of this does not hold."
+    yield from _running(binding, scripting)
+
+
+def _requirement(binding: Binding) -> Iterator[str]:
+    privacy = binding.spec.privacy
+    unit = "persons" if binding.persons else "rows"
+    for name, (columns, k) in privacy.groups(binding.names).items():
+        quasi_identifier = f"the quasi-identifier {name} ({', '.join(columns)})" if name else "the quasi-identifier"
+        demands = [] if k is None else [f"has at least {k} {unit}"]
+        for demand in (*demands, *_population(privacy)):
+            yield f"Every class of {quasi_identifier} {demand}."
+    known = ", the other sensitive values being known" if privacy.other_sensitive == "known" else ""
+    for entry in privacy.models():
+        yield f"Every class has {_model(entry)} of {entry.column}{known}."
+    if binding.persons:
+        yield f"Persons are told apart by {binding.spec.respondent}, which is not released."
+
+
+def _population(privacy: Privacy) -> Iterator[str]:
+    if privacy.k_map is not None:
+        yield f"matches at least {privacy.k_map} rows of the population"
+    if privacy.delta_presence is not None:
+        bounds = privacy.delta_presence
+        yield f"is a share from {bounds.min:f} to {bounds.max:f} of the rows of the population that it matches"
+
+
+def _model(entry: SensitiveModel) -> str:
+    match entry:
+        case LDiversity():
+            constant = "" if entry.c is None else f", c = {entry.c:f}"
+            return f"l-diversity ({entry.kind}, l = {entry.l}{constant})"
+        case PSensitive():
+            return f"p-sensitivity (p = {entry.p})"
+        case Alpha():
+            return f"at most a share of {entry.alpha:f} of a value that the spec names"
+        case TCloseness():
+            return f"t-closeness ({entry.distance}, t = {entry.t:f})"
+        case BetaLikeness():
+            return f"beta-likeness ({entry.kind}, beta = {entry.beta:f})"
+        case DeltaDisclosure():
+            return f"delta-disclosure ({entry.kind}, delta = {entry.delta:f})"
+
+
+def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
+    yield f"Run all files in their order, in one session that stops at the first error: {scripting.client}"
+    if not scripting.transactional:
+        yield "There is no transaction: after a stop the target is as it was, and the last file drops what was left over."
+    if not scripting.keeps_grants and not binding.as_view:
+        yield "Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script."
+    if not scripting.executed:
+        yield "This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care."

@@ -1,0 +1,135 @@
+"""A release as a script: six chapters, from hierarchies to the swap, for one dialect.
+
+Reads the catalog of the spec's own connection, and what definitions leave open; writes nothing to any database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sqlanon.binding import Binding
+from sqlanon.engines.base import Engine
+from sqlanon.engines.neutral import neutral
+from sqlanon.engines.script_dialects import SCRIPT_DIALECTS, scripting_for
+from sqlanon.engines.scripting import Scripting
+from sqlanon.errors import UsageError
+from sqlanon.hierarchy_store import describe_hierarchies
+from sqlanon.measured import Release, live_release
+from sqlanon.privacy.base import Requirement
+from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.script.counting import write_counts
+from sqlanon.script.heading import heading
+from sqlanon.script.hierarchies import write_hierarchies
+from sqlanon.script.judging import write_verdicts
+from sqlanon.script.pages import Pages, one_line
+from sqlanon.script.publishing import write_judged_view, write_table, write_view
+from sqlanon.sqlgen.relations import File, Relation
+
+
+@dataclass(frozen=True)
+class Script:
+    """The whole script, by file."""
+
+    files: Mapping[str, str]
+    """Text by file name; names sort in the order in which the files are run."""
+    dialect: str
+    hierarchies: Mapping[str, Mapping[str, object]]
+    """Definition, height and top of each hierarchy, as a lock file holds them."""
+
+    @property
+    def text(self) -> str:
+        """All files, one after another."""
+        return "\n".join(self.files.values())
+
+
+class ScriptWriter:
+    """Writes one release, for the dialect of its own engine or for another."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        binding: Binding,
+        requirement: Requirement,
+        levels: Mapping[str, int],
+        dialect: str | None = None,
+    ) -> None:
+        self._scripting = scripting_for(engine) if dialect is None else scripting_named(dialect)
+        self._engine = neutral(engine)
+        self._binding = binding
+        self._requirement = requirement
+        self._recoding = FullDomain.from_levels(binding.names, levels)
+        _refuse_files(binding, self._scripting)
+
+    def text(self) -> str:
+        """The whole script as one text."""
+        return self.script().text
+
+    def script(self) -> Script:
+        """The whole script by files."""
+        binding, engine = self._binding, self._engine
+        pages = Pages(self._scripting, binding.scratch, self._mark())
+        pages.open("hierarchies", "a label for every value and level.")
+        self._begin(pages)
+        hierarchies = write_hierarchies(pages, engine, binding, self._recoding)
+        release = Release(binding, hierarchies.of_release, self._recoding, self._requirement)
+        taxonomies = hierarchies.taxonomies()
+        pages.open("frequency_set", "how often each combination occurs, and what models compare.")
+        if binding.as_view:
+            live = live_release(engine, release)
+            classes = write_judged_view(pages, engine, live)
+            pages.open("release", "the release as a staging view, which is audited before it takes its name.")
+            write_view(pages, engine, live, classes, taxonomies)
+        else:
+            counts = write_counts(pages, engine, release, hierarchies.of_sensitive)
+            pages.open("release", "classes are judged, the rows of those that pass are staged.")
+            verdicts = write_verdicts(pages, engine, release, counts)
+            write_table(pages, engine, release, verdicts, taxonomies)
+        self._end(pages)
+        return Script(self._files(pages), self._scripting.name, describe_hierarchies(hierarchies.of_release))
+
+    def _begin(self, pages: Pages) -> None:
+        opening = self._scripting.opening()
+        if opening:
+            where = "One transaction, from here to the end" if self._scripting.transactional else "The session"
+            pages.add(f"{where}.", *opening)
+
+    def _end(self, pages: Pages) -> None:
+        pages.open("clean_up", "nothing is left of the script but the release.")
+        pages.drop_made()
+        closing = self._scripting.closing()
+        if closing:
+            pages.add("The end of the transaction.", *closing)
+
+    def _files(self, pages: Pages) -> dict[str, str]:
+        texts = [pages.text(chapter) for chapter in pages.chapters]
+        lines = heading(self._binding, self._recoding, self._scripting)
+        texts[0] = "\n".join(f"-- {one_line(line)}" for line in lines) + "\n\n" + texts[0]
+        return dict(zip(map(pages.file_name, pages.chapters), texts, strict=True))
+
+    def _mark(self) -> str:
+        """The same for the same release, another one for any other."""
+        content = (str(self._binding.source), str(self._binding.target), self._recoding, self._requirement.describe())
+        return sha256(repr(content).encode()).hexdigest()[:8]
+
+
+def scripting_named(dialect: str) -> Scripting:
+    """How scripts are written for a dialect; UsageError when it is not known."""
+    if dialect not in SCRIPT_DIALECTS:
+        raise UsageError(f"unknown dialect '{dialect}': known are {', '.join(SCRIPT_DIALECTS)}")
+    return SCRIPT_DIALECTS[dialect]
+
+
+def _refuse_files(binding: Binding, scripting: Scripting) -> None:
+    """A script reads files only where the database's own statements do."""
+    read: dict[str, Relation] = {"source": binding.source}
+    if binding.population is not None:
+        read["privacy.population.source"] = binding.population.relation
+    for key, relation in read.items():
+        if isinstance(relation, File) and relation.format not in scripting.source_files:
+            raise UsageError(
+                f"{key}: a script for {scripting.name} does not read {relation.format} files; load it into a table"
+            )
+    if isinstance(binding.target, File) and not scripting.target_files:
+        raise UsageError(f"target: a script for {scripting.name} writes no files; name a table")

@@ -1,0 +1,132 @@
+"""Whether a published release still satisfies its requirement, and whether its source has moved on since the plan.
+
+Reads the target and the source; writes nothing but scratch tables, which are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlanon import pipeline
+from sqlanon.audit import AuditResult
+from sqlanon.binding import bind_target
+from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
+from sqlanon.frequency import FrequencySet
+from sqlanon.hierarchy_store import describe_hierarchies
+from sqlanon.lock import Lock
+from sqlanon.planning import problem_of
+from sqlanon.runs import DEFAULT, Options, Run, open_for, running
+from sqlanon.spec import Spec
+from sqlanon.sqlgen.relations import Table
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The source now against the source that was planned on."""
+
+    planned_rows: int
+    rows: int | None = None
+    """None where the source could not be measured; `reason` says why."""
+    changed: bool = True
+    """Whether anything differs that a verdict depends on."""
+    suppressed: int | None = None
+    """Rows that the planned generalization would suppress now."""
+    limit: int | None = None
+    reason: str | None = None
+    """Why the planned generalization cannot be published again as it is."""
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether it could be."""
+        return self.reason is None and self.suppressed is not None and self.suppressed <= (self.limit or 0)
+
+    def lines(self) -> Iterator[str]:
+        """What has changed, for people."""
+        if self.rows is not None and self.rows != self.planned_rows:
+            yield f"the source has {self.rows} rows, {self.planned_rows} when it was planned"
+        elif self.changed and self.rows is not None:
+            yield "the source has changed since it was planned; it has as many rows"
+        if self.reason is not None:
+            yield self.reason
+        elif not self.acceptable:
+            yield f"the planned generalization would suppress {self.suppressed} rows now, the limit is {self.limit}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "changed": self.changed,
+            "planned_rows": self.planned_rows,
+            "rows": self.rows,
+            "suppressed": self.suppressed,
+            "limit": self.limit,
+            "acceptable": self.acceptable,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Status:
+    """What there is to say of one release."""
+
+    target: str
+    audit: AuditResult | None
+    """None where nothing is published."""
+    drift: Drift | None
+    """None where there is no lock file to compare with."""
+    recipient: str | None = None
+
+    @property
+    def satisfied(self) -> bool:
+        return self.audit is not None and self.audit.satisfied
+
+    @property
+    def drifted(self) -> bool | None:
+        return None if self.drift is None else self.drift.changed
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "recipient": self.recipient,
+            "target": self.target,
+            "published": self.audit is not None,
+            "satisfied": self.satisfied,
+            "audit": None if self.audit is None else self.audit.to_dict(),
+            "drifted": self.drifted,
+            "drift": None if self.drift is None else self.drift.to_dict(),
+        }
+
+
+def status(spec: Spec, lock: Lock | None, options: Options = DEFAULT, recipient: str | None = None) -> Status:
+    """Audit the target of a spec of one release, and compare its source with what a lock file was made from."""
+    with open_for(spec, options) as engine:
+        target = bind_target(spec, engine)
+        there = engine.relation_kind(target) is not None if isinstance(target, Table) else Path(target.path).exists()
+    audited = pipeline.audit_spec(spec, options) if there else None
+    return Status(str(target), audited, None if lock is None else drift(spec, lock, options), recipient)
+
+
+def drift(spec: Spec, lock: Lock, options: Options = DEFAULT) -> Drift:
+    """Measure the source as it is, and the generalization of the lock file on it."""
+    planned = int(lock.result["rows"])
+    try:
+        with running(spec, options) as run:
+            return _measured(run, lock, planned, pipeline.prepare(run))
+    except (HierarchyError, InfeasibleError) as error:
+        return Drift(planned, reason=str(error))
+
+
+def _measured(run: Run, lock: Lock, planned: int, frequency: FrequencySet) -> Drift:
+    problem = problem_of(run, frequency)
+    try:
+        levels = lock.levels_for(run.binding.spec)
+        lock.require_hierarchies(describe_hierarchies(frequency.hierarchies))
+    except UsageError as error:
+        reason = str(error).removesuffix(": plan again")
+        return Drift(
+            planned, frequency.rows, frequency.fingerprint != lock.fingerprint, limit=problem.limit, reason=reason
+        )
+    node = tuple(levels[name] for name in run.binding.names)
+    [verdict] = problem.evaluator().check([node])
+    changed = frequency.fingerprint != lock.fingerprint
+    return Drift(planned, frequency.rows, changed, verdict.suppressed, problem.limit)

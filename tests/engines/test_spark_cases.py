@@ -1,0 +1,251 @@
+"""The papers' examples and the adversarial fixtures through the whole pipeline on Spark: DuckDB's answers, to the row."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlanon import pipeline
+from sqlanon.errors import HierarchyError, SourceError
+from sqlanon.results import PlanResult
+from sqlanon.runs import Options
+from sqlanon.spec import Spec, spec_from_dict
+from tests.engines.helpers import execute, open_at, query
+from tests.fixtures_support import Case, adversarial_names, adversarial_values, load_case, read_csv
+from tests.pipeline.support import Database, case_spec
+
+pytestmark = [pytest.mark.spark, pytest.mark.no_cover, pytest.mark.kept_open]
+
+NAMES = adversarial_names()
+VALUES = adversarial_values()
+DUCKDB_TYPES = {"string": "varchar", "timestamp": "timestamptz", "string collate utf8_lcase": "varchar collate nocase"}
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def on_spark(url: str, name: str, types: Mapping[str, str], rows: Sequence[Sequence[object]]) -> None:
+    """A table of these columns and rows."""
+    columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in types.items())
+    lines = ", ".join("(" + ", ".join(map(literal, row)) + ")" for row in rows)
+    engine = open_at(url)
+    execute(engine, f"CREATE TABLE {name} ({columns})", f"INSERT INTO {name} VALUES {lines}")
+    engine.close()
+
+
+def read_back(url: str, name: str) -> Counter[tuple[Any, ...]]:
+    engine = open_at(url)
+    try:
+        return Counter(query(engine, f"SELECT * FROM {name}"))
+    finally:
+        engine.close()
+
+
+def figures(result: PlanResult) -> tuple[object, ...]:
+    verdicts = sorted((verdict.node, verdict.suppressed, verdict.classes) for verdict in result.verdicts)
+    return result.levels, result.rows, result.combinations, result.heights, result.fingerprint, verdicts
+
+
+# -- the papers --------------------------------------------------------------------------------------------------------
+
+
+def loaded(name: str, spark_url: str, duckdb_url: str) -> Case:
+    case = load_case(name)
+    Database(duckdb_url).create("source_table", case.types, case.rows)
+    on_spark(spark_url, "source_table", {key: kind.replace("text", "string") for key, kind in case.types.items()}, case.rows)
+    return case
+
+
+@pytest.mark.parametrize(("name", "k", "limit"), [("s1", 2, 0), ("s2", 2, 1)])
+def test_plans_of_the_papers(name: str, k: int, limit: int, spark_url: str, duckdb_url: str) -> None:
+    case = loaded(name, spark_url, duckdb_url)
+    asked = {"algorithm": "exhaustive", "metric": "loss" if name == "s2" else "height"}
+    result = pipeline.plan(case_spec(case, spark_url, k, limit, **asked))
+    assert figures(result) == figures(pipeline.plan(case_spec(case, duckdb_url, k, limit, **asked)))
+    assert {verdict.node: verdict.suppressed for verdict in result.verdicts} == {
+        node: case.outliers(k, node) for node in case.vectors()
+    }
+    assert sorted(result.search.minimal) == case.minimal(k, limit)
+
+
+def test_release_of_s3_leaves_one_row_out(spark_url: str, duckdb_url: str) -> None:
+    case = loaded("s3", spark_url, duckdb_url)
+    expected = case.expected["suppressed"]
+    result = pipeline.run(case_spec(case, spark_url, expected["k"], expected["limit"], algorithm="samarati"))
+    assert tuple(result.levels.values()) == tuple(expected["vector"])
+    assert result.publication.suppressed == len(expected["rows"])
+    assert result.plan is not None
+    there = pipeline.run(case_spec(case, duckdb_url, expected["k"], expected["limit"], algorithm="samarati"))
+    assert there.plan is not None
+    assert figures(result.plan) == figures(there.plan)
+    assert read_back(spark_url, "release_table") == Database(duckdb_url).counted("release_table")
+
+
+def test_release_of_c1_and_its_next_version(spark_url: str, duckdb_url: str) -> None:
+    """Samarati's choice is published, then replaced by that of another k; nothing of the runs remains."""
+    case = loaded("c1", spark_url, duckdb_url)
+    named = case.expected["samarati"]
+    spec = case_spec(case, spark_url, named["k"], named["limit"], algorithm="samarati")
+    first = pipeline.run(spec)
+    assert tuple(first.levels.values()) == tuple(named["vector"])
+    pipeline.run(case_spec(case, duckdb_url, named["k"], named["limit"], algorithm="samarati"))
+    assert read_back(spark_url, "release_table") == Database(duckdb_url).counted("release_table")
+    pipeline.run(case_spec(case, spark_url, 2, 4, algorithm="samarati"))
+    engine = open_at(spark_url)
+    assert query(engine, "SELECT zip, COUNT(*) FROM release_table WHERE zip = '22030' GROUP BY zip") == [("22030", 2)]
+    assert [name for _, name, _ in query(engine, "SHOW TABLES")] == ["release_table", "source_table"]
+    engine.close()
+
+
+def test_files_in_and_out(spark_base: str, tmp_path: Path) -> None:
+    case = load_case("c1")
+    named = case.expected["samarati"]
+    places = {"source": str(case.table_path), "target": str(tmp_path / "release.csv"), "connection": spark_base}
+    privacy = {"k": named["k"], "suppression": {"limit": named["limit"]}}
+    search = {"algorithm": "samarati"}
+    values = {**case.spec, **places, "privacy": privacy, "search": search}
+    result = pipeline.run(spec_from_dict(values, case.directory))
+    assert tuple(result.levels.values()) == tuple(named["vector"])
+    header, rows = read_csv(tmp_path / "release.csv")
+    assert header == case.columns
+    assert len(rows) == len(case.rows) - case.outliers(named["k"], named["vector"])
+
+
+# -- names, values and types that engines like to fold, trim, order or execute -----------------------------------------
+
+
+def quasi(hierarchy: Any = None, **levels: int) -> dict[str, Any]:
+    return {"role": "quasi_identifier", "levels": levels} | ({} if hierarchy is None else {"hierarchy": hierarchy})
+
+
+def spec_at(url: str, columns: Mapping[str, Any], **places: Any) -> Spec:
+    privacy = {"k": 2, "suppression": {"limit": "100%"}}
+    given: dict[str, Any] = {"source": "t", "target": "released", **places}
+    search = {"algorithm": "samarati"}
+    return spec_from_dict({"connection": url, "columns": columns, "privacy": privacy, "search": search, **given})
+
+
+def csv_of(path: Path, lines: Sequence[Sequence[str]]) -> dict[str, Any]:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows(lines)
+    return {"csv": {"path": str(path), "delimiter": ","}}
+
+
+def run_on_both(
+    urls: tuple[str, str], types: Mapping[str, str], rows: Sequence[Sequence[object]], columns: Mapping[str, Any]
+) -> Counter[tuple[Any, ...]]:
+    """Load and run on both engines: equal counts and equal releases, or the test fails. The release."""
+    spark_url, duckdb_url = urls
+    there = {name.replace('"', '""'): DUCKDB_TYPES.get(kind, kind) for name, kind in types.items()}
+    Database(duckdb_url).create("t", there, rows)
+    on_spark(spark_url, "t", types, rows)
+    here, other = (pipeline.run(spec_at(url, columns)) for url in urls)
+    assert here.plan is not None
+    assert other.plan is not None
+    assert figures(here.plan) == figures(other.plan)
+    assert here.publication.audit.to_dict() == other.publication.audit.to_dict()
+    released = read_back(spark_url, "released")
+    assert released == Database(duckdb_url).counted("released")
+    return released
+
+
+@pytest.fixture
+def urls(spark_url: str, duckdb_url: str) -> tuple[str, str]:
+    return spark_url, duckdb_url
+
+
+def test_values_and_labels(urls: tuple[str, str], tmp_path: Path) -> None:
+    """Every value once, twice or three times: as it is, under a mask, as a label of a file, sensitive."""
+    values = [value for value in VALUES if value is not None and "\r" not in value]
+    hierarchy = csv_of(tmp_path / "a.csv", [[value, values[n // 2 * 2], "top"] for n, value in enumerate(values)])
+    columns = {
+        "q": quasi(max=0),
+        "m": quasi({"mask": {"steps": [1, 2], "character": "'"}}, min=1, max=1),
+        "c": quasi(hierarchy, min=1, max=1),
+        "s": {"role": "sensitive"},
+    }
+    rows = [[value] * 4 for number, value in enumerate([None, *values]) for _ in range(number % 3 + 1)]
+    released = run_on_both(urls, dict.fromkeys("qmcs", "string"), rows, columns)
+    kept = [value for number, value in enumerate([None, *values]) if number % 3 > 0]
+    assert {row[0] for row in released} == {row[3] for row in released} == set(kept)
+
+
+def test_names_of_columns(urls: tuple[str, str]) -> None:
+    columns: dict[str, Any] = {name: {"role": "insensitive"} for name in NAMES}
+    columns["*/ end of comment"] = quasi({"tree": {"letter": ["a", "b"]}}, max=0)
+    columns["``"] = quasi({"sql": ["`````", "substr(`````, 1, 1)"]}) if False else quasi({"mask": {"length": 1}}, max=0)
+    row = ["a" if columns[name]["role"] == "quasi_identifier" else f"of {name}" for name in NAMES]
+    assert run_on_both(urls, dict.fromkeys(NAMES, "string"), [row, row], columns) == Counter({tuple(row): 2})
+
+
+def test_types(urls: tuple[str, str], tmp_path: Path) -> None:
+    """Zeros, NaN, padding, case, time zones and text that looks like numbers."""
+    floats = ["NaN", "0.0", "1e20", "1e-7", "123456.5", "1e15", "Infinity", "0.30000000000000004", None]
+    listed = ["NaN", "0", "1e+20", "1e-07", "123456.5", "1e+15", "Infinity", "0.30000000000000004"]
+    moments = ["2020-01-01 00:30:00+00", "2019-12-31 19:30:00-05", "2020-01-01 23:30:00+14"]
+    texts = ["1", "01", "1.0", "1 ", "1e0"]
+    rows = [
+        [number, number, fixed, blind, moments[n % 3], texts[n % 5]]
+        for n, number in enumerate(floats)
+        for fixed, blind in (("a", "x"), ("abc", "X"))
+        for number in ((number, "-0.0") if number == "0.0" else (number, number))
+    ]
+    types = {"f": "double", "g": "double", "c": "char(3)", "b": "string collate utf8_lcase", "z": "timestamp", "t": "string"}
+    columns = {
+        "f": quasi({"interval": {"widths": ["0.1"], "max": 5}}, max=0),
+        "g": quasi(csv_of(tmp_path / "g.csv", [[text, f"of {text}"] for text in listed]), min=1, max=1),
+        "c": quasi(csv_of(tmp_path / "c.csv", [["a", "one"], ["abc", "three"]]), min=1, max=1),
+        "b": quasi(max=0),
+        "z": quasi({"date": ["hour", "day", "week", "5 years"]}, min=1, max=1),
+        "t": quasi(max=0),
+    }
+    spark_url, duckdb_url = urls
+    Database(duckdb_url).create("t", {name: DUCKDB_TYPES.get(kind, kind) for name, kind in types.items()}, rows)
+    on_spark(spark_url, "t", types, rows)
+    here, other = (pipeline.run(spec_at(url, columns)) for url in urls)
+    assert here.plan is not None
+    assert other.plan is not None
+    assert figures(here.plan) == figures(other.plan)
+    assert here.publication.audit.to_dict() == other.publication.audit.to_dict()
+    seen = "SELECT CAST(g AS {0}), c, b, z, t, COUNT(*) FROM released GROUP BY ALL"
+    engine = open_at(spark_url)
+    assert sorted(query(engine, seen.format("string")), key=repr) == sorted(
+        Database(duckdb_url).run(seen.format("varchar")), key=repr
+    )
+    engine.close()
+
+
+def test_a_hierarchy_that_goes_round_is_refused(spark_url: str) -> None:
+    on_spark(spark_url, "t", {"q": "string"}, [["a"], ["b"]])
+    engine = open_at(spark_url)
+    execute(engine, "CREATE TABLE ref AS SELECT * FROM VALUES ('a', 'b', 'x'), ('b', 'a', 'x') AS v(q, p, g)")
+    engine.close()
+    columns = {"q": quasi({"table": {"name": "ref", "levels": ["q", "p", "g"]}})}
+    with pytest.raises(HierarchyError, match="2 labels of its hierarchy are their own ancestors"):
+        pipeline.plan(spec_at(spark_url, columns))
+
+
+def test_what_is_missing_is_named(spark_url: str) -> None:
+    with pytest.raises(SourceError, match="there is no table or view t"):
+        pipeline.plan(spec_at(spark_url, {"q": quasi()}))
+
+
+def test_one_reading_of_the_source_finds_the_plan(spark_url: str) -> None:
+    on_spark(spark_url, "t", {"q": "string"}, [["a"], ["a"]])
+    statements: list[str] = []
+    pipeline.plan(spec_at(spark_url, {"q": quasi()}), Options(hooks=(lambda event: statements.append(event.sql),)))
+    reading = [sql for sql in statements if "`t`" in sql and "LIMIT 0" not in sql and "REFRESH" not in sql]
+    assert len(reading) == 2
+    assert reading[0] == reading[1]
