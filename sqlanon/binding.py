@@ -130,7 +130,10 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     _refuse_unknown(spec, known)
     _refuse_unlisted(spec, infos)
     target = bind_target(spec, engine)
-    _refuse_source_as_target(engine, source, target)
+    population = _bind_population(spec, engine, known)
+    _refuse_as_target(engine, "source", source, target)
+    if population is not None:
+        _refuse_as_target(engine, "population", population.relation, target)
     return Binding(
         spec=spec,
         source=source,
@@ -142,7 +145,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         released=tuple(info.name for info in infos if _is_released(spec, info.name)),
         sensitive=tuple(_bind_sensitive(spec, known[name]) for name in _read_by_models(spec)),
         respondent=_bind_respondent(spec, known),
-        population=_bind_population(spec, engine, known),
+        population=population,
     )
 
 
@@ -268,9 +271,9 @@ def bind_target(spec: Spec, engine: Engine) -> Table | File:
     return target
 
 
-def _refuse_source_as_target(engine: Engine, source: Relation, target: Table | File) -> None:
-    if engine.reads(source, target) if isinstance(target, Table) else _reads_file(source, Path(target.path).resolve()):
-        raise SpecError("target: the target is the source; the source is only ever read, name another target")
+def _refuse_as_target(engine: Engine, what: str, given: Relation, target: Table | File) -> None:
+    if engine.reads(given, target) if isinstance(target, Table) else _reads_file(given, Path(target.path).resolve()):
+        raise SpecError(f"target: the target is the {what}; the {what} is only ever read, name another target")
 
 
 def _reads_file(source: Relation, target: Path) -> bool:

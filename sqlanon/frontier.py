@@ -144,13 +144,12 @@ def frontier(spec: Spec, ks: Sequence[int | None], limits: Sequence[Limit], opti
 def _cells(problem: Problem, k: int | None, limits: Sequence[Limit]) -> list[Cell]:
     """The cells of one k: what was measured for one limit serves the others."""
     evaluator = problem.evaluator()
-    least = problem.run.binding.k if k is None else k
     cells: list[Cell] = []
     for limit in limits:
         rows = limit.rows(problem.frequency.rows)
-        if problem.frequency.rows < least:
+        if k is not None and problem.frequency.rows < k:
             cells.append(
-                Cell(k, limit, rows, None, f"the source has {problem.frequency.rows} rows, fewer than k = {least}")
+                Cell(k, limit, rows, None, f"the source has {problem.frequency.rows} rows, fewer than k = {k}")
             )
             continue
         try:

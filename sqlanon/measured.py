@@ -291,11 +291,21 @@ def live_release(engine: Engine, release: Release) -> Release:
 
 def live_hierarchy(engine: Engine, binding: Binding, item: BoundSensitive | BoundColumn) -> tuple[exp.Query, int]:
     """The hierarchy of a column as a query on the source, and its height."""
-    source = engine.traits.relation(binding.source, "source")
-    domain = hierarchy_sql.domain(source, item.key("source", engine.traits))
+    domain = live_domain(engine, binding, item)
     draft = draft_hierarchy(engine, item.hierarchy() if isinstance(item, BoundSensitive) else item, domain, None)
     coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
     return hierarchy_sql.sound(coded, draft.height), draft.height
+
+
+def live_domain(engine: Engine, binding: Binding, item: BoundSensitive | BoundColumn) -> exp.Query:
+    """The values of a column as they are read: the source's, and of a quasi-identifier the population's too."""
+    source = engine.traits.relation(binding.source, "source")
+    own = hierarchy_sql.domain(source, item.key("source", engine.traits))
+    if binding.population is None or isinstance(item, BoundSensitive):
+        return own
+    there = binding.population.columns[binding.names.index(item.name)]
+    people = engine.traits.relation(binding.population.relation, "population")
+    return exp.union(own, hierarchy_sql.domain(people, there.key("population", engine.traits)), distinct=True)
 
 
 def release_query(

@@ -64,7 +64,7 @@ def random_table(seed: int, rows: int = 24) -> tuple[list[Row], list[Row]]:
     source = [
         person(random.randint(1, 2 * rows) if random.random() < 0.7 else random.randint(1, 4)) for _ in range(rows)
     ]
-    population = [{name: row[name] for name in QUASI_IDENTIFIER} for row in source if random.random() < 0.9]
+    population: list[Row] = [{name: row[name] for name in QUASI_IDENTIFIER} for row in source if random.random() < 0.9]
     population += [{name: person(0)[name] for name in QUASI_IDENTIFIER} for _ in range(rows)]
     return source, population
 
@@ -146,9 +146,7 @@ ASKINGS: tuple[Asking, ...] = (
         k=2,
     ),
     _one("p-sensitive", "p_sensitive", {"column": "stage", "p": 2}, oracle.PSensitive(2), k=3),
-    _one(
-        "alpha", "alpha", {"column": "disease", "value": "flu", "alpha": "0.5"}, oracle.Alpha("flu", Fraction("0.5"))
-    ),
+    _one("alpha", "alpha", {"column": "disease", "value": "flu", "alpha": "0.5"}, oracle.Alpha("flu", Fraction("0.5"))),
     _one("alpha number", "alpha", {"column": "stage", "value": "2", "alpha": "0.6"}, oracle.Alpha(2, Fraction("0.6"))),
     _one("t equal", "t_closeness", {"column": "disease", "t": "0.25"}, oracle.TEqual(Fraction("0.25"))),
     _one(

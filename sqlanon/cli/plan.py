@@ -67,6 +67,8 @@ def command(
         require_writable(where)
     with settings.working(all_minimal=minimal) as options:
         result = pipeline.plan(loaded, options, known_lock(where, fresh=fresh))
+    for warning in result.warnings:
+        settings.note(f"warning: {warning}")
     if not dry_run:
         write_lock(lock_of(spec, loaded, result, where), where)
     if settings.as_json:

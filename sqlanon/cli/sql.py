@@ -1,30 +1,41 @@
-"""`sqlanon sql`: the release as one SQL script.
+"""`sqlanon sql`: the release as a commented SQL script, on stdout or as files in their order.
 
-Prints to stdout; publishes nothing.
+Publishes nothing.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from sqlanon.cli.files import write_text
 from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
+if TYPE_CHECKING:
+    from sqlanon.script import Script
 
-@click.command("sql", short_help="Print the release as one SQL script to review or run by hand.")
+
+@click.command("sql", short_help="Print the release as a SQL script to review or run by hand.")
 @click.argument("spec", metavar="SPEC|LOCK", type=click.Path(path_type=Path))
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Write numbered .sql files to this folder.")
+@click.option("--dialect", metavar="NAME", help="Write for another database than the spec's own, such as snowflake.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
 @recipient_option("The recipient of the spec whose release to print; a lock file names its own.")
 @flags(values=True)
-def command(settings: Settings, spec: Path, recipient: str | None) -> None:
-    """Print the whole release as one commented SQL script: as a lock file decided, or, for a spec, as a search decides
-    now. Running the script by hand publishes the same table.
+def command(
+    settings: Settings, spec: Path, out: Path | None, dialect: str | None, force: bool, recipient: str | None
+) -> None:
+    """Print the whole release as a commented SQL script: as a lock file decided, or, for a spec, as a search decides
+    now. Running it with the database's own client publishes the same table, or stops and publishes nothing.
     """
     from sqlanon import pipeline
     from sqlanon.api import spec_of
     from sqlanon.lock import Lock
+    from sqlanon.script import compiled, scripting_named
     from sqlanon.spec import load_spec
 
     lock = Lock.read(spec) if spec.suffix == ".json" else None
@@ -32,9 +43,29 @@ def command(settings: Settings, spec: Path, recipient: str | None) -> None:
         raise UsageError("--recipient goes with a spec; the lock file names its recipient itself")
     loaded = load_spec(spec if lock is None else spec_of(spec, lock))
     loaded = chosen(loaded, recipient if lock is None else lock.recipient)
+    if dialect is not None:
+        scripting_named(dialect)
     with settings.working() as options:
-        text = pipeline.script(loaded, lock, options)
+        levels = pipeline.plan(loaded, options).levels if lock is None else lock.levels_for(loaded)
+        script = compiled(loaded, levels, options, dialect=dialect, lock=lock)
+    if out is not None:
+        _write(script, out, force=force)
     if settings.as_json:
-        settings.emit({"sql": text})
+        settings.emit({"dialect": script.dialect, "files": dict(script.files), "sql": script.text})
+    elif out is None:
+        click.echo(script.text, nl=False)
     else:
-        click.echo(text, nl=False)
+        for name in script.files:
+            settings.note(f"wrote {out / name}")
+
+
+def _write(script: Script, folder: Path, *, force: bool) -> None:
+    """Files that are not of this script would be run with it: they are not left beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for found in sorted(folder.glob("*.sql")):
+        if found.name not in script.files:
+            raise UsageError(f"{found}: is no file of this script, and would be run with it; name another folder")
+        if not force:
+            raise UsageError(f"{found}: exists already; --force replaces it")
+    for name, text in script.files.items():
+        write_text(folder / name, text)

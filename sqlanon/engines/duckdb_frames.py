@@ -5,6 +5,7 @@ DuckDB reads the rows; no code of ours does. Imports none of the three packages.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Session
 from sqlanon.engines.duckdb import DuckDBEngine
 from sqlanon.engines.duckdb_errors import translate
-from sqlanon.engines.registry import duckdb_path
+from sqlanon.engines.registry import MEMORY, duckdb_path
 from sqlanon.errors import UsageError
 from sqlanon.sqlgen.relations import Table, table_expression
 
@@ -35,7 +36,11 @@ class FrameEngine(DuckDBEngine):
     """A DuckDB session in which a dataframe stands as a view."""
 
     def __init__(self, session: Session, path: str, frame: object) -> None:
-        super().__init__(session, path)
+        # A database in memory that has a name can be opened again while it is open: `keep` does.
+        self._place = f"{MEMORY}sqlanon_{secrets.token_hex(8)}" if path == MEMORY else path
+        super().__init__(session, self._place)
+        if path == MEMORY:
+            self._path, self._new_file, self.lasting = None, None, False
         try:
             self._traced("session", f"/* {self.tag} */ -- register {NAME}", lambda: self._register(frame))
         except BaseException:
@@ -50,7 +55,7 @@ class FrameEngine(DuckDBEngine):
 
     def keep(self) -> Kept:
         """A second session of the same database, which goes on when this one ends."""
-        return Kept(self._connection.cursor())
+        return Kept(duckdb.connect(self._place))
 
 
 class Kept:
@@ -72,7 +77,7 @@ class Kept:
         return self._read(table).pl()
 
     def _read(self, table: Table) -> Any:
-        return self._connection.execute(exp.select("*").from_(table_expression(table)).sql("duckdb"))
+        return self._connection.sql(exp.select("*").from_(table_expression(table)).sql("duckdb"))
 
 
 def opener(frame: object, opened: Callable[[FrameEngine], None]) -> Callable[[str, Session, Path], FrameEngine]:

@@ -14,7 +14,7 @@ from sqlanon.engines.adapted import AdaptedTraits, BinaryTextTraits, framed, ord
 from sqlanon.engines.spark_traits import SparkTraits
 from sqlanon.engines.stars import spelled_out
 from sqlanon.sqlgen.build import named
-from sqlanon.sqlgen.relations import cast, literal
+from sqlanon.sqlgen.relations import literal
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -144,7 +144,8 @@ class ClickHouseTraits(BinaryTextTraits):
 def _signed(node: exp.Expr) -> exp.Expr:
     """Counts and numbers of rows are unsigned in ClickHouse, and have no common type with signed numbers."""
     counts = node.this if isinstance(node, exp.Window) else node
-    return cast(node.copy(), "bigint") if isinstance(counts, (exp.Count, exp.RowNumber, exp.DenseRank)) else node
+    signed = exp.Cast(this=node.copy(), to=exp.DataType.build("bigint"))
+    return signed if isinstance(counts, (exp.Count, exp.RowNumber, exp.DenseRank)) else node
 
 
 SPARK_SCRIPT = SparkScriptTraits()

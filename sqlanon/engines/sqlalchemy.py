@@ -22,7 +22,7 @@ from sqlanon.engines.sqlalchemy_replace import replace
 from sqlanon.engines.sqlalchemy_traits import TRAITS
 from sqlanon.engines.transactions import require_transaction, transaction
 from sqlanon.errors import EngineError, SourceError, UsageError
-from sqlanon.sqlgen.build import create_table_as, drop_table, subquery
+from sqlanon.sqlgen.build import create_table_as, drop_table, drop_view, subquery
 from sqlanon.sqlgen.relations import File, Query, Relation, Table
 from sqlanon.sqlgen.traits import Traits
 
@@ -45,7 +45,7 @@ class SQLAlchemyEngine(SQLAlchemyBase):
 
     def __init__(self, session: Session, url: str, folder: Path) -> None:
         super().__init__(session, url, folder)
-        self._made: list[Table] | None = None
+        self._made: list[exp.Drop] | None = None
         try:
             self._set_up()
         except BaseException:
@@ -73,8 +73,8 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         vars(self)["capabilities"] = frozenset(found)
 
     def _execute(self, sql: str) -> int:
-        if self._made is not None and (table := made_by(sql, self.dialect)) is not None:
-            self._made.append(table)
+        if self._made is not None and (drop := undoing(sql, self.dialect)) is not None:
+            self._made.append(drop)
         return super()._execute(sql)
 
     # -- the rest of the contract --------------------------------------------------------------------------------
@@ -94,10 +94,10 @@ class SQLAlchemyEngine(SQLAlchemyBase):
             yield
         except BaseException:
             made, self._made = self._made, None
-            for table in reversed(made):
+            for drop in reversed(made):
                 # The first error is the one to report.
                 with suppress(EngineError):
-                    self.execute(Statement("rollback", drop_table(table)))
+                    self.execute(Statement("rollback", drop))
             raise
         finally:
             self.in_transaction, self._made = False, None
@@ -153,11 +153,11 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         return ".".join(map(str, found)) if found else ""
 
 
-def made_by(sql: str, dialect: str) -> Table | None:
-    """The table that a statement creates; None for any other.
+def undoing(sql: str, dialect: str) -> exp.Drop | None:
+    """What drops the table or view that a statement creates; None for one that may replace what was there.
 
-    >>> made_by('CREATE TABLE "a b".t AS SELECT 1 AS x', "sqlite")
-    Table(parts=('a b', 't'))
+    >>> undoing('CREATE TABLE "a b".t AS SELECT 1 AS x', "sqlite").sql("sqlite")
+    'DROP TABLE IF EXISTS "a b"."t"'
     """
     if "CREATE " not in sql[:200].upper():
         return None
@@ -165,8 +165,13 @@ def made_by(sql: str, dialect: str) -> Table | None:
         statement = parse_one(sql, dialect=dialect)
     except SqlglotError:
         return None
-    target = statement.find(exp.Table) if isinstance(statement, exp.Create) else None
-    return None if target is None else Table(tuple(part.name for part in target.parts))
+    if not isinstance(statement, exp.Create) or statement.args.get("replace"):
+        return None
+    target = statement.this.find(exp.Table)
+    if target is None or statement.args["kind"] not in ("TABLE", "VIEW"):
+        return None
+    table = Table(tuple(part.name for part in target.parts))
+    return drop_view(table) if statement.args["kind"] == "VIEW" else drop_table(table)
 
 
 def _without_rows(select: exp.Query) -> exp.Query:

@@ -34,6 +34,7 @@ NEEDED: tuple[tuple[str, str, int], ...] = (
     ("DENSE_RANK", "select dense_rank() over (order by t.a) from (select 3 as a) as t", 1),
     ("aggregates with FILTER", "select count(*) filter (where t.a > 1) from (select 1 as a) as t", 0),
     ("bitwise operator &", "select cast(6 as bigint) & 3", 2),
+    ("sets of bits (BIT_OR)", "select bit_or(t.a) from (select 6 as a union all select 1) as t", 7),
     ("64-bit whole numbers", "select (cast(2147483646 as bigint) * 48271) % 2147483647", 2147435376),
     ("natural logarithm LN", "select ln(cast(1 as double))", 0),
 )

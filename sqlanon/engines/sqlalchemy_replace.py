@@ -42,10 +42,15 @@ def _swap(engine: SQLAlchemyBase, staging: Table, target: Table, surviving: set[
     """Everything that may fail comes first. Only between the two renames has nobody a table under this name."""
     beside = target.beside(f"sqlanon_{engine.session.run}_moved")
     kept = _keepsakes(engine, target, beside, surviving)
-    _move(engine, staging, beside)
-    _make_again(engine, target, kept)
     away = target.beside(f"sqlanon_{engine.session.run}_replaced")
-    _run(engine, rename_table(target, away))
+    try:
+        _move(engine, staging, beside)
+        _make_again(engine, target, kept)
+        _run(engine, rename_table(target, away))
+    except BaseException:
+        with suppress(EngineError):
+            _run(engine, drop_table(beside))
+        raise
     try:
         _run(engine, rename_table(beside, target))
     except BaseException:

@@ -6,6 +6,7 @@ Imports no driver. What a dialect's name does not tell is asked of the database 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from sqlglot import exp
 
@@ -28,11 +29,43 @@ class CollatedTraits(AdaptedTraits):
     collation: str = ""
     collations: tuple[str, ...] = ()
     """Those that the probe tries, in this order."""
+    sets_of_bits: bool = False
+    """There are functions for sets of bits: BIT_OR over rows, BIT_COUNT. Else they are computed bit by bit."""
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
         if family is Family.TEXT:
             return exp.Collate(this=cast(value, "text"), expression=exp.to_identifier(self.collation))
         return super().key(value, family)
+
+    def bit_count(self, value: exp.Expression) -> exp.Expression:
+        if self.sets_of_bits:
+            return super().bit_count(value)
+        if isinstance(value, exp.BitwiseOrAgg):
+            # A bit of the union is the greatest of the rows' bits: counted without putting the union together.
+            bits: list[exp.Expr] = [exp.Max(this=_bit(value.this, position)) for position in range(64)]
+        else:
+            bits = [_bit(value, position) for position in range(64)]
+        return exp.Paren(this=reduce(lambda total, bit: exp.Add(this=total, expression=bit), bits))
+
+    def _changed(self, node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.BitwiseOrAgg) and not self.sets_of_bits:
+            return _united(self.adapted(node.this))
+        return super()._changed(node)
+
+
+def _bit(value: exp.Expr, position: int) -> exp.Expr:
+    shifted = exp.BitwiseRightShift(this=exp.Paren(this=value.copy()), expression=literal(position))
+    return exp.Paren(this=exp.BitwiseAnd(this=exp.Paren(this=shifted), expression=literal(1)))
+
+
+def _united(value: exp.Expr) -> exp.Expr:
+    """The bits that are set in any row."""
+    bits = (exp.Max(this=_bit(value, position)) for position in range(64))
+    placed: list[exp.Expr] = [
+        exp.Paren(this=exp.BitwiseLeftShift(this=bit, expression=literal(position)))
+        for position, bit in enumerate(bits)
+    ]
+    return exp.Paren(this=reduce(lambda left, right: exp.BitwiseOr(this=left, expression=right), placed))
 
 
 @dataclass(frozen=True)
@@ -42,19 +75,13 @@ class SQLiteTraits(CollatedTraits):
     dialect: str = "sqlite"
     collations: tuple[str, ...] = ("BINARY",)
 
-    def bit_count(self, value: exp.Expression) -> exp.Expression:
-        """Bit by bit: there is no function for it."""
-        total: exp.Expression = literal(0)
-        for position in range(64):
-            shifted = exp.BitwiseRightShift(this=exp.Paren(this=value.copy()), expression=literal(position))
-            bit = exp.BitwiseAnd(this=exp.Paren(this=shifted), expression=literal(1))
-            total = exp.Add(this=total, expression=exp.Paren(this=bit))
-        return exp.Paren(this=total)
-
     def _changed(self, node: exp.Expr) -> exp.Expr:
         match node:
             case exp.Values() if node.alias_column_names:
                 return _named_values(node)
+            case exp.Create() if node.args.get("kind") == "VIEW":
+                # A view is not replaced: one that stands already is an error, which says so.
+                node.set("replace", False)
             case exp.Extract():
                 return _date_part(node.name.upper(), self.adapted(node.expression))
             case exp.Pad() if node.args.get("is_left"):
@@ -91,7 +118,7 @@ def _named_values(values: exp.Values) -> exp.Expr:
     )
 
 
-_MYSQL = CollatedTraits("mysql", collations=("utf8mb4_0900_bin", "utf8mb4_nopad_bin"))
+_MYSQL = CollatedTraits("mysql", collations=("utf8mb4_0900_bin", "utf8mb4_nopad_bin"), sets_of_bits=True)
 
 TRAITS: dict[str, Traits] = {
     "sqlite": SQLiteTraits(),

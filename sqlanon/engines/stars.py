@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlanon.sqlgen.build import named
 from sqlanon.sqlgen.relations import column
 
+
 def spelled_out(select: exp.Select) -> list[exp.Expr]:
     """The items of a select with stars of one relation as columns under their own names."""
     known = dict(_sources(select))

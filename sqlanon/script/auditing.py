@@ -98,7 +98,8 @@ class Auditor:
     def _sizes(self, group: Group) -> None:
         query = named_sizes(self._audited.expression(), self._keys(group.columns), self._person(), group.k)
         unit = "rows" if self._person() is None else "persons"
-        table = self._pages.create(f"Audit: the classes{group.words} in the staged table.", f"audit_{group.number}", query)
+        comment = f"Audit: the classes{group.words} in the staged table."
+        table = self._pages.create(comment, f"audit_{group.number}", query)
         self._pages.stop_unless(
             f"Audit: stop unless there are classes{group.words} and every one has at least {group.k} {unit}.",
             nothing_fails(table, ["classes_failing_k"], ["rows"]),
@@ -197,11 +198,8 @@ def _generalized(release: Release) -> Iterator[tuple[str, ColumnInfo]]:
     items = zip(release.binding.quasi_identifiers, release.hierarchies, release.recoding.node, strict=True)
     for item, hierarchy, level in items:
         info = infos[item.name]
-        if level == hierarchy.height:
-            family = Family.TEXT
-        else:
-            family = info.family if level == 0 else hierarchy.families[level]
-        yield item.name, ColumnInfo(item.name, info.type, family)
+        labels = Family.TEXT if level == hierarchy.height else hierarchy.families[level]
+        yield item.name, ColumnInfo(item.name, info.type, info.family if level == 0 else labels)
 
 
 def _numbered(models: Sequence[SensitiveModel]) -> Iterator[tuple[SensitiveModel, int]]:

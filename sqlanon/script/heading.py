@@ -22,7 +22,7 @@ def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Ite
     yield from _requirement(binding)
     limit = binding.spec.privacy.suppression.limit
     suppressed = "blanked" if binding.blank else "left out"
-    yield f"At most {limit} rows are {suppressed}. The script stops, and publishes nothing, if any of this does not hold."
+    yield f"At most {limit} rows are {suppressed}. Where this does not hold, the script stops and publishes nothing."
     yield from _running(binding, scripting)
 
 
@@ -69,7 +69,7 @@ def _model(entry: SensitiveModel) -> str:
 def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
     yield f"Run all files in their order, in one session that stops at the first error: {scripting.client}"
     if not scripting.transactional:
-        yield "There is no transaction: after a stop the target is as it was, and the last file drops what was left over."
+        yield "Without a transaction: after a stop the target is as it was, and the last file drops what is left over."
     if not scripting.keeps_grants and not binding.as_view:
         yield "Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script."
     if not scripting.executed:

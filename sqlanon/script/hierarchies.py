@@ -20,7 +20,6 @@ from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.relations import Query
 
-
 ONLY_FOR_SEARCH = ("leaves_", "index_")
 """Columns of a hierarchy table that a release does not read."""
 
@@ -47,7 +46,7 @@ def write_hierarchies(pages: Pages, engine: Engine, binding: Binding, recoding: 
         for position in range(len(binding.quasi_identifiers))
     ]
     of_sensitive = {
-        position: _write(pages, engine, item.hierarchy(), _domain(engine, binding, item.hierarchy()), f"sensitive_{position}")
+        position: _of_sensitive(pages, engine, binding, item.hierarchy(), f"sensitive_{position}")
         for position, item in enumerate(binding.sensitive)
         if item.rule is not None
     }
@@ -75,8 +74,8 @@ def _domain(engine: Engine, binding: Binding, item: BoundColumn) -> exp.Query:
     return hierarchy_sql.domain(source, item.key("source", engine.traits))
 
 
-def _write(pages: Pages, engine: Engine, item: BoundColumn, domain: exp.Query, place: str) -> StoredHierarchy:
-    draft = draft_hierarchy(engine, item, domain, pages.name(f"definition_{place}"))
+def _of_sensitive(pages: Pages, engine: Engine, binding: Binding, item: BoundColumn, place: str) -> StoredHierarchy:
+    draft = draft_hierarchy(engine, item, _domain(engine, binding, item), pages.name(f"definition_{place}"))
     stored = _stored(pages, engine, item, draft, f"hierarchy_{place}")
     _write_draft(pages, engine, draft, place, stored)
     return stored

@@ -77,7 +77,7 @@ class ColumnStatement:
             "most_held": exp.Max(this=column(self.held)),
             "excess": exp.Sum(this=models.excess(self.domain.kind)),
             "lift_greatest": exp.Max(this=models.lift(self.held)),
-            "lift_least": exp.Min(this=models.lift_if_held(self.held)),
+            "lift_least": exp.Min(this=models.lift(self.held)),
             "outside": models.outside(self.held, self.reference) if self.values.source is not None else literal(0),
         }
         self.figures |= {

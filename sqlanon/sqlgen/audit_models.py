@@ -108,14 +108,10 @@ def within_alpha(name: str, alpha: Decimal) -> exp.Expression:
 def lift(held: str) -> exp.Expression:
     """How many of a class have a value for each in the reference: p / q but for a factor of the class.
 
-    NULL where the reference lacks the value.
+    NULL where nobody of the class, or nobody in the reference, has the value.
     """
-    return exp.Div(this=double(column(held)), expression=column("divisor"))
-
-
-def lift_if_held(held: str) -> exp.Expression:
-    """The same, NULL where nobody of the class has the value."""
-    return exp.Case().when(positive(held), lift(held))
+    quotient = exp.Div(this=double(column(held)), expression=column("divisor"))
+    return exp.Case().when(positive(held), quotient)
 
 
 def ratio(name: str) -> exp.Expression:

@@ -1,7 +1,7 @@
 """The fast way to measure a class: all values of the sensitive column counted side by side in the scan's one GROUP BY.
 
 Nothing is grouped twice and no class needs a number. An aggregate over the cells of a class becomes an expression over
-its columns m_1, m_2, ...: a sum of terms for SUM and COUNT, GREATEST and LEAST for MAX and MIN.
+its columns members_1, members_2, ...: a sum of terms for SUM and COUNT, GREATEST and LEAST for MAX and MIN.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OF_CLASS = frozenset({"size", "total", "reference_values"})
 
 
 def classes(audited: Side, keys: Sequence[exp.Expression], values: int, *, has_null: bool) -> exp.Select:
-    """The size of each class and, as m_<code>, how many have each value.
+    """The size of each class and, as members_<code>, how many have each value.
 
     A value that appeared after the values were numbered is in none of them: the sums tell.
     """

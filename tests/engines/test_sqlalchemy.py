@@ -8,8 +8,10 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from sqlalchemy.engine import make_url
@@ -25,6 +27,7 @@ from sqlanon.engines.templates import parsed
 from sqlanon.errors import ConnectionFailed, EngineError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.runs import Options
+from sqlanon.spec import spec_from_dict
 from sqlanon.sqlgen.relations import Query, Table, column, literal
 from tests.engines.contract import DEAD, RUN, EngineContract, table_of
 from tests.engines.helpers import execute, open_at, query
@@ -169,9 +172,9 @@ class TestSQLite(EngineContract):
         execute(other, "INSERT INTO t VALUES (2)")
         assert query(engine, "SELECT COUNT(*) FROM t") == [(2,)]
 
-    def test_replace_across_schemas(self, engine: Engine, tmp_path: Path) -> None:
-        """A schema is another file; the rows are copied."""
-        execute(engine, f"ATTACH DATABASE '{tmp_path}/beside.db' AS beside")
+    def test_replace_across_schemas(self, engine: Engine) -> None:
+        """A schema is another database; the rows are copied."""
+        execute(engine, "ATTACH DATABASE ':memory:' AS beside")
         execute(engine, "CREATE TABLE beside.staging AS SELECT 2 AS a", "CREATE TABLE target AS SELECT 1 AS a")
         with engine.transaction():
             engine.replace(Table(("beside", "staging")), Table(("target",)))
@@ -250,9 +253,14 @@ class TestProbes:
         assert engine.leftovers(()) == []
         failing = pytest.raises(KeyboardInterrupt)
         with failing, engine.transaction():
-            execute(engine, "CREATE TABLE staging (a INT)")
+            execute(engine, "CREATE TABLE staging (a INT)", "CREATE VIEW v AS SELECT 1 AS a")
             raise KeyboardInterrupt
-        assert engine.relation_kind(Table(("staging",))) is None
+        assert [engine.relation_kind(Table((name,))) for name in ("staging", "v")] == [None, None]
+        execute(engine, "CREATE TABLE staging AS SELECT 3 AS a")
+        # On SQLite the name of an index is taken while the old table has it.
+        with pytest.raises(EngineError, match="cannot keep index i of target"), engine.transaction():
+            engine.replace(Table(("staging",)), Table(("target",)))
+        assert query(engine, "SELECT COUNT(*) FROM target") == [(0,)]
         execute(engine, "DROP INDEX i", "INSERT INTO target VALUES (1)", "CREATE TABLE staging AS SELECT 2 AS a")
         with engine.transaction():
             engine.replace(Table(("staging",)), Table(("target",)))
@@ -265,6 +273,20 @@ class TestProbes:
         monkeypatch.delitem(TRAITS, "sqlite")
         with pytest.raises(UsageError, match=r"knows 'sqlite', but sqlanon does not know .* it can for .*snowflake"):
             open_at("sqlite://")
+
+    @pytest.mark.parametrize("values", [[0], [1, 2, 4], [-1, 0], [5, 5], [1 << 62, 1 << 40, -(1 << 63)]])
+    def test_sets_of_bits_where_there_are_no_functions_for_them(self, values: list[int]) -> None:
+        engine = open_at("sqlite://")
+        execute(engine, "CREATE TABLE t (a INTEGER)", *(f"INSERT INTO t VALUES ({value})" for value in values))
+        united = exp.BitwiseOrAgg(this=column("a"))
+        [(found,)] = engine.query(Statement("unite", exp.select(united).from_("t")))
+        assert found == reduce(or_, values)
+        counted = exp.select(engine.traits.bit_count(column("a"))).from_("t")
+        rows = engine.query(Statement("count", counted))
+        counted = exp.select(engine.traits.bit_count(united.copy())).from_("t")
+        assert engine.query(Statement("count", counted)) == [((found & (2**64 - 1)).bit_count(),)]
+        engine.close()
+        assert rows == [((value & (2**64 - 1)).bit_count(),) for value in values]
 
     def test_every_dialect_is_one_of_sqlglot(self) -> None:
         for traits in TRAITS.values():
@@ -312,6 +334,39 @@ def test_papers_on_sqlite(name: str, k: int, limit: int, tmp_path: Path) -> None
     connection.close()
     assert names == {"source_table", "release_table"}
     assert sorted(size for (size,) in released) == sorted(n for n in case.classes(vector).values() if n >= k)
+
+
+def test_a_view_on_sqlite(tmp_path: Path) -> None:
+    case = load_case("s1")
+    load(tmp_path / "file.db", case)
+    places = {"connection": f"sqlite:///{tmp_path}/file.db", "source": "source_table", "target": {"view": "shown"}}
+    spec = spec_from_dict({**case.spec, **places, "privacy": {"k": 2}}, case.directory)
+    assert pipeline.run(spec).audit.satisfied
+    with pytest.raises(EngineError, match="if shown stands already, drop it first"):
+        pipeline.run(spec)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"l_diversity": [{"column": "disease", "l": 2, "kind": "distinct"}]},
+        {"l_diversity": [{"column": "disease", "l": 2, "kind": "entropy"}]},
+        {"t_closeness": [{"column": "disease", "t": 0.5, "distance": "equal"}]},
+    ],
+    ids=["distinct", "entropy", "closeness"],
+)
+def test_models_on_sqlite_as_on_duckdb(model: dict[str, Any], tmp_path: Path) -> None:
+    case = load_case("c1")
+    load(tmp_path / "file.db", case)
+    Database(f"duckdb:///{tmp_path}/file.duckdb").create("source_table", case.types, case.rows)
+    found = []
+    for url in (f"sqlite:///{tmp_path}/file.db", f"duckdb:///{tmp_path}/file.duckdb"):
+        places = {"connection": url, "source": "source_table", "target": "release_table"}
+        privacy = {"k": 2, "suppression": {"limit": 4}, **model}
+        values = {**case.spec, **places, "privacy": privacy, "search": {"algorithm": "exhaustive"}}
+        result = pipeline.run(spec_from_dict(values, case.directory))
+        found.append((result.levels, result.publication.suppressed, result.audit.classes, result.audit.satisfied))
+    assert found[0] == found[1]
 
 
 @pytest.mark.postgres

@@ -8,33 +8,17 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
+from sqlglot import exp, parse
 
 from sqlanon import pipeline
-from sqlanon.demo import generate
-from sqlanon.spec import Spec, spec_from_dict
-from tests.fixtures_support import FIXTURES, load_case, read_yaml
+from sqlanon.engines.script_dialects import SCRIPT_DIALECTS
+from sqlanon.script import compiled
+from sqlanon.spec import Spec
+from tests.fixtures_support import load_case
+from tests.golden.cases import CASES, GENERATED, GOLDEN, spec_of
 from tests.pipeline.support import Database
 
-GOLDEN = FIXTURES.parent / "sql" / "golden"
-DEMO = Path(generate.__file__).parent
-CASES = ("s2", "c1", "demo")
-DEMO_TYPES = {"birth_date": "date", "cost": "decimal(10, 2)"}
-
-pytestmark = pytest.mark.kept_open
-
-
-def spec_of(database: Database, name: str, **changes: Any) -> Spec:
-    """The table of a case in the database, and its spec there."""
-    if name == "demo":
-        rows: list[tuple[Any, ...]] = list(generate.patients())
-        types = {column: DEMO_TYPES.get(column, "text") for column in generate.COLUMNS}
-        values, folder = read_yaml(DEMO / "spec.yaml"), DEMO
-    else:
-        case = load_case(name)
-        rows, types, values, folder = list(case.rows), dict(case.types), case.spec, case.directory
-    database.create("source_table", types, rows)
-    places = {"connection": database.url, "source": "source_table", "target": "release_table"}
-    return spec_from_dict({**values, **places, **changes}, folder)
+OTHERS = [name for name in SCRIPT_DIALECTS if name not in ("duckdb", "postgres")]
 
 
 def run_script(database: Database, text: str) -> None:
@@ -47,16 +31,20 @@ def run_script(database: Database, text: str) -> None:
         session.execute(text.encode())
 
 
+def compare(path: Path, text: str, *, update: bool) -> None:
+    """Hold a script against its snapshot."""
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text, "the SQL has changed: review it and run make golden"
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_script_is_the_snapshot_and_gives_the_same_table(engine_url: str, name: str, update_golden: bool) -> None:
     database = Database(engine_url)
     spec = spec_of(database, name)
     text = pipeline.script(spec, None)
-    golden = GOLDEN / ("duckdb" if database.is_duckdb else "postgresql") / f"{name}.sql"
-    if update_golden:
-        golden.parent.mkdir(parents=True, exist_ok=True)
-        golden.write_text(text, encoding="utf-8")
-    assert golden.read_text(encoding="utf-8") == text, "the SQL has changed: review it and run make golden"
+    compare(GOLDEN / ("duckdb" if database.is_duckdb else "postgresql") / f"{name}.sql", text, update=update_golden)
     result = pipeline.run(spec)
     expected = database.counted("release_table")
     types = database.types("release_table")
@@ -67,6 +55,60 @@ def test_script_is_the_snapshot_and_gives_the_same_table(engine_url: str, name: 
     assert database.types("release_table") == types
     assert sum(expected.values()) == result.audit.rows
     assert database.leftovers() == []
+
+
+# -- other dialects ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Spec, dict[str, int]]]:
+    """The cases on DuckDB with the levels that a search chooses, for all dialects."""
+    found = {}
+    for name in GENERATED:
+        database = Database(f"duckdb:///{tmp_path_factory.mktemp('golden') / f'{name}.duckdb'}")
+        spec = spec_of(database, name)
+        found[name] = (spec, pipeline.plan(spec).levels)
+    return found
+
+
+@pytest.mark.parametrize("name", GENERATED)
+@pytest.mark.parametrize("dialect", OTHERS)
+def test_scripts_for_other_dialects(
+    planned: dict[str, tuple[Spec, dict[str, int]]], dialect: str, name: str, update_golden: bool
+) -> None:
+    spec, levels = planned[name]
+    script = compiled(spec, levels, dialect=dialect)
+    compare(GOLDEN / dialect / f"{name}.sql", script.text, update=update_golden)
+    parsed = [statement for statement in parse(script.text, dialect=dialect) if statement is not None]
+    own = [statement for statement in parse(pipeline.script(spec, None), dialect="duckdb") if statement is not None]
+    assert not [statement for statement in parsed if isinstance(statement, exp.Command)]
+    assert created(parsed) == created(own)
+    assert texts(parsed) >= texts(own) - SETTINGS
+
+
+SETTINGS = {"UTC", "", "nulls_last"}
+"""Texts in the settings of a DuckDB script."""
+
+
+def created(statements: list[exp.Expr]) -> list[str]:
+    """What the tables are called that a script makes for itself, without the mark of the release."""
+    names = [found.find(exp.Table).name.lower() for found in statements if isinstance(found, exp.Create)]
+    return [name.rpartition("_script_")[2].lstrip("0123456789abcdef_") for name in names if "_script_" in name]
+
+
+def texts(statements: list[exp.Expr]) -> set[str]:
+    """The texts of a script but for those of infinite dates, which only some dialects have."""
+    found = {item.name for one in statements for item in one.find_all(exp.Literal) if item.is_string}
+    return found - {"infinity", "-infinity"}
+
+
+def test_a_script_for_another_dialect_is_that_of_its_own_engine(duckdb_url: str, postgres_url: str) -> None:
+    """Catalogs that agree give the same script, whichever is asked."""
+    scripts = []
+    for url in (duckdb_url, postgres_url):
+        spec = spec_of(Database(url), "models")
+        scripts.append(compiled(spec, pipeline.plan(spec).levels, dialect="postgres").text)
+    assert scripts[0] == scripts[1]
 
 
 def test_script_of_a_view(engine_url: str) -> None:

@@ -213,6 +213,9 @@ def test_values_that_the_reference_lacks_satisfy_no_bound(engine: Engine) -> Non
     assert [check.satisfied for check in result.checks] == [True, True, False, False, False]
     assert result.to_dict()["beta"] == {"s": None}
     assert "the greatest is unbounded" in result.violations[0]
+    fill(engine, "r", [{"q": 1, "s": "new"}], {"q": "int", "s": "text"})
+    alone = audit(engine, table, Request(("q",), Privacy.model_validate(models)), Beside(source=source))
+    assert [check.satisfied for check in alone.checks] == [True, False, False, False, False]
 
 
 def test_products_too_large_for_64_bits(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

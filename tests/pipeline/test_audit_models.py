@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_population(
     map_asked = oracle.Asked(oracle.KMap(k_map), columns)
     assert privacy.delta_presence is not None
     least, greatest = privacy.delta_presence.min, privacy.delta_presence.max
-    presence_asked = oracle.Asked(oracle.DeltaPresence(oracle.Fraction(least), oracle.Fraction(greatest)), columns)
+    presence_asked = oracle.Asked(oracle.DeltaPresence(Fraction(least), Fraction(greatest)), columns)
     assert (by_map.classes_at_risk, by_map.rows_at_risk) == truth.failing(map_asked)
     assert (by_presence.classes_at_risk, by_presence.rows_at_risk) == truth.failing(presence_asked)
     assert by_map.measured == truth.figure(map_asked)

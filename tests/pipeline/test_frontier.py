@@ -54,17 +54,18 @@ def test_every_cell_is_the_answer_of_a_single_plan(engine_url: str, name: str, a
     assert len(grid.cells) == len(KS) * len(LIMITS)
     answered: list[tuple[int, int, SearchResult]] = []
     for cell in grid.cells:
-        limit = cell.limit.rows(len(case.rows))
-        if len(case.rows) < cell.k or not case.acceptable(cell.k, limit):
+        limit, k = cell.limit.rows(len(case.rows)), cell.k
+        assert k is not None
+        if len(case.rows) < k or not case.acceptable(k, limit):
             assert cell.found is None
             continue
         assert cell.found is not None
         chosen = cell.found.chosen
-        assert chosen.suppressed == case.outliers(cell.k, chosen.node) <= limit
-        alone = run(algorithm, k_anonymous(TABLES[name], cell.k, limit))
+        assert chosen.suppressed == case.outliers(k, chosen.node) <= limit
+        alone = run(algorithm, k_anonymous(TABLES[name], k, limit))
         assert (alone.chosen.node, alone.chosen.classes) == (chosen.node, chosen.classes)
         assert alone.score == pytest.approx(cell.found.score)
-        answered.append((cell.k, limit, cell.found))
+        answered.append((k, limit, cell.found))
     k, limit, found = answered[len(answered) // 2]
     planned = pipeline.plan(case_spec(case, engine_url, k, limit, algorithm=algorithm))
     assert planned.chosen.node == found.chosen.node

@@ -18,7 +18,7 @@ from sqlanon.spec import spec_from_dict
 from tests.database.support import at
 from tests.oracle import Problem
 from tests.pipeline.support import Database
-from tests.random_problems import ASKINGS, EVERYTHING, Asking, load, random_table
+from tests.random_problems import ASKINGS, EVERYTHING, QUASI_IDENTIFIER, Asking, load, random_table
 
 RELEASED = ("zip", "age", "sex", "disease", "stage")
 LIMIT = 8
@@ -122,10 +122,13 @@ def test_the_respondent_is_in_no_file(duckdb_url: str, tmp_path: Path) -> None:
 
 def test_blanked_rows_are_a_class_that_must_satisfy_too(engine_url: str) -> None:
     """Ten rows fail on their own; together they have one disease only, so they are dropped, not blanked."""
-    good = [{"zip": "n1", "age": 1, "sex": "f", "disease": ("flu", "ulcer")[i % 2], "stage": 1} for i in range(10)]
-    alike = [{"zip": "s1", "age": i % 3, "sex": "m", "disease": "flu", "stage": 1} for i in range(10)]
+    good: list[dict[str, Any]] = [
+        {"zip": "n1", "age": 1, "sex": "f", "disease": ("flu", "ulcer")[i % 2], "stage": 1} for i in range(10)
+    ]
+    alike: list[dict[str, Any]] = [
+        {"zip": "s1", "age": i % 3, "sex": "m", "disease": "flu", "stage": 1} for i in range(10)
+    ]
     mixed = [{**row, "disease": ("flu", "asthma")[row["age"] % 2]} for row in alike]
-    levels = {name: {"levels": {"max": 0}} for name in ("zip", "age", "sex")}
     for failing, blanked in ((alike, 0), (mixed, 10)):
         rows = [{**row, "person": str(number)} for number, row in enumerate([*good, *failing])]
         with at(engine_url) as engine:
@@ -136,7 +139,7 @@ def test_blanked_rows_are_a_class_that_must_satisfy_too(engine_url: str) -> None
         given = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         given["connection"] = engine_url
         given["privacy"]["suppression"] = {"limit": 10, "mode": "blank"}
-        for name in levels:
+        for name in QUASI_IDENTIFIER:
             given["columns"][name]["levels"] = {"max": 0}
         result = pipeline.run(spec_from_dict(given))
         assert (result.publication.suppressed, result.publication.blanked) == (10, blanked)

@@ -1,33 +1,35 @@
--- Release of source_table as release_table, made by sqlanon.
+-- Release of source_table as release_table, made by sqlanon for duckdb.
 -- Generalization: race at level 1, zip at level 0.
--- Every class of the quasi-identifier has at least 2 rows, or nothing is published.
+-- Every class of the quasi-identifier has at least 2 rows.
+-- At most 1 rows are left out. Where this does not hold, the script stops and publishes nothing.
+-- Run all files in their order, in one session that stops at the first error: cat *.sql | duckdb -bail warehouse.duckdb
 -- Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script.
 
-BEGIN;
+-- 01_hierarchies.sql: a label for every value and level.
 
--- Clear the way for sqlanon_script_l1.
-DROP TABLE IF EXISTS "sqlanon_script_l1";
+-- One transaction, from here to the end.
+BEGIN;
+SET timezone = 'UTC';
+SET default_collation = '';
+SET default_null_order = 'nulls_last';
 
 -- Definition of the hierarchy of zip, level 0 first.
-CREATE TEMPORARY TABLE "sqlanon_script_l1" (
+DROP TABLE IF EXISTS "sqlanon_script_definition_1";
+CREATE TEMPORARY TABLE "sqlanon_script_definition_1" (
   "label_0" TEXT,
   "label_1" TEXT,
   "label_2" TEXT
 );
-
--- Its rows from 1 on.
-INSERT INTO "sqlanon_script_l1"
+INSERT INTO "sqlanon_script_definition_1"
 VALUES
   ('94138', '9413*', '941**'),
   ('94139', '9413*', '941**'),
   ('94141', '9414*', '941**'),
   ('94142', '9414*', '941**');
 
--- Clear the way for sqlanon_script_h1.
-DROP TABLE IF EXISTS "sqlanon_script_h1";
-
 -- Hierarchy of zip: one row per value.
-CREATE TEMPORARY TABLE "sqlanon_script_h1" AS
+DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
+CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_1" AS
 SELECT
   *
 FROM (
@@ -46,7 +48,7 @@ FROM (
           "label_0",
           "label_1",
           "label_2"
-        FROM "sqlanon_script_l1"
+        FROM "sqlanon_script_definition_1"
       ) AS "listed"
       FULL OUTER JOIN (
         SELECT DISTINCT
@@ -63,14 +65,7 @@ FROM (
       "label_1",
       "label_2",
       CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(COUNT(*) OVER (PARTITION BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "leaves_0",
-      CAST(DENSE_RANK() OVER (
-        PARTITION BY CAST("label_1" AS TEXT) COLLATE "C"
-        ORDER BY CAST("label_0" AS TEXT) COLLATE "C"
-      ) - 1 AS INT) AS "index_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1",
-      CAST(COUNT(*) OVER (PARTITION BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "leaves_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "index_1"
+      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
     FROM labelled
   ) AS "coded"
 ) AS "counted"
@@ -80,31 +75,50 @@ WHERE
   AND NOT "label_1" IS NULL
   AND NOT "label_2" IS NULL;
 
--- Clear the way for sqlanon_script_classes.
-DROP TABLE IF EXISTS "sqlanon_script_classes";
+-- 02_frequency_set.sql: how often each combination occurs, and what models compare.
+
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier.
+DROP TABLE IF EXISTS "sqlanon_script_counted";
+CREATE TEMPORARY TABLE "sqlanon_script_counted" AS
+SELECT
+  COALESCE(
+    CASE
+      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
+      THEN 0
+      ELSE "h_1"."code_0"
+    END,
+    -1
+  ) AS "k_1",
+  COUNT(*) AS "n"
+FROM "source_table" AS "source"
+LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
+  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_1"."value"
+GROUP BY
+  COALESCE(
+    CASE
+      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
+      THEN 0
+      ELSE "h_1"."code_0"
+    END,
+    -1
+  );
+
+-- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
+DROP TABLE IF EXISTS "sqlanon_script_classes";
 CREATE TEMPORARY TABLE "sqlanon_script_classes" AS
 SELECT
-  *,
+  NULLIF("k_1", -1) AS "k_1",
+  "n",
   "n" >= 2 AS "kept"
 FROM (
   SELECT
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_1"."code_0"
-    END AS "k_1",
-    COUNT(*) AS "n"
-  FROM "source_table" AS "source"
-  LEFT JOIN "sqlanon_script_h1" AS "h_1"
-    ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_1"."value"
+    "k_1" AS "k_1",
+    SUM("n") AS "n"
+  FROM "sqlanon_script_counted" AS "counted"
   GROUP BY
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_1"."code_0"
-    END
+    "k_1"
 ) AS "classes";
 
 -- Stop if a value lies outside its hierarchy.
@@ -136,16 +150,14 @@ SELECT
     ELSE 'sqlanon: more rows than allowed would be suppressed'
   END AS INT) AS "audit";
 
--- Clear the way for the staging table.
-DROP TABLE IF EXISTS "sqlanon_script_staging";
-
 -- The release, in no order that tells of the source.
+DROP TABLE IF EXISTS "sqlanon_script_staging";
 CREATE TABLE "sqlanon_script_staging" AS
 SELECT
   'person' AS "race",
   "source"."zip" AS "zip"
 FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_h1" AS "h_1"
+LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
   ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_1"."value"
 JOIN "sqlanon_script_classes" AS "class"
   ON CASE
@@ -158,25 +170,57 @@ WHERE
 ORDER BY
   RANDOM();
 
--- Audit: stop unless every class of the staging table has at least 2 rows.
+-- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
+
+-- Audit: the classes in the staged table.
+DROP TABLE IF EXISTS "sqlanon_script_audit_0";
+CREATE TEMPORARY TABLE "sqlanon_script_audit_0" AS
+SELECT
+  COALESCE(SUM("size"), 0) AS "rows",
+  COUNT(*) AS "classes",
+  COALESCE(MIN("size"), 0) AS "smallest_class",
+  COALESCE(SUM(CASE WHEN "size" < 2 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+FROM (
+  SELECT
+    COUNT(*) AS "size"
+  FROM "sqlanon_script_staging" AS "audited"
+  GROUP BY
+    CAST("audited"."race" AS TEXT) COLLATE "C",
+    CAST("audited"."zip" AS TEXT) COLLATE "C"
+) AS "classes";
+
+-- Audit: stop unless there are classes and every one has at least 2 rows.
 SELECT
   CAST(CASE
     WHEN (
-      WITH "classes" AS (
-        SELECT
-          COUNT(*) AS "size"
-        FROM "sqlanon_script_staging"
-        GROUP BY
-          "race",
-          CAST("zip" AS TEXT) COLLATE "C"
-      )
       SELECT
-        COALESCE(MIN("size"), 0) >= 2
-      FROM classes
+        "classes_failing_k" = 0 AND "rows" > 0
+      FROM "sqlanon_script_audit_0"
     )
     THEN '1'
-    ELSE 'sqlanon: the release fails its audit'
+    ELSE 'sqlanon: the release fails its audit: k'
   END AS INT) AS "audit";
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CAST(CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM "sqlanon_script_staging" AS "audited"
+        ) = (
+          SELECT
+            COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
+          FROM "sqlanon_script_classes"
+        )
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
+  END AS INT) AS "audit";
+
+-- 05_swap.sql: what was audited becomes visible under the name of the target.
 
 -- Swap: the old release goes, the new one takes its name.
 DROP TABLE IF EXISTS "release_table";
@@ -185,13 +229,14 @@ DROP TABLE IF EXISTS "release_table";
 ALTER TABLE "sqlanon_script_staging"
 RENAME TO "release_table";
 
--- Clean up sqlanon_script_l1.
-DROP TABLE IF EXISTS "sqlanon_script_l1";
+-- 06_clean_up.sql: nothing is left of the script but the release.
 
--- Clean up sqlanon_script_h1.
-DROP TABLE IF EXISTS "sqlanon_script_h1";
-
--- Clean up sqlanon_script_classes.
+-- Drop the scratch tables.
+DROP TABLE IF EXISTS "sqlanon_script_audit_0";
 DROP TABLE IF EXISTS "sqlanon_script_classes";
+DROP TABLE IF EXISTS "sqlanon_script_counted";
+DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
+DROP TABLE IF EXISTS "sqlanon_script_definition_1";
 
+-- The end of the transaction.
 COMMIT;
