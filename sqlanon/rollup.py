@@ -18,7 +18,7 @@ from sqlanon.sqlgen.nodes import Shape, roll_up
 from sqlanon.sqlgen.relations import Table
 
 SMALL = 30_000
-"""Rows that are read faster than a statement is planned: below this no set is worth making."""
+"""Rows that an embedded engine reads faster than it plans a statement: below this no set is worth making."""
 
 MAKING = 3.0
 """What making a set costs, in readings of the set it is made from; measured, it is cheaper to make too few."""
@@ -62,7 +62,12 @@ class RollUps:
 
     def small_tables(self) -> set[Table]:
         """The tables of sets that are read faster than a statement of their own is planned."""
-        return {item.table for item in (self._root, *self._sets) if item.rows <= SMALL}
+        together = self._scratch.engine.traits.nodes_together
+        return {item.table for item in (self._root, *self._sets) if together or item.rows <= self._small}
+
+    @property
+    def _small(self) -> int:
+        return SMALL * self._scratch.engine.traits.statement_cost
 
     def _best(self, node: Node) -> FrequencySetOf:
         """The smallest set that can answer for a node."""
@@ -75,7 +80,7 @@ class RollUps:
     def _worth_making(self, nodes: Sequence[Node]) -> Node | None:
         """The set that would save most for these nodes, if any saves more than it costs."""
         costly = [(node, self._best(node).rows) for node in nodes]
-        costly = [(node, rows) for node, rows in costly if rows > SMALL]
+        costly = [(node, rows) for node, rows in costly if rows > self._small]
         if len(costly) < 2:
             return None
         if not self.sizes.ready:

@@ -61,7 +61,7 @@ def random_table(seed: int, rows: int = 24) -> tuple[list[Row], list[Row]]:
             "person": None if random.random() < 0.04 else f"p{number}",
         }
 
-    source = [
+    source: list[Row] = [
         person(random.randint(1, 2 * rows) if random.random() < 0.7 else random.randint(1, 4)) for _ in range(rows)
     ]
     population: list[Row] = [{name: row[name] for name in QUASI_IDENTIFIER} for row in source if random.random() < 0.9]

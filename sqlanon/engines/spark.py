@@ -12,8 +12,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.engines import spark_catalog, spark_files, spark_replace
+from sqlanon.engines import spark_catalog, spark_files, spark_replace, spark_sizes
 from sqlanon.engines.base import Capability, ColumnInfo, Statement
+from sqlanon.engines.locks import alone_in_process
 from sqlanon.engines.spark_base import SparkBase
 from sqlanon.engines.spark_errors import NotThere, SparkError
 from sqlanon.engines.spark_traits import SPARK
@@ -68,7 +69,10 @@ class SparkEngine(SparkBase):
             raise
 
     def relation_kind(self, table: Table) -> str | None:
+        """A table that a dead run had moved away, and put nothing in its place, comes back first."""
         found = spark_catalog.locate(self, table)
+        if found is None and spark_replace.comes_back(self, table):
+            found = spark_catalog.locate(self, table)
         return None if found is None else found.kind
 
     def same_object(self, left: Table, right: Table) -> bool:
@@ -87,3 +91,13 @@ class SparkEngine(SparkBase):
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         return spark_replace.leftovers(self, schema)
+
+    def alone_with(self, target: Table, seconds: float) -> AbstractContextManager[None]:
+        """Among the runs of this process; other programs are not kept out (docs/engines.md says what follows)."""
+        return alone_in_process(self, ("spark", *spark_catalog.identity(self, target)), target, seconds)
+
+    def scan_bytes(self, relation: Relation) -> int | None:
+        return spark_sizes.scan_bytes(self, relation)
+
+    def version(self) -> str:
+        return self.on_spark("session", "version", lambda spark: f"Spark {spark.version}")

@@ -66,7 +66,9 @@ def _swap(engine: SparkBase, staging: Table, target: Table) -> None:
     try:
         _run(engine, rename_table(beside, target))
     except BaseException:
-        _run(engine, rename_table(away, target))
+        # Another run may have taken the name meanwhile: then its release stands, and the first error is told.
+        with suppress(EngineError):
+            _run(engine, rename_table(away, target))
         raise
     _drop(engine, away)
 
@@ -125,15 +127,29 @@ def leftovers(engine: SparkBase, schema: tuple[str, ...]) -> list[Table]:
     dead: list[Table] = []
     for name in names_like(engine, schema, "sqlanon_*"):
         table = Table((*schema, name))
-        run = scratch.run_of(name)
-        if run is None or scratch.is_live(run) or not _is_forgotten(engine, table):
+        if not _is_dead(engine, table):
             continue
         moved = _REPLACED.fullmatch(name)
-        if moved is not None and locate(engine, table.beside(moved["target"])) is None:
-            _run(engine, rename_table(table, table.beside(moved["target"])))
-        else:
+        if moved is None or locate(engine, table.beside(moved["target"])) is not None:
             dead.append(table)
+        else:
+            _run(engine, rename_table(table, table.beside(moved["target"])))
     return dead
+
+
+def comes_back(engine: SparkBase, target: Table) -> bool:
+    """Put a target back that a dead run had moved away, if there is one."""
+    for name in names_like(engine, target.schema, f"sqlanon_*_replaced_*_{target.name}"):
+        table, moved = target.beside(name), _REPLACED.fullmatch(name)
+        if moved and moved["target"].lower() == target.name.lower() and _is_dead(engine, table):
+            _run(engine, rename_table(table, target))
+            return True
+    return False
+
+
+def _is_dead(engine: SparkBase, table: Table) -> bool:
+    run = scratch.run_of(table.name)
+    return run is not None and not scratch.is_live(run) and _is_forgotten(engine, table)
 
 
 def _is_forgotten(engine: SparkBase, table: Table) -> bool:

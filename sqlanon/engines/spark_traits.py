@@ -59,6 +59,8 @@ class SparkTraits(Traits):
     dialect: str = "spark"
     infinite_dates: bool = False
     recursive_union: bool = False
+    statement_cost: int = 10
+    nodes_together: bool = True
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
         if family is Family.TEXT:

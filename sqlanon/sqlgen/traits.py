@@ -41,6 +41,10 @@ class Traits:
     """Dates and timestamps can be infinite."""
     recursive_union: bool = True
     """A recursive query can leave out rows that it has found before, so that it ends where there are cycles."""
+    statement_cost: int = 1
+    """What planning and starting a statement costs beside an embedded engine: more rows are worth reading instead."""
+    nodes_together: bool = False
+    """Many nodes are counted faster in one pass over a set, however large, than each by a query of its own."""
 
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
         """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change."""

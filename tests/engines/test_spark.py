@@ -239,6 +239,8 @@ class TestSpark(EngineContract):
         execute(engine, f"CREATE TABLE {moved} AS SELECT 1 AS a", f"CREATE TABLE sqlanon_{DEAD}_staging (a INT)")
         assert engine.leftovers(()) == [Table((f"sqlanon_{DEAD}_staging",))]
         assert query(engine, "SELECT a FROM target") == [(1,)]
+        execute(engine, f"ALTER TABLE target RENAME TO {moved}")
+        assert engine.relation_kind(Table(("TARGET",))) == "table"
         execute(engine, f"CREATE TABLE {moved} AS SELECT 0 AS a")
         assert Table((moved,)) in engine.leftovers(())
         assert query(engine, "SELECT a FROM target") == [(1,)]

@@ -1,4 +1,4 @@
-"""Edges of requirements beyond k: what a lock file may be taken to know, how values are named, what a population adds."""
+"""Edges of requirements beyond k: what a lock file may be taken to know, how values are named, what populations add."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_grid_asks_each_quasi_identifier_for_its_own_k(duckdb_url: str) -> Non
 
 
 def test_a_k_adds_nothing_to_the_monotone_part_of_a_cell_without_one(duckdb_url: str) -> None:
-    """Within the limit t-closeness alone keeps what a k of 9 suppresses: one cell's pruning must not reach another's."""
+    """Within the limit t-closeness alone keeps what a k of 9 suppresses: no cell prunes for another."""
     patients(duckdb_url)
     groups = {"patient": {"columns": ["zip", "age"]}, "doctor": {"columns": ["age"]}}
     spec = asking(duckdb_url, quasi_identifiers=groups, t_closeness=[{"column": "disease", "t": "0.2"}])
@@ -105,8 +105,7 @@ def test_classes_hold_as_many_values_as_sets_have_room_for(engine_url: str, numb
     assert pipeline.plan(asking(engine_url, l_diversity=[{"column": "disease", "l": number}])).chosen.node == (1, 0)
 
 
-@pytest.mark.parametrize("value", ["1.5", "1.500", 1.5])
-@pytest.mark.parametrize("kind", ["decimal(9, 4)", "decimal(5, 2)", "numeric"])
+@pytest.mark.parametrize(("kind", "value"), [("decimal(9, 4)", 1.5), ("decimal(5, 2)", "1.500"), ("numeric", "1.5")])
 def test_a_number_is_named_however_its_zeros_are_written(engine_url: str, kind: str, value: object) -> None:
     """Half of the values have one more zero, where the type keeps it; they are one value, too frequent in zip a."""
     rows = [("a", 1, "1.5")] * 4 + [("a", 1, "1.50")] * 4 + [("a", 1, "2")] * 2 + [("b", 1, "2")] * 10
