@@ -75,6 +75,12 @@ class BigQueryTraits(BinaryTextTraits):
     def at_time_zone(self, value: exp.Expr, zone: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="DATETIME", expressions=[value, zone])
 
+    def window(self, window: exp.Window) -> None:
+        # Running sums take no word on NULL there; nothing that rows are numbered or summed by is NULL.
+        for item in window.args["order"].expressions if window.args.get("order") else ():
+            if item.args.get("nulls_first") is None and not item.args.get("desc"):
+                item.set("nulls_first", True)
+
 
 @dataclass(frozen=True)
 class RedshiftTraits(BinaryTextTraits):
@@ -144,8 +150,9 @@ class ClickHouseTraits(BinaryTextTraits):
 def _signed(node: exp.Expr) -> exp.Expr:
     """Counts and numbers of rows are unsigned in ClickHouse, and have no common type with signed numbers."""
     counts = node.this if isinstance(node, exp.Window) else node
-    signed = exp.Cast(this=node.copy(), to=exp.DataType.build("bigint"))
-    return signed if isinstance(counts, (exp.Count, exp.RowNumber, exp.DenseRank)) else node
+    if not isinstance(counts, (exp.Count, exp.RowNumber, exp.DenseRank)):
+        return node
+    return exp.Cast(this=node.copy(), to=exp.DataType.build("bigint"))
 
 
 SPARK_SCRIPT = SparkScriptTraits()

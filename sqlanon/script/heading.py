@@ -36,7 +36,7 @@ def _requirement(binding: Binding) -> Iterator[str]:
             yield f"Every class of {quasi_identifier} {demand}."
     known = ", the other sensitive values being known" if privacy.other_sensitive == "known" else ""
     for entry in privacy.models():
-        yield f"Every class has {_model(entry)} of {entry.column}{known}."
+        yield f"{_model(entry)}{known}."
     if binding.persons:
         yield f"Persons are told apart by {binding.spec.respondent}, which is not released."
 
@@ -53,17 +53,17 @@ def _model(entry: SensitiveModel) -> str:
     match entry:
         case LDiversity():
             constant = "" if entry.c is None else f", c = {entry.c:f}"
-            return f"l-diversity ({entry.kind}, l = {entry.l}{constant})"
+            return f"Every class is l-diverse in {entry.column} ({entry.kind}, l = {entry.l}{constant})"
         case PSensitive():
-            return f"p-sensitivity (p = {entry.p})"
+            return f"Every class is p-sensitive in {entry.column} (p = {entry.p})"
         case Alpha():
-            return f"at most a share of {entry.alpha:f} of a value that the spec names"
+            return f"No class has the value of {entry.column} that the spec names in a share above {entry.alpha:f}"
         case TCloseness():
-            return f"t-closeness ({entry.distance}, t = {entry.t:f})"
+            return f"Every class is t-close to the whole source in {entry.column} ({entry.distance}, t = {entry.t:f})"
         case BetaLikeness():
-            return f"beta-likeness ({entry.kind}, beta = {entry.beta:f})"
+            return f"Every class is beta-like the whole source in {entry.column} ({entry.kind}, beta = {entry.beta:f})"
         case DeltaDisclosure():
-            return f"delta-disclosure ({entry.kind}, delta = {entry.delta:f})"
+            return f"Every class is delta-disclosure private in {entry.column} ({entry.kind}, delta = {entry.delta:f})"
 
 
 def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
@@ -71,6 +71,7 @@ def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
     if not scripting.transactional:
         yield "Without a transaction: after a stop the target is as it was, and the last file drops what is left over."
     if not scripting.keeps_grants and not binding.as_view:
-        yield "Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script."
+        others = " `sqlanon apply` keeps them." if scripting.executed else ""
+        yield f"Grants, comments and indexes of an existing target are not kept by this script.{others}"
     if not scripting.executed:
         yield "This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care."

@@ -5,7 +5,7 @@ Knows how a dialect wants things written; knows nothing of releases.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -44,7 +44,7 @@ class Pages:
         self._schema = () if scripting.traits.temporary_scratch else schema
         # Without transactions two scripts that run at once would see each other's tables.
         self._prefix = "sqlanon_script_" if scripting.transactional else f"sqlanon_script_{mark}_"
-        self._made: list[Table] = []
+        self._drops: list[exp.Expression] = []
 
     def open(self, name: str, sentence: str) -> None:
         """Begin a chapter."""
@@ -58,22 +58,28 @@ class Pages:
         """What a scratch table of the script is called."""
         return Table((*self._schema, f"{self._prefix}{name}"))
 
-    def beside(self, target: Table, name: str) -> Table:
-        """A table in the schema of another that is no scratch table: it may take that one's name."""
-        return target.beside(f"{self._prefix}{name}")
+    def stage(
+        self, comment: str, target: Table, create: Callable[[Table], exp.Create], drop: Callable[[Table], exp.Drop]
+    ) -> Table:
+        """Make a table or view beside the target that is no scratch table: it may take the target's name."""
+        staging = target.beside(f"{self._prefix}staging")
+        self.add(comment, drop(staging), create(staging))
+        if not self.scripting.transactional:
+            self._drops.append(drop(staging))
+        return staging
 
     def create(self, comment: str, name: str, query: exp.Query) -> Table:
         """Make a scratch table from a query."""
         table = self.name(name)
         create = create_table_as(table, query, self.scripting.traits, scratch=True)
-        self._made.append(table)
+        self._drops.append(drop_table(table))
         self.add(comment, *self.scripting.fresh(create, table))
         return table
 
     def create_text(self, comment: str, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
         """Make a scratch table of texts that are written out."""
         table = self.name(name)
-        self._made.append(table)
+        self._drops.append(drop_table(table))
         inserts = [
             insert_text(table, rows[start : start + ROWS_PER_INSERT]) for start in range(0, len(rows), ROWS_PER_INSERT)
         ]
@@ -87,8 +93,8 @@ class Pages:
 
     def drop_made(self) -> None:
         """Drop every scratch table, the last one first."""
-        if self._made:
-            self.add("Drop the scratch tables.", *(drop_table(table) for table in reversed(self._made)))
+        if self._drops:
+            self.add("Drop the scratch tables.", *reversed(self._drops))
 
     def file_name(self, chapter: Chapter) -> str:
         """What the file of a chapter is called: names sort in the order of the chapters."""

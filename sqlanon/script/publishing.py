@@ -68,9 +68,12 @@ def write_view(pages: Pages, engine: Engine, release: Release, classes_table: Ta
         raise ValueError("a view has a name")
     classes = classes_query(engine, release)
     query = release_query(engine, release, classes, shuffle=False)
-    staging = pages.beside(target, "staging")
-    create = create_view(staging, query, traits, replace=False)
-    pages.add("The release, computed whenever it is read.", drop_view(staging), create)
+    staging = pages.stage(
+        "The release, computed whenever it is read.",
+        target,
+        lambda view: create_view(view, query, traits, replace=False),
+        drop_view,
+    )
     audited = staging
     if release.binding.persons:
         rows = release_query(engine, release, classes, shuffle=False, with_respondent=True)
@@ -104,10 +107,8 @@ def write_judged_view(pages: Pages, engine: Engine, release: Release) -> Table:
 
 def _stage(pages: Pages, target: Table, comment: str, query: exp.Query) -> Table:
     """A table beside the target that can take its name."""
-    staging = pages.beside(target, "staging")
-    create = create_table_as(staging, query, pages.scripting.traits, scratch=False)
-    pages.add(comment, drop_table(staging), create)
-    return staging
+    traits = pages.scripting.traits
+    return pages.stage(comment, target, lambda table: create_table_as(table, query, traits, scratch=False), drop_table)
 
 
 def _without_person(pages: Pages, target: Table, staged: Table, columns: list[exp.Expression]) -> Table:

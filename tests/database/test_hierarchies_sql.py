@@ -426,6 +426,7 @@ def trees(draw: st.DrawFn) -> list[list[str]]:
     return paths
 
 
+@pytest.mark.no_cover
 @FEW
 @given(lines=trees(), data=st.data())
 def test_codes_of_random_trees_are_a_proper_coarsening(

@@ -60,6 +60,22 @@ def test_columns_of_many_values(
     assert_equals_oracle(result, oracle.Table(rows, source=source), request)
 
 
+MANY = st.fixed_dictionaries({"q": st.sampled_from([1, 1, 1, 2]), "n": st.integers(0, 12).map(lambda root: root**2)})
+
+
+@given(rows=st.lists(MANY, min_size=20, max_size=60), suppressed=st.lists(MANY, max_size=20))
+@FEW
+def test_ordered_distances_in_large_classes(engine: Engine, rows: Rows, suppressed: Rows) -> None:
+    """Stretches between the values of a class in which the reference crosses it, anywhere."""
+    source = [*rows, *suppressed]
+    model = {"column": "n", "t": "0.05", "distance": "ordered"}
+    request = Request(("q",), Privacy.model_validate({"k": 1, "t_closeness": [model]}))
+    types = {"q": "int", "n": "int"}
+    beside = {"source": fill(engine, "source_table", source, types)}
+    result = measured(engine, fill(engine, "r", rows, types), request, **beside)
+    assert_equals_oracle(result, oracle.Table(rows, source=source), request)
+
+
 @given(rows=TABLES, suppressed=st.lists(ROWS, max_size=8), privacy=privacies(), whole=st.booleans())
 @FEW
 def test_persons(engine: Engine, rows: Rows, suppressed: Rows, privacy: Privacy, whole: bool) -> None:

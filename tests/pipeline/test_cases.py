@@ -208,6 +208,7 @@ def test_mu_argus_tells_what_it_does_not_know(engine_url: str) -> None:
     assert "release_table" not in {name for (name,) in database.run("SELECT table_name FROM information_schema.tables")}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", CASES)
 def test_csv_source_directly(name: str, tmp_path: Path) -> None:
     case = PAPER_TABLES[name]

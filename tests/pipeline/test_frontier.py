@@ -39,6 +39,7 @@ def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
     return database, case
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("name", "algorithm"),
     [
@@ -72,6 +73,7 @@ def test_every_cell_is_the_answer_of_a_single_plan(engine_url: str, name: str, a
     assert planned.search.score == pytest.approx(found.score)
 
 
+@pytest.mark.no_cover
 def test_cells_share_what_the_database_said(duckdb_url: str) -> None:
     _, case = on_engine(duckdb_url, "c1")
     spec = case_spec(case, duckdb_url, 2, 0, algorithm="incognito")

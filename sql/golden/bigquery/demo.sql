@@ -50,10 +50,10 @@ FROM (
       `label_2`,
       `label_3`,
       `label_4`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '') NULLS LAST) AS INT64) AS `code_1`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_2` AS STRING), '') NULLS LAST) AS INT64) AS `code_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_3` AS STRING), '') NULLS LAST) AS INT64) AS `code_3`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_2` AS STRING), '')) AS INT64) AS `code_2`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_3` AS STRING), '')) AS INT64) AS `code_3`
     FROM labelled
   ) AS `coded`
 ) AS `counted`
@@ -218,12 +218,12 @@ FROM (
       `label_4`,
       `label_5`,
       `label_6`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '') NULLS LAST) AS INT64) AS `code_1`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_2` AS STRING), '') NULLS LAST) AS INT64) AS `code_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_3` AS STRING), '') NULLS LAST) AS INT64) AS `code_3`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_4` AS STRING), '') NULLS LAST) AS INT64) AS `code_4`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_5` AS STRING), '') NULLS LAST) AS INT64) AS `code_5`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_2` AS STRING), '')) AS INT64) AS `code_2`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_3` AS STRING), '')) AS INT64) AS `code_3`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_4` AS STRING), '')) AS INT64) AS `code_4`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_5` AS STRING), '')) AS INT64) AS `code_5`
     FROM labelled
   ) AS `coded`
 ) AS `counted`
@@ -280,7 +280,7 @@ FROM (
       `value`,
       `label_0`,
       `label_1`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`
     FROM labelled
   ) AS `coded`
 ) AS `counted`
@@ -334,8 +334,8 @@ FROM (
       `label_0`,
       `label_1`,
       `label_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '') NULLS LAST) AS INT64) AS `code_1`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`
     FROM labelled
   ) AS `coded`
 ) AS `counted`

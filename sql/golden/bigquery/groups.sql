@@ -60,8 +60,8 @@ FROM (
       `label_0`,
       `label_1`,
       `label_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '') NULLS LAST) AS INT64) AS `code_1`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`
     FROM labelled
   ) AS `coded`
 ) AS `counted`
@@ -119,7 +119,7 @@ SELECT
   CASE
     WHEN `value` IS NULL
     THEN 0
-    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value` NULLS LAST) AS INT64)
+    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value`) AS INT64)
   END AS `code`
 FROM (
   SELECT DISTINCT
@@ -2928,7 +2928,7 @@ WITH `sqlanon_audit_domain` AS (
   FROM (
     SELECT
       *,
-      ROW_NUMBER() OVER (ORDER BY `rank` NULLS LAST, `code` NULLS LAST) AS `place`,
+      ROW_NUMBER() OVER (ORDER BY `rank`, `code`) AS `place`,
       CAST(SUM(`reference`) OVER (ORDER BY `rank`, `code`) AS INT64) AS `below`
     FROM `sqlanon_audit_ranked` AS `ranked`
   ) AS `first`
@@ -2983,9 +2983,9 @@ WITH `sqlanon_audit_domain` AS (
   SELECT
     *,
     CAST(SUM(`members`) OVER (PARTITION BY `class` ORDER BY `place`) AS INT64) AS `reached`,
-    LAG(`place`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `last_place`,
-    LEAD(`place`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `next_place`,
-    LEAD(`before`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `next_before`
+    LAG(`place`) OVER (PARTITION BY `class` ORDER BY `place`) AS `last_place`,
+    LEAD(`place`) OVER (PARTITION BY `class` ORDER BY `place`) AS `next_place`,
+    LEAD(`before`) OVER (PARTITION BY `class` ORDER BY `place`) AS `next_before`
   FROM `sqlanon_audit_weighed` AS `weighed`
 ), `sqlanon_audit_walked` AS (
   SELECT
@@ -3197,7 +3197,7 @@ WITH `sqlanon_audit_domain` AS (
   FROM (
     SELECT
       *,
-      ROW_NUMBER() OVER (ORDER BY `rank` NULLS LAST, `code` NULLS LAST) AS `place`,
+      ROW_NUMBER() OVER (ORDER BY `rank`, `code`) AS `place`,
       CAST(SUM(`reference`) OVER (ORDER BY `rank`, `code`) AS INT64) AS `below`
     FROM `sqlanon_audit_ranked` AS `ranked`
   ) AS `first`
@@ -3252,9 +3252,9 @@ WITH `sqlanon_audit_domain` AS (
   SELECT
     *,
     CAST(SUM(`members`) OVER (PARTITION BY `class` ORDER BY `place`) AS INT64) AS `reached`,
-    LAG(`place`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `last_place`,
-    LEAD(`place`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `next_place`,
-    LEAD(`before`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `next_before`
+    LAG(`place`) OVER (PARTITION BY `class` ORDER BY `place`) AS `last_place`,
+    LEAD(`place`) OVER (PARTITION BY `class` ORDER BY `place`) AS `next_place`,
+    LEAD(`before`) OVER (PARTITION BY `class` ORDER BY `place`) AS `next_before`
   FROM `sqlanon_audit_weighed` AS `weighed`
 ), `sqlanon_audit_walked` AS (
   SELECT

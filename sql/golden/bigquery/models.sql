@@ -74,8 +74,8 @@ FROM (
       `label_0`,
       `label_1`,
       `label_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '') NULLS LAST) AS INT64) AS `code_1`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`
     FROM labelled
   ) AS `coded`
 ) AS `counted`
@@ -142,8 +142,8 @@ FROM (
       `label_0`,
       `label_1`,
       `label_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '') NULLS LAST) AS INT64) AS `code_1`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`
     FROM labelled
   ) AS `coded`
 ) AS `counted`
@@ -185,7 +185,7 @@ FROM (
       `value`,
       `label_0`,
       `label_1`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`
     FROM labelled
   ) AS `coded`
 ) AS `counted`
@@ -240,8 +240,8 @@ FROM (
       `label_0`,
       `label_1`,
       `label_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '') NULLS LAST) AS INT64) AS `code_1`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`
     FROM labelled
   ) AS `coded`
 ) AS `counted`
@@ -260,7 +260,7 @@ SELECT
   CASE
     WHEN `value` IS NULL
     THEN 0
-    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value` NULLS LAST) AS INT64)
+    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value`) AS INT64)
   END AS `code`,
   COALESCE(COLLATE(CAST(CAST(`value` AS STRING) AS STRING), '') = 'flu', FALSE) AS `is_0`
 FROM (
@@ -276,7 +276,7 @@ SELECT
   CASE
     WHEN `value` IS NULL
     THEN 0
-    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value` NULLS LAST) AS INT64)
+    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value`) AS INT64)
   END AS `code`
 FROM (
   SELECT DISTINCT
@@ -305,7 +305,7 @@ FROM (
     `n`,
     CASE
       WHEN COUNT(*) OVER (PARTITION BY `who`) > 1
-      THEN CAST(DENSE_RANK() OVER (ORDER BY `who` NULLS LAST) AS INT64)
+      THEN CAST(DENSE_RANK() OVER (ORDER BY `who`) AS INT64)
     END AS `r`,
     CASE WHEN COUNT(*) OVER (PARTITION BY `who`) > 1 THEN 0 ELSE 1 END AS `u`
   FROM (
@@ -429,7 +429,7 @@ FROM (
         FROM (
           SELECT
             `own`.`s`,
-            ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+            ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s`) AS `choice`
           FROM (
             SELECT
               `s_0` AS `s`,
@@ -553,7 +553,7 @@ FROM (
         FROM (
           SELECT
             `own`.`s`,
-            ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+            ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s`) AS `choice`
           FROM (
             SELECT
               `s_1` AS `s`,
@@ -933,7 +933,7 @@ FROM (
                   `own`.`s`,
                   ROW_NUMBER() OVER (
                     PARTITION BY `own`.`k_0`, `own`.`k_1`, `own`.`k_2`, `own`.`who`
-                    ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
+                    ORDER BY `held`.`m` DESC, `own`.`s`
                   ) AS `choice`
                 FROM (
                   SELECT
@@ -1120,7 +1120,7 @@ FROM (
                   `own`.`s`,
                   ROW_NUMBER() OVER (
                     PARTITION BY `own`.`k_0`, `own`.`k_1`, `own`.`k_2`, `own`.`who`
-                    ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
+                    ORDER BY `held`.`m` DESC, `own`.`s`
                   ) AS `choice`
                 FROM (
                   SELECT
@@ -1247,7 +1247,7 @@ FROM (
           `k_1`,
           `k_2`,
           `m`,
-          ROW_NUMBER() OVER (PARTITION BY `k_0`, `k_1`, `k_2` ORDER BY `m` DESC, `s` NULLS LAST) AS `place`
+          ROW_NUMBER() OVER (PARTITION BY `k_0`, `k_1`, `k_2` ORDER BY `m` DESC, `s`) AS `place`
         FROM (
           SELECT
             `k_0`,
@@ -1285,7 +1285,7 @@ FROM (
                 `own`.`s`,
                 ROW_NUMBER() OVER (
                   PARTITION BY `own`.`k_0`, `own`.`k_1`, `own`.`k_2`, `own`.`who`
-                  ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
+                  ORDER BY `held`.`m` DESC, `own`.`s`
                 ) AS `choice`
               FROM (
                 SELECT
@@ -1649,7 +1649,7 @@ FROM (
               FROM (
                 SELECT
                   `own`.`s`,
-                  ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+                  ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s`) AS `choice`
                 FROM (
                   SELECT
                     `s_0` AS `s`,
@@ -1798,7 +1798,7 @@ FROM (
               FROM (
                 SELECT
                   `own`.`s`,
-                  ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+                  ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s`) AS `choice`
                 FROM (
                   SELECT
                     `s_1` AS `s`,
@@ -1898,7 +1898,7 @@ FROM (
       FROM (
         SELECT
           `m`,
-          ROW_NUMBER() OVER (ORDER BY `m` DESC, `s` NULLS LAST) AS `place`
+          ROW_NUMBER() OVER (ORDER BY `m` DESC, `s`) AS `place`
         FROM (
           SELECT
             `s`,
@@ -1928,7 +1928,7 @@ FROM (
             FROM (
               SELECT
                 `own`.`s`,
-                ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+                ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s`) AS `choice`
               FROM (
                 SELECT
                   `s_1` AS `s`,
@@ -2170,7 +2170,7 @@ WITH `sqlanon_audit_domain` AS (
     `code`,
     `rows`,
     `held`,
-    ROW_NUMBER() OVER (PARTITION BY `class`, `person` ORDER BY `held` DESC, `code` NULLS LAST) AS `place`,
+    ROW_NUMBER() OVER (PARTITION BY `class`, `person` ORDER BY `held` DESC, `code`) AS `place`,
     MIN(`held`) OVER (PARTITION BY `class`, `person`) AS `least`
   FROM `sqlanon_audit_source_placed` AS `source_placed`
 ), `sqlanon_audit_source_cells` AS (
@@ -2262,7 +2262,7 @@ WITH `sqlanon_audit_domain` AS (
     `code`,
     `rows`,
     `held`,
-    ROW_NUMBER() OVER (PARTITION BY `class`, `person` ORDER BY `held` DESC, `code` NULLS LAST) AS `place`,
+    ROW_NUMBER() OVER (PARTITION BY `class`, `person` ORDER BY `held` DESC, `code`) AS `place`,
     MIN(`held`) OVER (PARTITION BY `class`, `person`) AS `least`
   FROM `sqlanon_audit_audited_placed` AS `audited_placed`
 ), `sqlanon_audit_audited_cells` AS (
@@ -2520,7 +2520,7 @@ WITH `sqlanon_audit_domain` AS (
     `code`,
     `rows`,
     `held`,
-    ROW_NUMBER() OVER (PARTITION BY `class`, `person` ORDER BY `held` DESC, `code` NULLS LAST) AS `place`,
+    ROW_NUMBER() OVER (PARTITION BY `class`, `person` ORDER BY `held` DESC, `code`) AS `place`,
     MIN(`held`) OVER (PARTITION BY `class`, `person`) AS `least`
   FROM `sqlanon_audit_source_placed` AS `source_placed`
 ), `sqlanon_audit_source_cells` AS (
@@ -2558,7 +2558,7 @@ WITH `sqlanon_audit_domain` AS (
   FROM (
     SELECT
       *,
-      ROW_NUMBER() OVER (ORDER BY `rank` NULLS LAST, `code` NULLS LAST) AS `place`,
+      ROW_NUMBER() OVER (ORDER BY `rank`, `code`) AS `place`,
       CAST(SUM(`reference`) OVER (ORDER BY `rank`, `code`) AS INT64) AS `below`
     FROM `sqlanon_audit_ranked` AS `ranked`
   ) AS `first`
@@ -2601,7 +2601,7 @@ WITH `sqlanon_audit_domain` AS (
     `code`,
     `rows`,
     `held`,
-    ROW_NUMBER() OVER (PARTITION BY `class`, `person` ORDER BY `held` DESC, `code` NULLS LAST) AS `place`,
+    ROW_NUMBER() OVER (PARTITION BY `class`, `person` ORDER BY `held` DESC, `code`) AS `place`,
     MIN(`held`) OVER (PARTITION BY `class`, `person`) AS `least`
   FROM `sqlanon_audit_audited_placed` AS `audited_placed`
 ), `sqlanon_audit_audited_cells` AS (
@@ -2641,11 +2641,11 @@ WITH `sqlanon_audit_domain` AS (
 ), `sqlanon_audit_spread` AS (
   SELECT
     *,
-    ROW_NUMBER() OVER (PARTITION BY `class` ORDER BY `members` DESC, `code` NULLS LAST) AS `rank_by_members`,
+    ROW_NUMBER() OVER (PARTITION BY `class` ORDER BY `members` DESC, `code`) AS `rank_by_members`,
     CAST(SUM(`members`) OVER (PARTITION BY `class` ORDER BY `place`) AS INT64) AS `reached`,
-    LAG(`place`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `last_place`,
-    LEAD(`place`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `next_place`,
-    LEAD(`before`) OVER (PARTITION BY `class` ORDER BY `place` NULLS LAST) AS `next_before`
+    LAG(`place`) OVER (PARTITION BY `class` ORDER BY `place`) AS `last_place`,
+    LEAD(`place`) OVER (PARTITION BY `class` ORDER BY `place`) AS `next_place`,
+    LEAD(`before`) OVER (PARTITION BY `class` ORDER BY `place`) AS `next_before`
   FROM `sqlanon_audit_weighed` AS `weighed`
 ), `sqlanon_audit_walked` AS (
   SELECT

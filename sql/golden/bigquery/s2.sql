@@ -58,8 +58,8 @@ FROM (
       `label_0`,
       `label_1`,
       `label_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '') NULLS LAST) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '') NULLS LAST) AS INT64) AS `code_1`
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
+      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`
     FROM labelled
   ) AS `coded`
 ) AS `counted`

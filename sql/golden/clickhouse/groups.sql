@@ -1,0 +1,3584 @@
+-- Release of source_table as release_table, made by sqlanon for clickhouse.
+-- Generalization: zip at level 1, age at level 2, sex at level 1.
+-- Every class of the quasi-identifier patient (zip, age) has at least 3 rows.
+-- Every class of the quasi-identifier doctor (sex, age) has at least 4 rows.
+-- Every class has l-diversity (entropy, l = 2) of disease, the other sensitive values being known.
+-- Every class has t-closeness (ordered, t = 0.9) of disease, the other sensitive values being known.
+-- At most 30% rows are left out. Where this does not hold, the script stops and publishes nothing.
+-- Run all files in their order, in one session that stops at the first error: cat *.sql | clickhouse-client --multiquery
+-- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
+-- Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script.
+-- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
+
+-- 01_hierarchies.sql: a label for every value and level.
+
+-- The session.
+SET join_use_nulls = 1;
+SET aggregate_functions_null_for_empty = 1;
+SET prefer_column_name_to_alias = 1;
+
+-- Definition of the hierarchy of zip, level 0 first.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_definition_0" (
+  "label_0" Nullable(String),
+  "label_1" Nullable(String)
+)
+ENGINE=MergeTree
+ORDER BY tuple();
+INSERT INTO "sqlanon_script_ad7c68bd_definition_0"
+VALUES
+  ('n1', 'north'),
+  ('n2', 'north'),
+  ('n3', 'north'),
+  ('s1', 'south'),
+  ('s2', 'south');
+
+-- Hierarchy of zip: one row per value.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_hierarchy_0"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  *
+FROM (
+  SELECT
+    *,
+    CAST(COUNT(*) OVER (PARTITION BY "value") AS Nullable(Int64)) AS "occurrences"
+  FROM (
+    WITH "labelled" AS (
+      SELECT
+        "domain"."value" AS "value",
+        COALESCE("listed"."label_0", CAST("value" AS Nullable(String))) AS "label_0",
+        "listed"."label_1" AS "label_1",
+        CASE WHEN NOT (
+          "listed"."label_0" IS NULL
+        ) THEN '*' END AS "label_2"
+      FROM (
+        SELECT DISTINCT
+          "label_0",
+          "label_1"
+        FROM "sqlanon_script_ad7c68bd_definition_0"
+      ) AS "listed"
+      FULL OUTER JOIN (
+        SELECT DISTINCT
+          CAST("source"."zip" AS Nullable(String)) AS "value"
+        FROM "source_table" AS "source"
+        WHERE
+          NOT (
+            CAST("source"."zip" AS Nullable(String)) IS NULL
+          )
+      ) AS "domain"
+        ON CAST("value" AS Nullable(String)) = "listed"."label_0"
+    )
+    SELECT
+      "value",
+      "label_0",
+      "label_1",
+      "label_2",
+      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_0",
+      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_1"
+    FROM labelled
+  ) AS "coded"
+) AS "counted"
+WHERE
+  NOT (
+    "value" IS NULL
+  )
+  AND "occurrences" = 1
+  AND NOT (
+    "label_1" IS NULL
+  )
+  AND NOT (
+    "label_2" IS NULL
+  );
+
+-- 02_frequency_set.sql: how often each combination occurs, and what models compare.
+
+-- Values of disease, numbered in their declared order; NULL is 0.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_0"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "value",
+  CASE
+    WHEN "value" IS NULL
+    THEN 0
+    WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'ulcer'
+    THEN 1
+    WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'flu'
+    THEN 2
+    WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'gastritis'
+    THEN 3
+    WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'cough'
+    THEN 4
+    WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'asthma'
+    THEN 5
+  END AS "code"
+FROM (
+  SELECT DISTINCT
+    CAST("source"."disease" AS Nullable(String)) AS "value"
+  FROM "source_table" AS "source"
+) AS "domain";
+
+-- Stop if a value of disease is not in its declared order.
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          (
+            SELECT
+              COALESCE(SUM(CASE WHEN "code" IS NULL THEN 1 ELSE 0 END), 0)
+            FROM "sqlanon_script_ad7c68bd_values_0" AS "codes"
+          ) = 0
+      ),
+      FALSE
+    ),
+    'sqlanon: a value of disease is not in its declared order'
+  ) AS "audit";
+
+-- Values of stage, numbered in their order; NULL is 0.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_1"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "value",
+  CASE
+    WHEN "value" IS NULL
+    THEN 0
+    ELSE CAST(CAST(ROW_NUMBER() OVER (PARTITION BY "value" IS NULL ORDER BY "value") AS Nullable(Int64)) AS Nullable(Int32))
+  END AS "code"
+FROM (
+  SELECT DISTINCT
+    "source"."stage" AS "value"
+  FROM "source_table" AS "source"
+) AS "domain";
+
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_counted"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  COALESCE(
+    CASE
+      WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
+      THEN 0
+      ELSE "h_0"."code_1"
+    END,
+    -1
+  ) AS "k_0",
+  CASE
+    WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
+    THEN 0
+    ELSE "c_0"."code"
+  END AS "s_0",
+  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END AS "s_1",
+  CAST(COUNT(*) AS Nullable(Int64)) AS "n"
+FROM "source_table" AS "source"
+LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_0" AS "h_0"
+  ON CAST("source"."zip" AS Nullable(String)) = "h_0"."value"
+LEFT JOIN "sqlanon_script_ad7c68bd_values_0" AS "c_0"
+  ON CAST("source"."disease" AS Nullable(String)) = "c_0"."value"
+LEFT JOIN "sqlanon_script_ad7c68bd_values_1" AS "c_1"
+  ON "source"."stage" = "c_1"."value"
+GROUP BY
+  COALESCE(
+    CASE
+      WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
+      THEN 0
+      ELSE "h_0"."code_1"
+    END,
+    -1
+  ),
+  CASE
+    WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
+    THEN 0
+    ELSE "c_0"."code"
+  END,
+  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END;
+
+-- How the whole source distributes disease.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_distribution_0"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "running"."code" AS "code",
+  "running"."q_held" AS "q_held",
+  "running"."q_assigned" AS "q_assigned",
+  "running"."q_below" AS "q_below",
+  CAST(SUM("running"."q_assigned") OVER () AS Nullable(Int64)) AS "total",
+  CAST(SUM("running"."q_below") OVER () AS Nullable(Decimal(38, 0))) AS "q_everywhere",
+  CAST(CAST(COUNT(*) OVER () AS Nullable(Int64)) - 1 AS Nullable(Int64)) AS "steps"
+FROM (
+  SELECT
+    *,
+    CAST(SUM("q_assigned") OVER (ORDER BY "code") AS Nullable(Int64)) AS "q_below"
+  FROM (
+    SELECT
+      "held"."s" AS "code",
+      "held"."m" AS "q_held",
+      COALESCE("assigned"."m", 0) AS "q_assigned"
+    FROM (
+      SELECT
+        "s_0" AS "s",
+        CAST(SUM("n") AS Nullable(Int64)) AS "m"
+      FROM "sqlanon_script_ad7c68bd_counted" AS "counted"
+      GROUP BY
+        "s_0"
+    ) AS "held"
+    LEFT JOIN (
+      SELECT
+        "s_0" AS "s",
+        CAST(SUM("n") AS Nullable(Int64)) AS "m"
+      FROM "sqlanon_script_ad7c68bd_counted" AS "counted"
+      GROUP BY
+        "s_0"
+    ) AS "assigned"
+      ON "held"."s" = "assigned"."s"
+  ) AS "both"
+) AS "running"
+JOIN "sqlanon_script_ad7c68bd_values_0" AS "codes"
+  ON "running"."code" = "codes"."code";
+
+-- 03_release.sql: classes are judged, the rows of those that pass are staged.
+
+-- Before the first round of suppression every row is kept.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_0"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "k_0",
+  "s_0",
+  "s_1",
+  "n",
+  TRUE AS "kept"
+FROM "sqlanon_script_ad7c68bd_counted" AS "counted";
+
+-- Round 1 of 8: rows stay whose classes satisfy in every grouping.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_1"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "rows"."k_0" AS "k_0",
+  "rows"."s_0" AS "s_0",
+  "rows"."s_1" AS "s_1",
+  "rows"."n" AS "n",
+  "rows"."kept"
+  AND COALESCE("classes_0"."satisfied", FALSE)
+  AND COALESCE("classes_1"."satisfied", FALSE)
+  AND COALESCE("classes_2"."satisfied", FALSE)
+  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_0",
+    "s_1",
+    "n",
+    "kept",
+    "k_0" AS "g_0_k_0",
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    "s_1" AS "g_3_s_1"
+  FROM "sqlanon_script_ad7c68bd_round_0"
+) AS "rows"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_0_k_0",
+    "n" >= 3 AS "satisfied"
+  FROM (
+    SELECT
+      "k_0" AS "k_0",
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_0"
+    WHERE
+      "kept"
+    GROUP BY
+      "k_0"
+  ) AS "found"
+) AS "classes_0"
+  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."k_0" AS "k_0",
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "k_0",
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."k_0" AS "k_0",
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "k_0",
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "k_0" AS "k_0",
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_0"
+            WHERE
+              "kept"
+            GROUP BY
+              "k_0",
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."k_0",
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "k_0",
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "k_0" AS "k_0",
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_0"
+        WHERE
+          "kept"
+        GROUP BY
+          "k_0",
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_1"
+  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
+  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+LEFT JOIN (
+  SELECT
+    "n" >= 4 AS "satisfied"
+  FROM (
+    SELECT
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_0"
+    WHERE
+      "kept"
+  ) AS "found"
+) AS "classes_2"
+  ON TRUE
+LEFT JOIN (
+  SELECT
+    "s_1" AS "g_3_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_0"
+            WHERE
+              "kept"
+            GROUP BY
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_0"
+        WHERE
+          "kept"
+        GROUP BY
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_3"
+  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+
+-- Round 2 of 8: rows stay whose classes satisfy in every grouping.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_2"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "rows"."k_0" AS "k_0",
+  "rows"."s_0" AS "s_0",
+  "rows"."s_1" AS "s_1",
+  "rows"."n" AS "n",
+  "rows"."kept"
+  AND COALESCE("classes_0"."satisfied", FALSE)
+  AND COALESCE("classes_1"."satisfied", FALSE)
+  AND COALESCE("classes_2"."satisfied", FALSE)
+  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_0",
+    "s_1",
+    "n",
+    "kept",
+    "k_0" AS "g_0_k_0",
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    "s_1" AS "g_3_s_1"
+  FROM "sqlanon_script_ad7c68bd_round_1"
+) AS "rows"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_0_k_0",
+    "n" >= 3 AS "satisfied"
+  FROM (
+    SELECT
+      "k_0" AS "k_0",
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_1"
+    WHERE
+      "kept"
+    GROUP BY
+      "k_0"
+  ) AS "found"
+) AS "classes_0"
+  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."k_0" AS "k_0",
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "k_0",
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."k_0" AS "k_0",
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "k_0",
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "k_0" AS "k_0",
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_1"
+            WHERE
+              "kept"
+            GROUP BY
+              "k_0",
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."k_0",
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "k_0",
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "k_0" AS "k_0",
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_1"
+        WHERE
+          "kept"
+        GROUP BY
+          "k_0",
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_1"
+  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
+  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+LEFT JOIN (
+  SELECT
+    "n" >= 4 AS "satisfied"
+  FROM (
+    SELECT
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_1"
+    WHERE
+      "kept"
+  ) AS "found"
+) AS "classes_2"
+  ON TRUE
+LEFT JOIN (
+  SELECT
+    "s_1" AS "g_3_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_1"
+            WHERE
+              "kept"
+            GROUP BY
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_1"
+        WHERE
+          "kept"
+        GROUP BY
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_3"
+  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+
+-- Round 3 of 8: rows stay whose classes satisfy in every grouping.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_3"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "rows"."k_0" AS "k_0",
+  "rows"."s_0" AS "s_0",
+  "rows"."s_1" AS "s_1",
+  "rows"."n" AS "n",
+  "rows"."kept"
+  AND COALESCE("classes_0"."satisfied", FALSE)
+  AND COALESCE("classes_1"."satisfied", FALSE)
+  AND COALESCE("classes_2"."satisfied", FALSE)
+  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_0",
+    "s_1",
+    "n",
+    "kept",
+    "k_0" AS "g_0_k_0",
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    "s_1" AS "g_3_s_1"
+  FROM "sqlanon_script_ad7c68bd_round_2"
+) AS "rows"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_0_k_0",
+    "n" >= 3 AS "satisfied"
+  FROM (
+    SELECT
+      "k_0" AS "k_0",
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_2"
+    WHERE
+      "kept"
+    GROUP BY
+      "k_0"
+  ) AS "found"
+) AS "classes_0"
+  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."k_0" AS "k_0",
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "k_0",
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."k_0" AS "k_0",
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "k_0",
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "k_0" AS "k_0",
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_2"
+            WHERE
+              "kept"
+            GROUP BY
+              "k_0",
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."k_0",
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "k_0",
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "k_0" AS "k_0",
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_2"
+        WHERE
+          "kept"
+        GROUP BY
+          "k_0",
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_1"
+  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
+  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+LEFT JOIN (
+  SELECT
+    "n" >= 4 AS "satisfied"
+  FROM (
+    SELECT
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_2"
+    WHERE
+      "kept"
+  ) AS "found"
+) AS "classes_2"
+  ON TRUE
+LEFT JOIN (
+  SELECT
+    "s_1" AS "g_3_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_2"
+            WHERE
+              "kept"
+            GROUP BY
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_2"
+        WHERE
+          "kept"
+        GROUP BY
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_3"
+  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+
+-- Round 4 of 8: rows stay whose classes satisfy in every grouping.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_4"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "rows"."k_0" AS "k_0",
+  "rows"."s_0" AS "s_0",
+  "rows"."s_1" AS "s_1",
+  "rows"."n" AS "n",
+  "rows"."kept"
+  AND COALESCE("classes_0"."satisfied", FALSE)
+  AND COALESCE("classes_1"."satisfied", FALSE)
+  AND COALESCE("classes_2"."satisfied", FALSE)
+  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_0",
+    "s_1",
+    "n",
+    "kept",
+    "k_0" AS "g_0_k_0",
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    "s_1" AS "g_3_s_1"
+  FROM "sqlanon_script_ad7c68bd_round_3"
+) AS "rows"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_0_k_0",
+    "n" >= 3 AS "satisfied"
+  FROM (
+    SELECT
+      "k_0" AS "k_0",
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_3"
+    WHERE
+      "kept"
+    GROUP BY
+      "k_0"
+  ) AS "found"
+) AS "classes_0"
+  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."k_0" AS "k_0",
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "k_0",
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."k_0" AS "k_0",
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "k_0",
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "k_0" AS "k_0",
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_3"
+            WHERE
+              "kept"
+            GROUP BY
+              "k_0",
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."k_0",
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "k_0",
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "k_0" AS "k_0",
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_3"
+        WHERE
+          "kept"
+        GROUP BY
+          "k_0",
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_1"
+  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
+  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+LEFT JOIN (
+  SELECT
+    "n" >= 4 AS "satisfied"
+  FROM (
+    SELECT
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_3"
+    WHERE
+      "kept"
+  ) AS "found"
+) AS "classes_2"
+  ON TRUE
+LEFT JOIN (
+  SELECT
+    "s_1" AS "g_3_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_3"
+            WHERE
+              "kept"
+            GROUP BY
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_3"
+        WHERE
+          "kept"
+        GROUP BY
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_3"
+  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+
+-- Round 5 of 8: rows stay whose classes satisfy in every grouping.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_5"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "rows"."k_0" AS "k_0",
+  "rows"."s_0" AS "s_0",
+  "rows"."s_1" AS "s_1",
+  "rows"."n" AS "n",
+  "rows"."kept"
+  AND COALESCE("classes_0"."satisfied", FALSE)
+  AND COALESCE("classes_1"."satisfied", FALSE)
+  AND COALESCE("classes_2"."satisfied", FALSE)
+  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_0",
+    "s_1",
+    "n",
+    "kept",
+    "k_0" AS "g_0_k_0",
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    "s_1" AS "g_3_s_1"
+  FROM "sqlanon_script_ad7c68bd_round_4"
+) AS "rows"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_0_k_0",
+    "n" >= 3 AS "satisfied"
+  FROM (
+    SELECT
+      "k_0" AS "k_0",
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_4"
+    WHERE
+      "kept"
+    GROUP BY
+      "k_0"
+  ) AS "found"
+) AS "classes_0"
+  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."k_0" AS "k_0",
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "k_0",
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."k_0" AS "k_0",
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "k_0",
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "k_0" AS "k_0",
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_4"
+            WHERE
+              "kept"
+            GROUP BY
+              "k_0",
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."k_0",
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "k_0",
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "k_0" AS "k_0",
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_4"
+        WHERE
+          "kept"
+        GROUP BY
+          "k_0",
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_1"
+  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
+  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+LEFT JOIN (
+  SELECT
+    "n" >= 4 AS "satisfied"
+  FROM (
+    SELECT
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_4"
+    WHERE
+      "kept"
+  ) AS "found"
+) AS "classes_2"
+  ON TRUE
+LEFT JOIN (
+  SELECT
+    "s_1" AS "g_3_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_4"
+            WHERE
+              "kept"
+            GROUP BY
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_4"
+        WHERE
+          "kept"
+        GROUP BY
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_3"
+  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+
+-- Round 6 of 8: rows stay whose classes satisfy in every grouping.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_6"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "rows"."k_0" AS "k_0",
+  "rows"."s_0" AS "s_0",
+  "rows"."s_1" AS "s_1",
+  "rows"."n" AS "n",
+  "rows"."kept"
+  AND COALESCE("classes_0"."satisfied", FALSE)
+  AND COALESCE("classes_1"."satisfied", FALSE)
+  AND COALESCE("classes_2"."satisfied", FALSE)
+  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_0",
+    "s_1",
+    "n",
+    "kept",
+    "k_0" AS "g_0_k_0",
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    "s_1" AS "g_3_s_1"
+  FROM "sqlanon_script_ad7c68bd_round_5"
+) AS "rows"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_0_k_0",
+    "n" >= 3 AS "satisfied"
+  FROM (
+    SELECT
+      "k_0" AS "k_0",
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_5"
+    WHERE
+      "kept"
+    GROUP BY
+      "k_0"
+  ) AS "found"
+) AS "classes_0"
+  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."k_0" AS "k_0",
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "k_0",
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."k_0" AS "k_0",
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "k_0",
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "k_0" AS "k_0",
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_5"
+            WHERE
+              "kept"
+            GROUP BY
+              "k_0",
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."k_0",
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "k_0",
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "k_0" AS "k_0",
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_5"
+        WHERE
+          "kept"
+        GROUP BY
+          "k_0",
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_1"
+  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
+  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+LEFT JOIN (
+  SELECT
+    "n" >= 4 AS "satisfied"
+  FROM (
+    SELECT
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_5"
+    WHERE
+      "kept"
+  ) AS "found"
+) AS "classes_2"
+  ON TRUE
+LEFT JOIN (
+  SELECT
+    "s_1" AS "g_3_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_5"
+            WHERE
+              "kept"
+            GROUP BY
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_5"
+        WHERE
+          "kept"
+        GROUP BY
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_3"
+  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+
+-- Round 7 of 8: rows stay whose classes satisfy in every grouping.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_7"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "rows"."k_0" AS "k_0",
+  "rows"."s_0" AS "s_0",
+  "rows"."s_1" AS "s_1",
+  "rows"."n" AS "n",
+  "rows"."kept"
+  AND COALESCE("classes_0"."satisfied", FALSE)
+  AND COALESCE("classes_1"."satisfied", FALSE)
+  AND COALESCE("classes_2"."satisfied", FALSE)
+  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_0",
+    "s_1",
+    "n",
+    "kept",
+    "k_0" AS "g_0_k_0",
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    "s_1" AS "g_3_s_1"
+  FROM "sqlanon_script_ad7c68bd_round_6"
+) AS "rows"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_0_k_0",
+    "n" >= 3 AS "satisfied"
+  FROM (
+    SELECT
+      "k_0" AS "k_0",
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_6"
+    WHERE
+      "kept"
+    GROUP BY
+      "k_0"
+  ) AS "found"
+) AS "classes_0"
+  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."k_0" AS "k_0",
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "k_0",
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."k_0" AS "k_0",
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "k_0",
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "k_0" AS "k_0",
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_6"
+            WHERE
+              "kept"
+            GROUP BY
+              "k_0",
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."k_0",
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "k_0",
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "k_0" AS "k_0",
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_6"
+        WHERE
+          "kept"
+        GROUP BY
+          "k_0",
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_1"
+  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
+  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+LEFT JOIN (
+  SELECT
+    "n" >= 4 AS "satisfied"
+  FROM (
+    SELECT
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_6"
+    WHERE
+      "kept"
+  ) AS "found"
+) AS "classes_2"
+  ON TRUE
+LEFT JOIN (
+  SELECT
+    "s_1" AS "g_3_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_6"
+            WHERE
+              "kept"
+            GROUP BY
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_6"
+        WHERE
+          "kept"
+        GROUP BY
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_3"
+  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+
+-- Round 8 of 8: rows stay whose classes satisfy in every grouping.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_8"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "rows"."k_0" AS "k_0",
+  "rows"."s_0" AS "s_0",
+  "rows"."s_1" AS "s_1",
+  "rows"."n" AS "n",
+  "rows"."kept"
+  AND COALESCE("classes_0"."satisfied", FALSE)
+  AND COALESCE("classes_1"."satisfied", FALSE)
+  AND COALESCE("classes_2"."satisfied", FALSE)
+  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_0",
+    "s_1",
+    "n",
+    "kept",
+    "k_0" AS "g_0_k_0",
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    "s_1" AS "g_3_s_1"
+  FROM "sqlanon_script_ad7c68bd_round_7"
+) AS "rows"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_0_k_0",
+    "n" >= 3 AS "satisfied"
+  FROM (
+    SELECT
+      "k_0" AS "k_0",
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_7"
+    WHERE
+      "kept"
+    GROUP BY
+      "k_0"
+  ) AS "found"
+) AS "classes_0"
+  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+LEFT JOIN (
+  SELECT
+    "k_0" AS "g_1_k_0",
+    "s_1" AS "g_1_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."k_0" AS "k_0",
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "k_0",
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."k_0" AS "k_0",
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "k_0",
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "k_0" AS "k_0",
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_7"
+            WHERE
+              "kept"
+            GROUP BY
+              "k_0",
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."k_0",
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "k_0",
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "k_0" AS "k_0",
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_7"
+        WHERE
+          "kept"
+        GROUP BY
+          "k_0",
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "k_0",
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_1"
+  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
+  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+LEFT JOIN (
+  SELECT
+    "n" >= 4 AS "satisfied"
+  FROM (
+    SELECT
+      SUM("n") AS "n"
+    FROM "sqlanon_script_ad7c68bd_round_7"
+    WHERE
+      "kept"
+  ) AS "found"
+) AS "classes_2"
+  ON TRUE
+LEFT JOIN (
+  SELECT
+    "s_1" AS "g_3_s_1",
+    (
+      (
+        "values_0" = 2 AND "least_0" = "most_0"
+      )
+      OR (
+        "values_0" > 2
+        AND CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "surprise_0" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= CAST(-1E-13 AS Nullable(Float64)) * (
+          CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        )
+      )
+    )
+    AND (
+      CAST((
+        "gaps_0" + (
+          CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before_0" AS Nullable(Decimal(38, 0)))
+        )
+      ) AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0)))
+    ) <= (
+      CAST("size" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0))) * CAST("ordered_steps_0" AS Nullable(Decimal(38, 0))) * CAST("ordered_total_0" AS Nullable(Decimal(38, 0)))
+    ) AS "satisfied"
+  FROM (
+    SELECT
+      "part_0"."s_1" AS "s_1",
+      "part_0"."n" AS "n",
+      "part_0"."size" AS "size",
+      "part_0"."gaps_0" AS "gaps_0",
+      "part_0"."before_0" AS "before_0",
+      "part_0"."ordered_steps_0" AS "ordered_steps_0",
+      "part_0"."ordered_total_0" AS "ordered_total_0",
+      "part_1"."values_0" AS "values_0",
+      "part_1"."least_0" AS "least_0",
+      "part_1"."most_0" AS "most_0",
+      "part_1"."surprise_0" AS "surprise_0"
+    FROM (
+      SELECT
+        "s_1",
+        MAX("size") AS "n",
+        MAX("size") AS "size",
+        SUM(
+          ABS(
+            (
+              CAST("m" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0)))
+            ) - (
+              CAST("size" AS Nullable(Decimal(38, 0))) * CAST("q" AS Nullable(Decimal(38, 0)))
+            )
+          )
+        ) AS "gaps_0",
+        MAX("q_everywhere") - SUM("q") AS "before_0",
+        MAX("steps") AS "ordered_steps_0",
+        MAX("total") AS "ordered_total_0"
+      FROM (
+        SELECT
+          "cells"."s_1" AS "s_1",
+          "cells"."size" AS "size",
+          "reference"."q_below" AS "q",
+          "reference"."total" AS "total",
+          "reference"."q_everywhere" AS "q_everywhere",
+          "reference"."steps" AS "steps",
+          CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
+        FROM (
+          SELECT
+            "s_1",
+            "s",
+            "m",
+            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+          FROM (
+            SELECT
+              "s_1" AS "s_1",
+              "s_0" AS "s",
+              CAST(SUM("n") AS Nullable(Int64)) AS "m"
+            FROM "sqlanon_script_ad7c68bd_round_7"
+            WHERE
+              "kept"
+            GROUP BY
+              "s_1",
+              "s_0"
+          ) AS "cells"
+        ) AS "cells"
+        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+          ON "cells"."s" <= "reference"."code"
+        GROUP BY
+          "cells"."s_1",
+          "cells"."size",
+          "reference"."code",
+          "reference"."q_below",
+          "reference"."total",
+          "reference"."q_everywhere",
+          "reference"."steps"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_0"
+    JOIN (
+      SELECT
+        "s_1",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
+        MIN("m") AS "least_0",
+        MAX("m") AS "most_0",
+        SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
+      FROM (
+        SELECT
+          "s_1" AS "s_1",
+          "s_0" AS "s",
+          CAST(SUM("n") AS Nullable(Int64)) AS "m"
+        FROM "sqlanon_script_ad7c68bd_round_7"
+        WHERE
+          "kept"
+        GROUP BY
+          "s_1",
+          "s_0"
+      ) AS "held"
+      GROUP BY
+        "s_1"
+    ) AS "part_1"
+      ON "part_0"."s_1" = "part_1"."s_1"
+  ) AS "found"
+) AS "classes_3"
+  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+
+-- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_classes"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  nullIf("k_0", -1) AS "k_0",
+  "s_1",
+  "n",
+  "kept" AS "kept"
+FROM (
+  SELECT
+    "k_0",
+    "s_1",
+    SUM("n") AS "n",
+    "kept"
+  FROM "sqlanon_script_ad7c68bd_round_8"
+  GROUP BY
+    "k_0",
+    "s_1",
+    "kept"
+) AS "classes";
+
+-- Stop if a value lies outside its hierarchy.
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          (
+            SELECT
+              CAST(COUNT(*) AS Nullable(Int64))
+            FROM "sqlanon_script_ad7c68bd_classes"
+            WHERE
+              "k_0" IS NULL
+          ) = 0
+      ),
+      FALSE
+    ),
+    'sqlanon: a value lies outside its hierarchy'
+  ) AS "audit";
+
+-- Stop if more than 30% rows would be suppressed.
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 10 <= COALESCE(SUM("n"), 0) * 3
+        FROM "sqlanon_script_ad7c68bd_classes"
+      ),
+      FALSE
+    ),
+    'sqlanon: more rows than allowed would be suppressed'
+  ) AS "audit";
+
+-- The release, in no order that tells of the source.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_staged"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "h_0"."label_1" AS "zip",
+  '*' AS "age",
+  '*' AS "sex",
+  "source"."disease" AS "disease",
+  "source"."stage" AS "stage"
+FROM "source_table" AS "source"
+LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_0" AS "h_0"
+  ON CAST("source"."zip" AS Nullable(String)) = "h_0"."value"
+LEFT JOIN "sqlanon_script_ad7c68bd_values_1" AS "c_1"
+  ON "source"."stage" = "c_1"."value"
+JOIN "sqlanon_script_ad7c68bd_classes" AS "class"
+  ON CASE
+    WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
+    THEN 0
+    ELSE "h_0"."code_1"
+  END = "class"."k_0"
+  AND CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END = "class"."s_1"
+WHERE
+  "class"."kept"
+ORDER BY
+  randCanonical();
+
+-- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
+
+-- Audit: the classes of patient in the staged table.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_0"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  COALESCE(SUM("size"), 0) AS "rows",
+  CAST(COUNT(*) AS Nullable(Int64)) AS "classes",
+  COALESCE(MIN("size"), 0) AS "smallest_class",
+  COALESCE(SUM(CASE WHEN "size" < 3 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+FROM (
+  SELECT
+    CAST(COUNT(*) AS Nullable(Int64)) AS "size"
+  FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+  GROUP BY
+    CAST("audited"."zip" AS Nullable(String)),
+    CAST("audited"."age" AS Nullable(String))
+) AS "classes";
+
+-- Audit: stop unless there are classes of patient and every one has at least 3 rows.
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          "classes_failing_k" = 0 AND "rows" > 0
+        FROM "sqlanon_script_ad7c68bd_audit_0"
+      ),
+      FALSE
+    ),
+    'sqlanon: the release fails its audit: k of patient'
+  ) AS "audit";
+
+-- Audit: the values of disease.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_0_0_values"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  (
+    SELECT
+      CAST(COUNT(*) AS Nullable(Int64))
+    FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+  ) AS "rows",
+  (
+    SELECT
+      CAST(COUNT(*) AS Nullable(Int64))
+    FROM "source_table" AS "source"
+  ) AS "reference_rows",
+  CAST(COUNT(*) AS Nullable(Int64)) AS "distinct_values",
+  COALESCE(SUM(CASE WHEN "value" IS NULL THEN 1 ELSE 0 END), 0) AS "nulls",
+  COALESCE(
+    SUM(
+      CASE
+        WHEN CASE
+          WHEN "value" IS NULL
+          THEN 0
+          WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'ulcer'
+          THEN 1
+          WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'flu'
+          THEN 2
+          WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'gastritis'
+          THEN 3
+          WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'cough'
+          THEN 4
+          WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'asthma'
+          THEN 5
+          ELSE 6
+        END > 5
+        THEN 1
+        ELSE 0
+      END
+    ),
+    0
+  ) AS "outside_order",
+  0 AS "outside_hierarchy"
+FROM (
+  SELECT DISTINCT
+    CAST("audited"."disease" AS Nullable(String)) AS "value"
+  FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+  UNION DISTINCT
+  SELECT DISTINCT
+    CAST("source"."disease" AS Nullable(String)) AS "value"
+  FROM "source_table" AS "source"
+) AS "domain";
+
+-- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          "outside_order" = 0 AND "outside_hierarchy" = 0 AND "reference_rows" > 0
+        FROM "sqlanon_script_ad7c68bd_audit_0_0_values"
+      ),
+      FALSE
+    ),
+    'sqlanon: the release fails its audit: a value of disease has no place in its order or hierarchy'
+  ) AS "audit";
+
+-- Audit: disease in the classes of patient of the staged table, and how many of them fail.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_0_0"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+WITH "sqlanon_audit_domain" AS (
+  SELECT
+    "value",
+    "reference",
+    CAST(ROW_NUMBER() OVER (ORDER BY "value" NULLS FIRST) AS Nullable(Int64)) AS "code"
+  FROM (
+    SELECT
+      "value",
+      CAST(SUM("reference") AS Nullable(Int64)) AS "reference"
+    FROM (
+      SELECT
+        CAST("source"."disease" AS Nullable(String)) AS "value",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "reference"
+      FROM "source_table" AS "source"
+      GROUP BY
+        CAST("source"."disease" AS Nullable(String))
+      UNION ALL
+      SELECT DISTINCT
+        CAST("audited"."disease" AS Nullable(String)) AS "value",
+        CAST(0 AS Nullable(Int64)) AS "reference"
+      FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+    ) AS "both"
+    GROUP BY
+      "value"
+  ) AS "found"
+), "sqlanon_audit_counted" AS (
+  SELECT
+    *
+  FROM "sqlanon_audit_domain" AS "domain"
+), "sqlanon_audit_ranked" AS (
+  SELECT
+    *,
+    CASE
+      WHEN "value" IS NULL
+      THEN 0
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'ulcer'
+      THEN 1
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'flu'
+      THEN 2
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'gastritis'
+      THEN 3
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'cough'
+      THEN 4
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'asthma'
+      THEN 5
+      ELSE 6
+    END AS "rank"
+  FROM "sqlanon_audit_counted" AS "counted"
+), "sqlanon_audit_placed" AS (
+  SELECT
+    *,
+    SUM(CAST("below" AS Nullable(Decimal(38, 0)))) OVER (ORDER BY "place") - CAST("below" AS Nullable(Decimal(38, 0))) AS "before",
+    CAST(COUNT(*) OVER () AS Nullable(Int64)) AS "places",
+    SUM(CAST("below" AS Nullable(Decimal(38, 0)))) OVER () AS "work"
+  FROM (
+    SELECT
+      *,
+      CAST(ROW_NUMBER() OVER (ORDER BY "rank", "code") AS Nullable(Int64)) AS "place",
+      CAST(SUM("reference") OVER (ORDER BY "rank", "code") AS Nullable(Int64)) AS "below"
+    FROM "sqlanon_audit_ranked" AS "ranked"
+  ) AS "first"
+), "sqlanon_audit_reference" AS (
+  SELECT
+    *,
+    CAST(SUM("reference") OVER () AS Nullable(Int64)) AS "total",
+    CAST(COUNT(CASE WHEN "reference" > 0 THEN 1 END) OVER () AS Nullable(Int64)) AS "reference_values",
+    CASE WHEN "reference" > 0 THEN CAST("reference" AS Nullable(Float64)) END AS "divisor"
+  FROM "sqlanon_audit_placed" AS "placed"
+), "sqlanon_audit_grouped" AS (
+  SELECT
+    CAST("audited"."zip" AS Nullable(String)) AS "k_0",
+    CAST("audited"."age" AS Nullable(String)) AS "k_1",
+    "audited"."stage" AS "k_2",
+    CAST("audited"."disease" AS Nullable(String)) AS "value",
+    CAST(COUNT(*) AS Nullable(Int64)) AS "members"
+  FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+  GROUP BY
+    CAST("audited"."zip" AS Nullable(String)),
+    CAST("audited"."age" AS Nullable(String)),
+    "audited"."stage",
+    CAST("audited"."disease" AS Nullable(String))
+), "sqlanon_audit_numbered" AS (
+  SELECT
+    "grouped"."k_0" AS "k_0",
+    "grouped"."k_1" AS "k_1",
+    "grouped"."k_2" AS "k_2",
+    "grouped"."members" AS "members",
+    CASE WHEN "grouped"."value" IS NULL THEN 1 ELSE "domain"."code" END AS "code",
+    CAST(ROW_NUMBER() OVER () AS Nullable(Int64)) AS "number"
+  FROM "sqlanon_audit_grouped" AS "grouped"
+  LEFT JOIN "sqlanon_audit_domain" AS "domain"
+    ON "grouped"."value" = "domain"."value"
+), "sqlanon_audit_sizes" AS (
+  SELECT
+    MIN("number") OVER (PARTITION BY "k_0", "k_1", "k_2") AS "class",
+    CAST(SUM("members") OVER (PARTITION BY "k_0", "k_1", "k_2") AS Nullable(Int64)) AS "size",
+    "code",
+    "members"
+  FROM "sqlanon_audit_numbered" AS "numbered"
+), "sqlanon_audit_weighed" AS (
+  SELECT
+    "sizes"."class" AS "class",
+    "sizes"."size" AS "size",
+    "sizes"."members" AS "members",
+    "reference"."value" AS "value",
+    "reference"."reference" AS "reference",
+    "reference"."code" AS "code",
+    "reference"."rank" AS "rank",
+    "reference"."place" AS "place",
+    "reference"."below" AS "below",
+    "reference"."before" AS "before",
+    "reference"."places" AS "places",
+    "reference"."work" AS "work",
+    "reference"."total" AS "total",
+    "reference"."reference_values" AS "reference_values",
+    "reference"."divisor" AS "divisor"
+  FROM "sqlanon_audit_sizes" AS "sizes"
+  JOIN "sqlanon_audit_reference" AS "reference"
+    ON "sizes"."code" = "reference"."code"
+), "sqlanon_audit_spread" AS (
+  SELECT
+    *,
+    CAST(SUM("members") OVER (PARTITION BY "class" ORDER BY "place") AS Nullable(Int64)) AS "reached",
+    lag("place") OVER (PARTITION BY "class" ORDER BY "place") AS "last_place",
+    lead("place") OVER (PARTITION BY "class" ORDER BY "place") AS "next_place",
+    lead("before") OVER (PARTITION BY "class" ORDER BY "place") AS "next_before"
+  FROM "sqlanon_audit_weighed" AS "weighed"
+), "sqlanon_audit_walked" AS (
+  SELECT
+    *,
+    "reached" * CAST(intDiv("total", "size") AS Nullable(Int64)) + CAST(intDiv("reached" * (
+      "total" % "size"
+    ), "size") AS Nullable(Int64)) AS "mark"
+  FROM "sqlanon_audit_spread" AS "spread"
+), "sqlanon_audit_marks" AS (
+  SELECT
+    "mark",
+    MAX("place") AS "place",
+    MAX("upto") AS "upto"
+  FROM (
+    SELECT
+      "below" AS "mark",
+      "place",
+      "before" + CAST("below" AS Nullable(Decimal(38, 0))) AS "upto"
+    FROM "sqlanon_audit_reference" AS "reference"
+    UNION ALL
+    SELECT DISTINCT
+      "mark",
+      0 AS "place",
+      CAST(0 AS Nullable(Decimal(38, 0))) AS "upto"
+    FROM "sqlanon_audit_walked" AS "walked"
+  ) AS "both"
+  GROUP BY
+    "mark"
+), "sqlanon_audit_crossings" AS (
+  SELECT
+    "mark",
+    MAX("place") OVER (ORDER BY "mark") AS "crossing",
+    MAX("upto") OVER (ORDER BY "mark") AS "crossing_upto"
+  FROM "sqlanon_audit_marks" AS "marks"
+), "sqlanon_audit_sorted" AS (
+  SELECT
+    "walked"."class" AS "class",
+    "walked"."size" AS "size",
+    "walked"."members" AS "members",
+    "walked"."value" AS "value",
+    "walked"."reference" AS "reference",
+    "walked"."code" AS "code",
+    "walked"."rank" AS "rank",
+    "walked"."place" AS "place",
+    "walked"."below" AS "below",
+    "walked"."before" AS "before",
+    "walked"."places" AS "places",
+    "walked"."work" AS "work",
+    "walked"."total" AS "total",
+    "walked"."reference_values" AS "reference_values",
+    "walked"."divisor" AS "divisor",
+    "walked"."reached" AS "reached",
+    "walked"."last_place" AS "last_place",
+    "walked"."next_place" AS "next_place",
+    "walked"."next_before" AS "next_before",
+    "walked"."mark" AS "mark",
+    CAST("reached" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0))) * (
+      2 * CAST(LEAST(GREATEST("crossing", (
+        "place" - 1
+      )), COALESCE("next_place" - 1, "places")) AS Nullable(Decimal(38, 0))) - CAST((
+        "place" - 1
+      ) AS Nullable(Decimal(38, 0))) - CAST(COALESCE("next_place" - 1, "places") AS Nullable(Decimal(38, 0)))
+    ) + CAST("size" AS Nullable(Decimal(38, 0))) * (
+      CAST("before" AS Nullable(Decimal(38, 0))) + CAST(COALESCE("next_before", "work") AS Nullable(Decimal(38, 0))) - 2 * CAST(LEAST(GREATEST("crossing_upto", "before"), COALESCE("next_before", "work")) AS Nullable(Decimal(38, 0)))
+    ) + CASE
+      WHEN "last_place" IS NULL
+      THEN CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before" AS Nullable(Decimal(38, 0)))
+      ELSE CAST(0 AS Nullable(Decimal(38, 0)))
+    END AS "stretch"
+  FROM "sqlanon_audit_walked" AS "walked"
+  JOIN "sqlanon_audit_crossings" AS "crossings"
+    ON "walked"."mark" = "crossings"."mark"
+), "sqlanon_audit_measured" AS (
+  SELECT
+    "class",
+    "size",
+    MAX("total") AS "total",
+    SUM("members") AS "counted",
+    CAST(COUNT(*) AS Nullable(Int64)) AS "different",
+    SUM(
+      CAST("members" AS Nullable(Float64)) * LN(CAST(GREATEST("members", 1) AS Nullable(Float64)))
+    ) AS "weight",
+    MAX("members") AS "most",
+    SUM("stretch") AS "stretches",
+    GREATEST(MAX("places") - 1, 1) AS "steps"
+  FROM "sqlanon_audit_sorted" AS "sorted"
+  GROUP BY
+    "class",
+    "size"
+)
+SELECT
+  CAST(COUNT(*) AS Nullable(Int64)) AS "classes",
+  COALESCE(SUM(CASE WHEN "counted" <> "size" THEN 1 ELSE 0 END), 0) AS "uncounted",
+  COALESCE(
+    SUM(
+      CASE
+        WHEN CASE
+          WHEN "different" < 2
+          THEN FALSE
+          WHEN "different" = 2
+          THEN "most" * "different" = "size"
+          ELSE CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "weight" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= -CAST(1e-13 AS Nullable(Float64)) * CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        END
+        THEN 0
+        ELSE 1
+      END
+    ),
+    0
+  ) AS "classes_failing_0",
+  COALESCE(
+    SUM(
+      CASE
+        WHEN CAST("stretches" AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0))) <= CAST("size" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0))) * CAST("steps" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0)))
+        THEN 0
+        ELSE 1
+      END
+    ),
+    0
+  ) AS "classes_failing_1"
+FROM "sqlanon_audit_measured" AS "measured";
+
+-- Audit: stop unless l_diversity of disease holds of patient: l = 2 (entropy).
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
+        FROM "sqlanon_script_ad7c68bd_audit_0_0"
+      ),
+      FALSE
+    ),
+    'sqlanon: the release fails its audit: l_diversity disease of patient'
+  ) AS "audit";
+
+-- Audit: stop unless t_closeness of disease holds of patient: t = 0.9 (ordered).
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
+        FROM "sqlanon_script_ad7c68bd_audit_0_0"
+      ),
+      FALSE
+    ),
+    'sqlanon: the release fails its audit: t_closeness disease of patient'
+  ) AS "audit";
+
+-- Audit: the classes of doctor in the staged table.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_1"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  COALESCE(SUM("size"), 0) AS "rows",
+  CAST(COUNT(*) AS Nullable(Int64)) AS "classes",
+  COALESCE(MIN("size"), 0) AS "smallest_class",
+  COALESCE(SUM(CASE WHEN "size" < 4 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+FROM (
+  SELECT
+    CAST(COUNT(*) AS Nullable(Int64)) AS "size"
+  FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+  GROUP BY
+    CAST("audited"."sex" AS Nullable(String)),
+    CAST("audited"."age" AS Nullable(String))
+) AS "classes";
+
+-- Audit: stop unless there are classes of doctor and every one has at least 4 rows.
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          "classes_failing_k" = 0 AND "rows" > 0
+        FROM "sqlanon_script_ad7c68bd_audit_1"
+      ),
+      FALSE
+    ),
+    'sqlanon: the release fails its audit: k of doctor'
+  ) AS "audit";
+
+-- Audit: disease in the classes of doctor of the staged table, and how many of them fail.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_1_0"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+WITH "sqlanon_audit_domain" AS (
+  SELECT
+    "value",
+    "reference",
+    CAST(ROW_NUMBER() OVER (ORDER BY "value" NULLS FIRST) AS Nullable(Int64)) AS "code"
+  FROM (
+    SELECT
+      "value",
+      CAST(SUM("reference") AS Nullable(Int64)) AS "reference"
+    FROM (
+      SELECT
+        CAST("source"."disease" AS Nullable(String)) AS "value",
+        CAST(COUNT(*) AS Nullable(Int64)) AS "reference"
+      FROM "source_table" AS "source"
+      GROUP BY
+        CAST("source"."disease" AS Nullable(String))
+      UNION ALL
+      SELECT DISTINCT
+        CAST("audited"."disease" AS Nullable(String)) AS "value",
+        CAST(0 AS Nullable(Int64)) AS "reference"
+      FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+    ) AS "both"
+    GROUP BY
+      "value"
+  ) AS "found"
+), "sqlanon_audit_counted" AS (
+  SELECT
+    *
+  FROM "sqlanon_audit_domain" AS "domain"
+), "sqlanon_audit_ranked" AS (
+  SELECT
+    *,
+    CASE
+      WHEN "value" IS NULL
+      THEN 0
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'ulcer'
+      THEN 1
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'flu'
+      THEN 2
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'gastritis'
+      THEN 3
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'cough'
+      THEN 4
+      WHEN CAST(CAST("value" AS Nullable(String)) AS Nullable(String)) = 'asthma'
+      THEN 5
+      ELSE 6
+    END AS "rank"
+  FROM "sqlanon_audit_counted" AS "counted"
+), "sqlanon_audit_placed" AS (
+  SELECT
+    *,
+    SUM(CAST("below" AS Nullable(Decimal(38, 0)))) OVER (ORDER BY "place") - CAST("below" AS Nullable(Decimal(38, 0))) AS "before",
+    CAST(COUNT(*) OVER () AS Nullable(Int64)) AS "places",
+    SUM(CAST("below" AS Nullable(Decimal(38, 0)))) OVER () AS "work"
+  FROM (
+    SELECT
+      *,
+      CAST(ROW_NUMBER() OVER (ORDER BY "rank", "code") AS Nullable(Int64)) AS "place",
+      CAST(SUM("reference") OVER (ORDER BY "rank", "code") AS Nullable(Int64)) AS "below"
+    FROM "sqlanon_audit_ranked" AS "ranked"
+  ) AS "first"
+), "sqlanon_audit_reference" AS (
+  SELECT
+    *,
+    CAST(SUM("reference") OVER () AS Nullable(Int64)) AS "total",
+    CAST(COUNT(CASE WHEN "reference" > 0 THEN 1 END) OVER () AS Nullable(Int64)) AS "reference_values",
+    CASE WHEN "reference" > 0 THEN CAST("reference" AS Nullable(Float64)) END AS "divisor"
+  FROM "sqlanon_audit_placed" AS "placed"
+), "sqlanon_audit_grouped" AS (
+  SELECT
+    CAST("audited"."sex" AS Nullable(String)) AS "k_0",
+    CAST("audited"."age" AS Nullable(String)) AS "k_1",
+    "audited"."stage" AS "k_2",
+    CAST("audited"."disease" AS Nullable(String)) AS "value",
+    CAST(COUNT(*) AS Nullable(Int64)) AS "members"
+  FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+  GROUP BY
+    CAST("audited"."sex" AS Nullable(String)),
+    CAST("audited"."age" AS Nullable(String)),
+    "audited"."stage",
+    CAST("audited"."disease" AS Nullable(String))
+), "sqlanon_audit_numbered" AS (
+  SELECT
+    "grouped"."k_0" AS "k_0",
+    "grouped"."k_1" AS "k_1",
+    "grouped"."k_2" AS "k_2",
+    "grouped"."members" AS "members",
+    CASE WHEN "grouped"."value" IS NULL THEN 1 ELSE "domain"."code" END AS "code",
+    CAST(ROW_NUMBER() OVER () AS Nullable(Int64)) AS "number"
+  FROM "sqlanon_audit_grouped" AS "grouped"
+  LEFT JOIN "sqlanon_audit_domain" AS "domain"
+    ON "grouped"."value" = "domain"."value"
+), "sqlanon_audit_sizes" AS (
+  SELECT
+    MIN("number") OVER (PARTITION BY "k_0", "k_1", "k_2") AS "class",
+    CAST(SUM("members") OVER (PARTITION BY "k_0", "k_1", "k_2") AS Nullable(Int64)) AS "size",
+    "code",
+    "members"
+  FROM "sqlanon_audit_numbered" AS "numbered"
+), "sqlanon_audit_weighed" AS (
+  SELECT
+    "sizes"."class" AS "class",
+    "sizes"."size" AS "size",
+    "sizes"."members" AS "members",
+    "reference"."value" AS "value",
+    "reference"."reference" AS "reference",
+    "reference"."code" AS "code",
+    "reference"."rank" AS "rank",
+    "reference"."place" AS "place",
+    "reference"."below" AS "below",
+    "reference"."before" AS "before",
+    "reference"."places" AS "places",
+    "reference"."work" AS "work",
+    "reference"."total" AS "total",
+    "reference"."reference_values" AS "reference_values",
+    "reference"."divisor" AS "divisor"
+  FROM "sqlanon_audit_sizes" AS "sizes"
+  JOIN "sqlanon_audit_reference" AS "reference"
+    ON "sizes"."code" = "reference"."code"
+), "sqlanon_audit_spread" AS (
+  SELECT
+    *,
+    CAST(SUM("members") OVER (PARTITION BY "class" ORDER BY "place") AS Nullable(Int64)) AS "reached",
+    lag("place") OVER (PARTITION BY "class" ORDER BY "place") AS "last_place",
+    lead("place") OVER (PARTITION BY "class" ORDER BY "place") AS "next_place",
+    lead("before") OVER (PARTITION BY "class" ORDER BY "place") AS "next_before"
+  FROM "sqlanon_audit_weighed" AS "weighed"
+), "sqlanon_audit_walked" AS (
+  SELECT
+    *,
+    "reached" * CAST(intDiv("total", "size") AS Nullable(Int64)) + CAST(intDiv("reached" * (
+      "total" % "size"
+    ), "size") AS Nullable(Int64)) AS "mark"
+  FROM "sqlanon_audit_spread" AS "spread"
+), "sqlanon_audit_marks" AS (
+  SELECT
+    "mark",
+    MAX("place") AS "place",
+    MAX("upto") AS "upto"
+  FROM (
+    SELECT
+      "below" AS "mark",
+      "place",
+      "before" + CAST("below" AS Nullable(Decimal(38, 0))) AS "upto"
+    FROM "sqlanon_audit_reference" AS "reference"
+    UNION ALL
+    SELECT DISTINCT
+      "mark",
+      0 AS "place",
+      CAST(0 AS Nullable(Decimal(38, 0))) AS "upto"
+    FROM "sqlanon_audit_walked" AS "walked"
+  ) AS "both"
+  GROUP BY
+    "mark"
+), "sqlanon_audit_crossings" AS (
+  SELECT
+    "mark",
+    MAX("place") OVER (ORDER BY "mark") AS "crossing",
+    MAX("upto") OVER (ORDER BY "mark") AS "crossing_upto"
+  FROM "sqlanon_audit_marks" AS "marks"
+), "sqlanon_audit_sorted" AS (
+  SELECT
+    "walked"."class" AS "class",
+    "walked"."size" AS "size",
+    "walked"."members" AS "members",
+    "walked"."value" AS "value",
+    "walked"."reference" AS "reference",
+    "walked"."code" AS "code",
+    "walked"."rank" AS "rank",
+    "walked"."place" AS "place",
+    "walked"."below" AS "below",
+    "walked"."before" AS "before",
+    "walked"."places" AS "places",
+    "walked"."work" AS "work",
+    "walked"."total" AS "total",
+    "walked"."reference_values" AS "reference_values",
+    "walked"."divisor" AS "divisor",
+    "walked"."reached" AS "reached",
+    "walked"."last_place" AS "last_place",
+    "walked"."next_place" AS "next_place",
+    "walked"."next_before" AS "next_before",
+    "walked"."mark" AS "mark",
+    CAST("reached" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0))) * (
+      2 * CAST(LEAST(GREATEST("crossing", (
+        "place" - 1
+      )), COALESCE("next_place" - 1, "places")) AS Nullable(Decimal(38, 0))) - CAST((
+        "place" - 1
+      ) AS Nullable(Decimal(38, 0))) - CAST(COALESCE("next_place" - 1, "places") AS Nullable(Decimal(38, 0)))
+    ) + CAST("size" AS Nullable(Decimal(38, 0))) * (
+      CAST("before" AS Nullable(Decimal(38, 0))) + CAST(COALESCE("next_before", "work") AS Nullable(Decimal(38, 0))) - 2 * CAST(LEAST(GREATEST("crossing_upto", "before"), COALESCE("next_before", "work")) AS Nullable(Decimal(38, 0)))
+    ) + CASE
+      WHEN "last_place" IS NULL
+      THEN CAST("size" AS Nullable(Decimal(38, 0))) * CAST("before" AS Nullable(Decimal(38, 0)))
+      ELSE CAST(0 AS Nullable(Decimal(38, 0)))
+    END AS "stretch"
+  FROM "sqlanon_audit_walked" AS "walked"
+  JOIN "sqlanon_audit_crossings" AS "crossings"
+    ON "walked"."mark" = "crossings"."mark"
+), "sqlanon_audit_measured" AS (
+  SELECT
+    "class",
+    "size",
+    MAX("total") AS "total",
+    SUM("members") AS "counted",
+    CAST(COUNT(*) AS Nullable(Int64)) AS "different",
+    SUM(
+      CAST("members" AS Nullable(Float64)) * LN(CAST(GREATEST("members", 1) AS Nullable(Float64)))
+    ) AS "weight",
+    MAX("members") AS "most",
+    SUM("stretch") AS "stretches",
+    GREATEST(MAX("places") - 1, 1) AS "steps"
+  FROM "sqlanon_audit_sorted" AS "sorted"
+  GROUP BY
+    "class",
+    "size"
+)
+SELECT
+  CAST(COUNT(*) AS Nullable(Int64)) AS "classes",
+  COALESCE(SUM(CASE WHEN "counted" <> "size" THEN 1 ELSE 0 END), 0) AS "uncounted",
+  COALESCE(
+    SUM(
+      CASE
+        WHEN CASE
+          WHEN "different" < 2
+          THEN FALSE
+          WHEN "different" = 2
+          THEN "most" * "different" = "size"
+          ELSE CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64))) - "weight" - CAST("size" AS Nullable(Float64)) * LN(CAST(2 AS Nullable(Float64))) >= -CAST(1e-13 AS Nullable(Float64)) * CAST("size" AS Nullable(Float64)) * LN(CAST("size" AS Nullable(Float64)))
+        END
+        THEN 0
+        ELSE 1
+      END
+    ),
+    0
+  ) AS "classes_failing_0",
+  COALESCE(
+    SUM(
+      CASE
+        WHEN CAST("stretches" AS Nullable(Decimal(38, 0))) * CAST(10 AS Nullable(Decimal(38, 0))) <= CAST("size" AS Nullable(Decimal(38, 0))) * CAST("total" AS Nullable(Decimal(38, 0))) * CAST("steps" AS Nullable(Decimal(38, 0))) * CAST(9 AS Nullable(Decimal(38, 0)))
+        THEN 0
+        ELSE 1
+      END
+    ),
+    0
+  ) AS "classes_failing_1"
+FROM "sqlanon_audit_measured" AS "measured";
+
+-- Audit: stop unless l_diversity of disease holds of doctor: l = 2 (entropy).
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
+        FROM "sqlanon_script_ad7c68bd_audit_1_0"
+      ),
+      FALSE
+    ),
+    'sqlanon: the release fails its audit: l_diversity disease of doctor'
+  ) AS "audit";
+
+-- Audit: stop unless t_closeness of disease holds of doctor: t = 0.9 (ordered).
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
+        FROM "sqlanon_script_ad7c68bd_audit_1_0"
+      ),
+      FALSE
+    ),
+    'sqlanon: the release fails its audit: t_closeness disease of doctor'
+  ) AS "audit";
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          (
+            SELECT
+              CAST(COUNT(*) AS Nullable(Int64))
+            FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
+          ) = (
+            SELECT
+              COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
+            FROM "sqlanon_script_ad7c68bd_classes"
+          )
+      ),
+      FALSE
+    ),
+    'sqlanon: the release fails its audit: it has other rows than expected'
+  ) AS "audit";
+
+-- 05_swap.sql: what was audited becomes visible under the name of the target.
+
+-- Swap: one statement puts the release in the place of the old one.
+CREATE OR REPLACE TABLE "release_table"
+ENGINE=MergeTree
+ORDER BY tuple() AS
+SELECT
+  "zip",
+  "age",
+  "sex",
+  "disease",
+  "stage"
+FROM "sqlanon_script_ad7c68bd_staged"
+ORDER BY
+  randCanonical();
+
+-- 06_clean_up.sql: nothing is left of the script but the release.
+
+-- Drop the scratch tables.
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_audit_1_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_audit_1";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_audit_0_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_audit_0_0_values";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_audit_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_staged";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_classes";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_8";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_7";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_6";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_5";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_4";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_3";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_2";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_1";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_distribution_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_counted";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_1";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_hierarchy_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_definition_0";

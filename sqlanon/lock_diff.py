@@ -1,0 +1,159 @@
+"""What would change if a new plan took the place of an old one, and why, as far as two lock files tell.
+
+Pure. A line holds names, levels and counts, as lock files do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlanon.lock import Lock
+
+
+@dataclass(frozen=True)
+class Change:
+    """One line of a diff: something that changes, or a reason why."""
+
+    line: str
+    is_reason: bool = False
+
+    def __str__(self) -> str:
+        """
+        >>> str(Change("zip: level 1 -> 2")), str(Change("the hierarchy of zip changed", is_reason=True))
+        ('zip: level 1 -> 2', 'because the hierarchy of zip changed')
+        """
+        return f"because {self.line}" if self.is_reason else self.line
+
+
+def diff(old: Lock, new: Lock) -> list[Change]:
+    """What changes from one lock to another, then the reasons; nothing where both say the same."""
+    changes = [Change(line) for line in (*_levels(old, new), *_figures(old, new))]
+    reasons = [*_hierarchies(old, new), *_data(old, new), *_requirement(old, new), *_search(old, new)]
+    if old.spec_hash != new.spec_hash and not any((*_definitions(old, new), *_requirement(old, new))):
+        reasons.append(
+            "the spec changed in a part that lock files do not name: source, target, roles, limits or search"
+        )
+    if changes and not reasons:
+        reasons.append("the search ended elsewhere: a budget ran out, or it is another version of sqlanon")
+    return changes + [Change(line, is_reason=True) for line in reasons]
+
+
+def _levels(old: Lock, new: Lock) -> Iterator[str]:
+    for name, level in old.levels.items():
+        if name not in new.levels:
+            yield f"{name}: level {level} -> no quasi-identifier"
+        elif new.levels[name] != level:
+            yield f"{name}: level {level} -> {new.levels[name]}"
+    for name, level in new.levels.items():
+        if name not in old.levels:
+            yield f"{name}: no quasi-identifier -> level {level}"
+
+
+def _figures(old: Lock, new: Lock) -> Iterator[str]:
+    before, after = old.result, new.result
+    if before.get("suppressed") != after.get("suppressed"):
+        if before.get("rows") == after.get("rows"):
+            yield f"suppressed {before.get('suppressed')} -> {after.get('suppressed')} of {after.get('rows')} rows"
+        else:
+            yield f"suppressed {_share(before)} -> {_share(after)} rows"
+    if before.get("classes") != after.get("classes"):
+        yield f"classes {before.get('classes')} -> {after.get('classes')}"
+    for metric, score in _mapping(before, "score").items():
+        now = _mapping(after, "score").get(metric, score)
+        if now != score:
+            yield f"{metric} {_number(score)} -> {_number(now)}"
+    if before.get("satisfied") != after.get("satisfied"):
+        yield "the requirement holds now" if after.get("satisfied") else "the requirement no longer holds"
+
+
+def _hierarchies(old: Lock, new: Lock) -> Iterator[str]:
+    for name in _in_both(old.hierarchies, new.hierarchies):
+        before, after = old.hierarchies[name], new.hierarchies[name]
+        changed = [part for part in ("height", "top") if _differ(part, before, after)]
+        parts = [f"{part} {before.get(part)} -> {after.get(part)}" for part in changed]
+        more = f" ({', '.join(parts)})" if parts else ""
+        if before.get("definition") != after.get("definition"):
+            yield f"the hierarchy of {name} changed{more}"
+        elif parts:
+            yield f"the hierarchy of {name} changed with the data{more}"
+
+
+def _definitions(old: Lock, new: Lock) -> list[str]:
+    """The columns whose hierarchy is another one by its definition, and those that only one lock has."""
+    shared = _in_both(old.hierarchies, new.hierarchies)
+    changed = [name for name in shared if _differ("definition", old.hierarchies[name], new.hierarchies[name])]
+    return [*changed, *(old.hierarchies.keys() ^ new.hierarchies.keys())]
+
+
+def _data(old: Lock, new: Lock) -> Iterator[str]:
+    rows, now = old.result.get("rows"), new.result.get("rows")
+    if rows != now:
+        yield f"the data changed ({rows} -> {now} rows)"
+    elif old.fingerprint != new.fingerprint and not _definitions(old, new):
+        yield f"the data changed ({now} rows as before)"
+
+
+def _requirement(old: Lock, new: Lock) -> Iterator[str]:
+    for key in sorted(old.requirement.keys() | new.requirement.keys()):
+        before, after = old.requirement.get(key), new.requirement.get(key)
+        if before == after:
+            continue
+        if before is None or after is None:
+            yield f"privacy changed: {key} {'added' if before is None else 'removed'}"
+        else:
+            yield f"privacy changed: {key} ({_brief(before)} -> {_brief(after)})"
+    # A limit in percent follows the rows; one that changes without them, or beside another spec, was changed by hand.
+    before, after = old.result.get("limit"), new.result.get("limit")
+    if before != after and old.result.get("rows") == new.result.get("rows"):
+        yield f"privacy changed: suppression limit ({before} -> {after} rows)"
+
+
+def _search(old: Lock, new: Lock) -> Iterator[str]:
+    before, after = old.result.get("algorithm"), new.result.get("algorithm")
+    if before != after:
+        yield f"search changed: algorithm {before} -> {after}"
+    metrics = [", ".join(_mapping(lock.result, "score")) for lock in (old, new)]
+    if metrics[0] != metrics[1]:
+        yield f"search changed: metric {metrics[0]} -> {metrics[1]}"
+    if old.recipient != new.recipient:
+        yield f"the recipient changed ({old.recipient or 'none'} -> {new.recipient or 'none'})"
+
+
+def _brief(described: Any) -> str:
+    """A requirement in short.
+
+    >>> _brief({"k": 5}), _brief([{"column": "disease", "l": 3}])
+    ('k 5', 'column disease, l 3')
+    """
+    if isinstance(described, list):
+        return "; ".join(map(_brief, described))
+    if isinstance(described, Mapping):
+        return ", ".join(f"{name} {_inner(value)}" for name, value in described.items())
+    return str(described)
+
+
+def _inner(value: Any) -> str:
+    return f"({_brief(value)})" if isinstance(value, (list, Mapping)) else str(value)
+
+
+def _share(result: Mapping[str, Any]) -> str:
+    return f"{result.get('suppressed')} of {result.get('rows')}"
+
+
+def _number(figure: Any) -> str:
+    return f"{figure:.6g}" if isinstance(figure, float) else str(figure)
+
+
+def _mapping(result: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = result.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _in_both(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    return [name for name in old if name in new]
+
+
+def _differ(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    return before.get(part) != after.get(part)
