@@ -18,7 +18,7 @@ from tests import oracle
 from tests.database.support import create, run
 
 FEW = settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -100,6 +100,16 @@ def privacies(draw: st.DrawFn) -> Privacy:
         ],
     }
     return Privacy.model_validate(values)
+
+
+def without_sorting(privacy: Privacy) -> Privacy:
+    """The models that need no order among the cells of a class: their values are counted side by side."""
+    return privacy.model_copy(
+        update={
+            "l_diversity": tuple(entry for entry in privacy.l_diversity if entry.kind != "recursive"),
+            "t_closeness": tuple(entry for entry in privacy.t_closeness if entry.distance == "equal"),
+        }
+    )
 
 
 def oracle_model(entry: Any) -> oracle.Model:

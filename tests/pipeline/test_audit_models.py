@@ -24,6 +24,7 @@ from tests.pipeline.audit_support import (
     measured,
     privacies,
     taxonomy,
+    without_sorting,
 )
 
 
@@ -46,6 +47,18 @@ def test_the_source_as_reference(engine: Engine, rows: Rows, suppressed: Rows, p
     assert_equals_oracle(result, oracle.Table(rows, source=source), request)
 
 
+@given(rows=TABLES, suppressed=st.lists(ROWS, max_size=8), privacy=privacies(), whole=st.booleans())
+@FEW
+def test_values_counted_side_by_side(
+    engine: Engine, rows: Rows, suppressed: Rows, privacy: Privacy, whole: bool
+) -> None:
+    source = [*rows, *suppressed]
+    request = Request(("q1", "q2"), without_sorting(privacy))
+    beside = {"source": fill(engine, "source_table", source)} if whole else {}
+    result = measured(engine, fill(engine, "r", rows), request, **beside)
+    assert_equals_oracle(result, oracle.Table(rows, source=source if whole else None), request)
+
+
 @given(rows=TABLES, suppressed=st.lists(ROWS, max_size=8), privacy=privacies())
 @FEW
 def test_columns_of_many_values(
@@ -54,8 +67,8 @@ def test_columns_of_many_values(
     """The way that columns with more values than can be counted side by side go."""
     monkeypatch.setattr(audit_side_by_side, "MOST_VALUES", 0)
     source = [*rows, *suppressed]
-    request = Request(("q1",), privacy)
-    beside = {"source": fill(engine, "source_table", source), "taxonomies": {"s": taxonomy(engine)}}
+    request = Request(("q1",), without_sorting(privacy))
+    beside = {"source": fill(engine, "source_table", source)}
     result = measured(engine, fill(engine, "r", rows), request, **beside)
     assert_equals_oracle(result, oracle.Table(rows, source=source), request)
 

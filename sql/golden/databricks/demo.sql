@@ -4,7 +4,7 @@
 -- At most 2% rows are left out. Where this does not hold, the script stops and publishes nothing.
 -- Run all files in their order, in one session that stops at the first error: cat *.sql > release.sql; dbsqlcli -e release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
--- Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script.
+-- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
 -- 01_hierarchies.sql: a label for every value and level.

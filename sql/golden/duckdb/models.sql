@@ -3,18 +3,18 @@
 -- Every class of the quasi-identifier has at least 2 persons.
 -- Every class of the quasi-identifier matches at least 3 rows of the population.
 -- Every class of the quasi-identifier is a share from 0 to 0.9 of the rows of the population that it matches.
--- Every class has l-diversity (distinct, l = 2) of disease.
--- Every class has l-diversity (recursive, l = 2, c = 4) of stage.
--- Every class has t-closeness (hierarchical, t = 0.6) of disease.
--- Every class has t-closeness (ordered, t = 0.5) of stage.
--- Every class has at most a share of 0.8 of a value that the spec names of disease.
--- Every class has p-sensitivity (p = 2) of stage.
--- Every class has beta-likeness (enhanced, beta = 5) of disease.
--- Every class has delta-disclosure (occurring, delta = 3) of disease.
+-- Every class is l-diverse in disease (distinct, l = 2).
+-- Every class is l-diverse in stage (recursive, l = 2, c = 4).
+-- Every class is t-close to the whole source in disease (hierarchical, t = 0.6).
+-- Every class is t-close to the whole source in stage (ordered, t = 0.5).
+-- No class has the value of disease that the spec names in a share above 0.8.
+-- Every class is p-sensitive in stage (p = 2).
+-- Every class is beta-like the whole source in disease (enhanced, beta = 5).
+-- Every class is delta-disclosure private in disease (occurring, delta = 3).
 -- Persons are told apart by person, which is not released.
 -- At most 25% rows are blanked. Where this does not hold, the script stops and publishes nothing.
 -- Run all files in their order, in one session that stops at the first error: cat *.sql | duckdb -bail warehouse.duckdb
--- Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script.
+-- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
 -- 01_hierarchies.sql: a label for every value and level.
 

@@ -2,8 +2,8 @@
 -- Generalization: zip at level 1, age at level 2, sex at level 1.
 -- Every class of the quasi-identifier patient (zip, age) has at least 3 rows.
 -- Every class of the quasi-identifier doctor (sex, age) has at least 4 rows.
--- Every class has l-diversity (entropy, l = 2) of disease, the other sensitive values being known.
--- Every class has t-closeness (ordered, t = 0.9) of disease, the other sensitive values being known.
+-- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
+-- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% rows are left out. Where this does not hold, the script stops and publishes nothing.
 -- Run all files in their order, in one session that stops at the first error: cat *.sql | snowsql -o exit_on_error=true
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.

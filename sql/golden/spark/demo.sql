@@ -4,7 +4,7 @@
 -- At most 2% rows are left out. Where this does not hold, the script stops and publishes nothing.
 -- Run all files in their order, in one session that stops at the first error: cat *.sql > release.sql; spark-sql -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
--- Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script.
+-- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
 -- 01_hierarchies.sql: a label for every value and level.
 
@@ -840,6 +840,7 @@ RENAME TO `release_table`;
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_audit_0`;
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_staging`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_classes`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_counted`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_3`;

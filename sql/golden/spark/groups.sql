@@ -2,12 +2,12 @@
 -- Generalization: zip at level 1, age at level 2, sex at level 1.
 -- Every class of the quasi-identifier patient (zip, age) has at least 3 rows.
 -- Every class of the quasi-identifier doctor (sex, age) has at least 4 rows.
--- Every class has l-diversity (entropy, l = 2) of disease, the other sensitive values being known.
--- Every class has t-closeness (ordered, t = 0.9) of disease, the other sensitive values being known.
+-- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
+-- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% rows are left out. Where this does not hold, the script stops and publishes nothing.
 -- Run all files in their order, in one session that stops at the first error: cat *.sql > release.sql; spark-sql -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
--- Grants, comments and indexes of an existing target are kept by `sqlanon apply`, not by this script.
+-- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
 -- 01_hierarchies.sql: a label for every value and level.
 
@@ -3804,6 +3804,7 @@ DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_1`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0_0`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0_0_values`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_staging`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_classes`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_8`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_7`;
