@@ -50,6 +50,7 @@ class SparkBase(Engine):
         self.opened = open_session(scheme, rest)
         self._spark = self.opened.session
         self._before: dict[str, str] = {}
+        """The settings that were changed, as they were."""
         self._label = f"sqlanon-{session.run}-{id(self):x}"
         self._runner = Runner(self._stop)
         self._cancelled = False
@@ -66,9 +67,10 @@ class SparkBase(Engine):
             raise
 
     def _set_up(self, spark: Any) -> None:
-        self._before = {name: spark.conf.get(name) for name in SETTINGS}
-        for name, value in SETTINGS.items():
-            spark.conf.set(name, value)
+        found = {name: spark.conf.get(name) for name in SETTINGS}
+        self._before = {name: value for name, value in found.items() if value != SETTINGS[name]}
+        for name in self._before:
+            spark.conf.set(name, SETTINGS[name])
         if self.opened.remote:
             spark.addTag(self._label)
         else:

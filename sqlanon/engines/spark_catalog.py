@@ -22,6 +22,7 @@ from sqlanon.engines.templates import parsed, quoted_name
 from sqlanon.errors import SourceError
 from sqlanon.sqlgen.relations import Query, Relation, Table, table_expression
 
+
 class Located(NamedTuple):
     """An object of a catalog. Temporary views have no catalog and no namespace."""
 
@@ -108,10 +109,11 @@ def view_query(engine: SparkBase, view: Table) -> exp.Query | None:
     if found is None or found.kind != "view":
         return None
     text = details(engine, view).view_text
-    with suppress(SqlglotError):
-        query = parsed(text, "spark") if text else None
-        return query if isinstance(query, exp.Query) else None
-    return None
+    try:
+        query: exp.Expr | None = parsed(text, "spark") if text else None
+    except SqlglotError:
+        return None
+    return query if isinstance(query, exp.Query) else None
 
 
 def columns_of(relation: Relation, described: Sequence[tuple[str, str]]) -> tuple[ColumnInfo, ...]:

@@ -23,7 +23,6 @@ _TOLD = re.compile(
 """Conditions whose text has names of the catalog and paths in it, but no values."""
 
 
-
 class SparkError(EngineError):
     """Spark refused a statement; `told` is what may be shown of its own words."""
 
@@ -36,6 +35,7 @@ class NotThere(SparkError):
     """A table, schema or path does not exist."""
 
 
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
 _PREFIX = re.compile(r"\[[A-Z0-9_.]+\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
 _ADVICE = re.compile(r"\s+(Verify|If you|To tolerate|Correct|Did you|Please|Use)\b.*", re.DOTALL)
@@ -50,10 +50,8 @@ def condition_of(error: BaseException) -> str | None:
         found = ask() if ask is not None else None
         if found:
             return str(found)
-    match = None
-    for match in re.finditer(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]", text_of(error)):
-        pass
-    return match.group(1) if match else None
+    nested = _CONDITION.findall(text_of(error))
+    return str(nested[-1]) if nested else None
 
 
 def text_of(error: BaseException) -> str:
@@ -81,10 +79,8 @@ def translate(error: BaseException, step: str) -> EngineError:
         return PermissionDenied(f"step '{step}': Spark may not read or write what this needs", detail=detail)
     if any(sign in detail for sign in _LOST) or _lost_gateway(error):
         return ConnectionFailed(f"step '{step}': the connection to Spark was lost", detail=detail)
-    if condition is not None:
-        words = f"Spark reports {_words(condition)}"
-    else:
-        words = f"Spark failed ({_java_class(error)})"
+    known = condition is not None
+    words = f"Spark reports {_words(condition or '')}" if known else f"Spark failed ({_java_class(error)})"
     return SparkError(f"step '{step}': {words}", detail=detail, told=words)
 
 

@@ -57,7 +57,8 @@ def make_view(engine: SparkBase, file: File) -> None:
     """The temporary view of a csv file. The file is read once to find the types of its columns."""
     try:
         delimiter = "\t" if file.format == "tsv" else _delimiter(engine, file)
-        names = engine.on_spark("describe", f"read {view_of(file)} as text", lambda spark: _as_text(spark, file, delimiter))
+        reading = f"read {view_of(file)} as text"
+        names = engine.on_spark("describe", reading, lambda spark: _as_text(spark, file, delimiter))
         types = _types(engine, file, names)
     except SparkError as error:
         raise SourceError(f"cannot read file '{file}': {error.told}") from None
@@ -103,8 +104,11 @@ def _typed(name: str, kind: str | None) -> exp.Expression:
 
 def _types(engine: SparkBase, file: File, names: Sequence[str]) -> list[str | None]:
     """For each column the first type that all of its values have; None: text."""
-    items = [named(_all_are(name, condition), f"c_{position}_{number}") for position, name in enumerate(names)
-             for number, condition in enumerate(TYPES.values())]
+    items = [
+        named(_all_are(name, condition), f"c_{position}_{number}")
+        for position, name in enumerate(names)
+        for number, condition in enumerate(TYPES.values())
+    ]
     [answers] = engine.query(Statement("describe", exp.select(*items).from_(table_expression(_raw(file)))))
     width = len(TYPES)
     rows = [answers[start : start + width] for start in range(0, len(answers), width)]
@@ -154,4 +158,3 @@ def _write(frame: Any, partial: Path, target: File) -> None:
         writer.parquet(place)
     else:
         writer.options(**WRITTEN, sep="\t" if target.format == "tsv" else ",").csv(place)
-

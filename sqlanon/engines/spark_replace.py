@@ -117,13 +117,13 @@ def keepsakes(table: Table, old: Details, engine: SparkBase, staging: Table) -> 
             kept.append(exp.Alter(this=table_expression(table), kind="TABLE", actions=[change]))
     if old.properties:
         pairs = [exp.Property(this=literal(name), value=literal(value)) for name, value in old.properties.items()]
-        change = exp.AlterSet(expressions=[exp.Properties(expressions=pairs)])
-        kept.append(exp.Alter(this=table_expression(table), kind="TABLE", actions=[change]))
+        given = exp.AlterSet(expressions=[exp.Properties(expressions=pairs)])
+        kept.append(exp.Alter(this=table_expression(table), kind="TABLE", actions=[given]))
     return kept
 
 
 def leftovers(engine: SparkBase, schema: tuple[str, ...]) -> list[Table]:
-    """Scratch objects of dead runs. A target that such a run had moved away comes back first, if none took its place."""
+    """Scratch objects of dead runs. A target that one had moved away comes back, if nothing has taken its place."""
     dead: list[Table] = []
     for name in names_like(engine, schema, "sqlanon_*"):
         table = Table((*schema, name))

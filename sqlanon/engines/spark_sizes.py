@@ -40,4 +40,4 @@ def bytes_of_plan(plan: str) -> int | None:
     found = [(match["number"], match["unit"]) for match in _READ.finditer(optimized)]
     if not found or any(unit not in _UNITS for _, unit in found):
         return None
-    return sum(round(float(number) * 1024 ** _UNITS[unit]) for number, unit in found)
+    return sum(round(float(number) * float(1024 ** _UNITS[unit])) for number, unit in found)

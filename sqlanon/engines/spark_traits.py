@@ -94,7 +94,7 @@ def location(path: str) -> str:
 
 
 def view_of(file: File) -> Table:
-    """The temporary view through which a csv file is read: named after its path, made when its columns are asked for."""
+    """The temporary view of a csv file: named after its path, made when its columns are asked for."""
     return Table((f"sqlanon_file_{sha256(location(file.path).encode()).hexdigest()[:16]}",))
 
 

@@ -16,6 +16,8 @@ from psycopg import sql
 from tests.dbt.conftest import Story
 from tests.oracle import Asked, DistinctL, EntropyL, K, RecursiveL, Table, TEqual, TOrdered
 
+pytestmark = pytest.mark.dbt
+
 COLUMNS = ("group", "age", "illness", "stage", "person")
 DEFINITION = '("group" text, age integer, illness text, stage integer, person text)'
 DECLARED = (None, "c", "b", "it's")

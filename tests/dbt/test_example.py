@@ -9,6 +9,8 @@ import pytest
 from tests.dbt.conftest import Story
 from tests.dbt.support import EXAMPLE, RELEASE
 
+pytestmark = pytest.mark.dbt
+
 REFUSED = {
     "release_below_k": "k = 5: 300 of 300 classes fail, with 300 of 300 rows",
     "release_without_rows": "k = 1: the release has no rows",

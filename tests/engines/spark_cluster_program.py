@@ -1,6 +1,6 @@
 """The program of `test_spark_cluster`: plans on a Spark of several processes and kills one of them on the way.
 
-Run as a process of its own, because a process has one Spark. Prints what it found as JSON.
+Run as a process of its own, because a process has one Spark. Prints what it found as JSON, and waits for a line.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from sqlanon.spec import Spec, spec_from_dict
 from tests.engines.helpers import execute, open_at
 
 GENERATED = (
-    "CREATE TABLE t AS SELECT CAST(id % 97 AS INT) AS a, CAST(id * id % 89 AS INT) AS b, "
-    "CAST(id % 7 AS VARCHAR(9)) AS c FROM range(20000)"
+    "CREATE TABLE t AS SELECT CAST(id % 97 AS INT) AS a, CAST(id * id % 7 AS VARCHAR(9)) AS b "
+    "FROM range(20000) AS r(id)"
 )
 
 
 def spec_at(url: str) -> Spec:
-    interval = {"interval": {"widths": [5, 10, 50], "min": 0, "max": 100}}
-    columns = {name: {"role": "quasi_identifier", "hierarchy": interval} for name in "ab"}
-    columns["c"] = {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 1}}}
-    privacy = {"k": 20, "suppression": {"limit": "1%"}}
+    hierarchies = {"a": {"interval": {"widths": [5, 10, 50], "min": 0, "max": 100}}, "b": {"mask": {"length": 1}}}
+    columns = {name: {"role": "quasi_identifier", "hierarchy": given} for name, given in hierarchies.items()}
+    privacy = {"k": 150, "suppression": {"limit": "1%"}}
     search = {"algorithm": "samarati"}
     places = {"source": "t", "target": "released"}
     return spec_from_dict({"connection": url, "columns": columns, "privacy": privacy, "search": search, **places})
@@ -74,8 +73,11 @@ def main(url: str) -> None:
         "fingerprint": result.fingerprint,
         "verdicts": [[list(verdict.node), verdict.suppressed, verdict.classes] for verdict in result.verdicts],
     }
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    # Until the test has talked to the Spark Connect server of this Spark.
+    sys.stdin.readline()
     engine.close()
-    sys.stdout.write(json.dumps(answer))
 
 
 if __name__ == "__main__":

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
+import socket
+import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from sqlglot import exp
 
-from sqlanon.engines import spark_replace
-from sqlanon.engines.base import Capability, Engine, Session, Statement
+from sqlanon.engines import spark_start
+from sqlanon.engines.base import Capability, Engine, Statement, TraceEvent
+from sqlanon.engines.spark import SparkEngine
 from sqlanon.engines.spark_catalog import Details, read_details
 from sqlanon.engines.spark_replace import create_or_replace
-from sqlanon.errors import EngineError, SourceError
+from sqlanon.engines.spark_url import Master
+from sqlanon.errors import ConnectionFailed, EngineError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Query, Table, column, literal, table_expression
+from sqlanon.sqlgen.relations import File, Query, Table, column, literal
 from tests.engines.contract import DEAD, NAMES, RUN, VALUES, EngineContract, table_of
 from tests.engines.helpers import execute, open_at, query
 
@@ -67,7 +72,8 @@ class TestSpark(EngineContract):
         rows = query(engine, f"DESCRIBE EXTENDED {table}")
         names = {info.name for info in engine.columns(Table((table,)))}
         found: dict[str | None, str] = {name: comment for name, _, comment in rows if name in names and comment}
-        return found | {None: kind for name, kind, _ in rows if name == "Comment"}
+        own: list[tuple[str | None, str]] = [(None, kind) for name, kind, _ in rows if name == "Comment"]
+        return found | dict(own)
 
     def indexes(self, engine: Engine, table: str) -> list[str]:
         return []
@@ -146,7 +152,7 @@ class TestSpark(EngineContract):
             assert query(other, "SELECT COUNT(*) FROM t") == [(1,)]
 
     def test_a_transaction_reads_one_snapshot(self, engine: Engine, other: Engine) -> None:
-        """Each statement reads the table as it is: a release is audited, and its rows are counted, as it was written."""
+        """Each statement reads the table as it is; a release is audited and counted as it was written."""
         execute(engine, "CREATE TABLE t AS SELECT 1 AS a")
         with engine.transaction():
             assert query(engine, "SELECT COUNT(*) FROM t") == [(1,)]
@@ -179,24 +185,30 @@ class TestSpark(EngineContract):
             assert self.comments(engine, "target") == {None: "it's 100% ours", "b b": "a 'column'"}
             assert ("owner of it", "us") in query(engine, "SHOW TBLPROPERTIES target")
 
-    def test_a_failed_replace_leaves_the_old_table(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_failed_replace_leaves_the_old_table(self, engine: Engine) -> None:
         """The second of the two renames fails."""
         execute(engine, "CREATE TABLE target AS SELECT 1 AS a", "CREATE TABLE staging AS SELECT 2 AS a")
-        renamed: list[Table] = []
-        monkeypatch.setattr(spark_replace, "rename_table", self._failing_second(spark_replace.rename_table, renamed))
-        with pytest.raises(EngineError, match="missing"), engine.transaction():
+        seen: list[str] = []
+
+        def fail_once(event: TraceEvent) -> None:
+            seen.append(event.sql)
+            if event.sql.endswith("`staging` RENAME TO `target`"):
+                raise EngineError("as if the catalog had refused")
+
+        engine.session.hooks.append(fail_once)
+        with pytest.raises(EngineError, match="as if the catalog had refused"), engine.transaction():
             engine.replace(Table(("staging",)), Table(("target",)))
-        assert len(renamed) == 3
+        assert any("`target` RENAME TO `sqlanon_" in sql for sql in seen)
         assert query(engine, "SELECT a FROM target") == [(1,)]
         assert query(engine, "SELECT a FROM staging") == [(2,)]
         assert [name for _, name, _ in query(engine, "SHOW TABLES")] == ["staging", "target"]
 
-    def _failing_second(self, rename: Callable[[Table, Table], exp.Alter], seen: list[Table]) -> Callable[..., exp.Alter]:
-        def renaming(table: Table, target: Table) -> exp.Alter:
-            seen.append(table)
-            return rename(Table(("missing",)) if len(seen) == 2 else table, target)
-
-        return renaming
+    def test_tables_that_would_end_with_the_process_are_refused(self, engine: SparkEngine) -> None:
+        engine.opened = engine.opened._replace(fleeting=True)
+        execute(engine, "CREATE TABLE staging AS SELECT 2 AS a")
+        with pytest.raises(EngineError, match="would end with this process"), engine.transaction():
+            engine.replace(Table(("staging",)), Table(("target",)))
+        assert engine.relation_kind(Table(("target",))) is None
 
     @pytest.mark.parametrize(
         ("made", "reason"),
@@ -245,12 +257,12 @@ class TestSpark(EngineContract):
         assert Table((moved,)) in engine.leftovers(())
         assert query(engine, "SELECT a FROM target") == [(1,)]
 
-    def test_where_others_use_the_catalog_only_the_old_is_left_over(self, engine: Engine) -> None:
+    def test_where_others_use_the_catalog_only_the_old_is_left_over(self, engine: SparkEngine) -> None:
         recent, old = (f"sqlanon_{DEAD}_replaced_{int(time.time()) - age}_t" for age in (60, 200_000))
         execute(engine, "CREATE TABLE t (a INT)", f"CREATE TABLE sqlanon_{DEAD}_groups (a INT)")
         execute(engine, f"CREATE TABLE {recent} (a INT)", f"CREATE TABLE {old} (a INT)")
         assert {table.name for table in engine.leftovers(())} == {f"sqlanon_{DEAD}_groups", recent, old}
-        engine.opened = engine.opened._replace(alone=False)  # type: ignore[attr-defined]  # a member of Spark's engine
+        engine.opened = engine.opened._replace(alone=False)
         assert engine.leftovers(()) == [Table((old,))]
 
     # -- stopping --------------------------------------------------------------------------------------------------
@@ -260,8 +272,9 @@ class TestSpark(EngineContract):
         engine = open_at(url)
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Timer(0.5, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
+        stopped = pytest.raises(KeyboardInterrupt)
         try:
-            with pytest.raises(KeyboardInterrupt), engine.transaction():
+            with stopped, engine.transaction():
                 execute(engine, "CREATE TABLE within_it (a INTEGER)")
                 timer.start()
                 execute(engine, self.LONG_STATEMENT, step="long")
@@ -308,7 +321,8 @@ class TestFiles:
         path.write_text("\n".join(rows) + "\n")
         found = {info.name: info.family for info in engine.columns(File(str(path), "csv"))}
         kinds = [Family.TEXT, Family.INTEGER, Family.FLOAT, Family.DATE, Family.TIMESTAMP, Family.TIMESTAMP_TZ]
-        assert found == dict(zip("zip n f d t z b e x".split(), [*kinds, Family.BOOLEAN, *[Family.TEXT] * 2], strict=True))
+        assert list(found) == ["zip", "n", "f", "d", "t", "z", "b", "e", "x"]
+        assert list(found.values()) == [*kinds, Family.BOOLEAN, Family.TEXT, Family.TEXT]
 
     @pytest.mark.parametrize("format_", ["csv", "tsv", "parquet"])
     def test_written_files_read_back(self, engine: Engine, tmp_path: Path, format_: Any) -> None:
@@ -352,17 +366,85 @@ class TestReplacingAtOnce:
 
     def test_versioned_formats_are_replaced_in_one_commit(self) -> None:
         statement = create_or_replace(Table(("s", "staging")), Table(("s", "target")), "delta")
-        assert statement.sql("spark") == "CREATE OR REPLACE TABLE `s`.`target` USING DELTA AS SELECT * FROM `s`.`staging`"
+        sql = "CREATE OR REPLACE TABLE `s`.`target` USING DELTA AS SELECT * FROM `s`.`staging`"
+        assert statement.sql("spark") == sql
 
     def test_what_the_catalog_does_not_say_is_not_known(self) -> None:
         assert read_details({"created_time": "UNKNOWN"}) == Details()
 
 
-def test_table_expressions_name_the_table() -> None:
-    assert table_expression(Table(("a b", "c"))).sql("spark") == "`a b`.`c`"
+class TestOpening:
+    @pytest.mark.parametrize(
+        ("url", "reason"),
+        [
+            ("spark://", "a Spark URL is spark://active"),
+            ("spark://local[two]", "a Spark URL is spark://active"),
+            ("spark://local[2]?master=x", "settings that begin with 'spark.', not 'master'"),
+            ("spark://active?spark.x=1", "set it up where it is made"),
+            ("sc://:1", "a Spark Connect URL is sc://host:port"),
+        ],
+    )
+    def test_urls_that_mean_nothing(self, url: str, reason: str) -> None:
+        with pytest.raises(UsageError, match=reason) as refused:
+            open_at(url)
+        assert refused.value.exit_code == 2
 
+    def test_cores_of_one_machine(self) -> None:
+        names = ("local", "local[3]", "local[2,4]", "local-cluster[2,3,512]", "yarn", "spark://a:7077")
+        assert [Master(name).cores for name in names] == [1, 3, 2, 6, None, None]
+        assert Master("local[*]").cores == os.cpu_count()
 
-def test_sessions_have_runs(spark_url: str) -> None:
-    engine = open_at(spark_url, Session(run=RUN))
-    assert engine.tag == f"sqlanon run={RUN} step={engine.step}"
-    engine.close()
+    def test_missing_packages_and_missing_java(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+        with pytest.raises(ConnectionFailed, match="needs Java 17 or newer: install it"):
+            spark_start._require_java()
+        monkeypatch.setitem(sys.modules, "pyspark.logger", None)
+        with pytest.raises(UsageError, match=re.escape("pip install 'sqlanon[spark]'")):
+            open_at("spark://local")
+
+    def test_a_java_that_is_too_old(self) -> None:
+        error = spark_start._did_not_start("... java.lang.UnsupportedClassVersionError: ...", "gone")
+        assert str(error).endswith("names is older")
+        assert spark_start._did_not_start("what it said", "gone").detail == "what it said\ngone"
+
+    def test_nobody_listens(self) -> None:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            with pytest.raises(ConnectionFailed, match=r"cannot reach .* 127\.0\.0\.1:\d+: Connection refused"):
+                open_at(f"sc://127.0.0.1:{unused.getsockname()[1]}/;token=secret")
+
+    def test_one_process_has_one_spark(self, spark_url: str) -> None:
+        open_at(spark_url).close()
+        with pytest.raises(UsageError, match=r"already, as local\[2\]"):
+            open_at("spark://local[3]")
+        with pytest.raises(UsageError, match=r"'spark\.driver\.memory' can only be set when it starts"):
+            open_at("spark://local[2]?spark.driver.memory=3g")
+        with pytest.raises(ConnectionFailed, match="no schema 'nowhere'"):
+            open_at("spark://local[2]/nowhere")
+
+    def test_a_borrowed_session_gets_its_settings_back(self, spark_url: str) -> None:
+        from pyspark.sql import SparkSession
+
+        open_at(spark_url).close()
+        session = SparkSession.builder.getOrCreate()
+        session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        session.sql("SELECT 1 AS a").createOrReplaceTempView("of_mine")
+        engine = open_at("spark://active")
+        assert query(engine, "SELECT CAST(TIMESTAMP '2020-01-01 00:00:00' AS STRING) FROM of_mine") == [
+            ("2020-01-01 00:00:00",)
+        ]
+        assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+        engine.close()
+        assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+        assert session.sql("SELECT a FROM of_mine").collect()[0][0] == 1
+
+    def test_what_a_reading_costs(self, spark_url: str) -> None:
+        engine = open_at(spark_url)
+        execute(engine, "CREATE TABLE t AS SELECT id FROM range(1000)", "CREATE VIEW v AS SELECT id FROM t")
+        known = engine.scan_bytes(Table(("t",)))
+        assert known is not None
+        assert 1000 < known < 100_000
+        assert engine.scan_bytes(Table(("v",))) == known
+        assert engine.scan_bytes(File("/no/such/file.parquet", "parquet")) is None
+        assert engine.version().startswith("Spark 4.")
+        engine.close()

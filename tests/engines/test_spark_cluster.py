@@ -1,12 +1,15 @@
-"""A Spark of several processes, of which one is killed while the search asks it; quiet, and right all the same."""
+"""A Spark of several processes: one is killed while the search asks it, another talks to it through Spark Connect."""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +25,37 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
 }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    """The program on a Spark with two executors, each a process."""
+    require_java()
+    more = {**SETTINGS, "spark.connect.grpc.binding.port": str(port)}
+    url = url_of("local-cluster[2,1,512]", str(folder / "warehouse"), **more)
+    environment = {**os.environ, "SPARK_HOME": str(home_of_its_own(folder)), "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-m", "tests.engines.spark_cluster_program", url]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, env=environment)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def home_of_its_own(folder: Path) -> Path:
@@ -36,21 +69,63 @@ def home_of_its_own(folder: Path) -> Path:
     return home
 
 
-def test_a_killed_executor_changes_nothing(tmp_path: Path, duckdb_url: str) -> None:
-    require_java()
-    url = url_of("local-cluster[2,1,512]", str(tmp_path / "warehouse"), **SETTINGS)
-    environment = {**os.environ, "SPARK_HOME": str(home_of_its_own(tmp_path)), "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [sys.executable, "-m", "tests.engines.spark_cluster_program", url]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=600)
-    assert (done.returncode, done.stderr) == (0, "")
-    answer = json.loads(done.stdout)
+@pytest.fixture(scope="module")
+def answer(cluster: subprocess.Popen[str]) -> Any:
+    assert cluster.stdout is not None
+    line = cluster.stdout.readline()
+    assert line, cluster.communicate()[1]
+    return json.loads(line)
+
+
+def test_a_killed_executor_changes_nothing(answer: Any, duckdb_url: str) -> None:
     assert len(answer["before"]) == 2
     assert answer["killed"] in answer["before"]
     assert answer["killed"] not in answer["after"]
-    Database(duckdb_url).run(spark_cluster_program.GENERATED.replace("range(20000)", "range(20000) AS r(id)"))
+    Database(duckdb_url).run(spark_cluster_program.GENERATED)
     expected = pipeline.plan(spark_cluster_program.spec_at(duckdb_url))
+    verdicts = [[list(verdict.node), verdict.suppressed, verdict.classes] for verdict in expected.verdicts]
     assert answer["levels"] == expected.levels
+    assert answer["verdicts"] == verdicts
     assert answer["fingerprint"] == expected.fingerprint
-    assert answer["verdicts"] == [
-        [list(verdict.node), verdict.suppressed, verdict.classes] for verdict in expected.verdicts
-    ]
+
+
+def test_a_release_through_spark_connect(answer: Any, cluster: subprocess.Popen[str], port: int) -> None:
+    """From another process, on the same Spark; neither says a word on the terminal."""
+    command = [sys.executable, "-c", CLIENT, f"sc://127.0.0.1:{port}"]
+    client = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert (client.returncode, client.stderr) == (0, "")
+    told = json.loads(client.stdout)
+    assert told["levels"] == answer["levels"]
+    assert told["released"] == 20000 - told["suppressed"]
+    assert told["left"] == ["released", "t"]
+    assert told["cancelled"] == "step 'long' was cancelled"
+    _, errors = cluster.communicate("\n", timeout=60)
+    assert (cluster.returncode, errors) == (0, "")
+
+
+CLIENT = """
+import json, sys, threading
+from sqlanon import pipeline
+from sqlanon.errors import EngineError
+from sqlanon.sqlgen.relations import Table
+from tests.engines.helpers import open_at, query
+from tests.engines.spark_cluster_program import spec_at
+
+engine = open_at(sys.argv[1])
+result = pipeline.run(spec_at(sys.argv[1]))
+timer = threading.Timer(0.5, engine.cancel)
+timer.start()
+try:
+    query(engine, "SELECT COUNT(*) FROM range(100000000000) AS a, range(1000) AS b", step="long")
+except EngineError as error:
+    cancelled = str(error)
+[(released,)] = query(engine, "SELECT COUNT(*) FROM released")
+print(json.dumps({
+    "levels": result.levels,
+    "suppressed": result.publication.suppressed,
+    "released": released,
+    "left": [name for _, name, _ in query(engine, "SHOW TABLES")],
+    "cancelled": cancelled,
+}))
+engine.close()
+"""
