@@ -45,11 +45,13 @@ def command(
     loaded = chosen(loaded, recipient if lock is None else lock.recipient)
     if dialect is not None:
         scripting_named(dialect)
+    if out is not None and not force:
+        _refuse_files(out)
     with settings.working() as options:
         levels = pipeline.plan(loaded, options).levels if lock is None else lock.levels_for(loaded)
         script = compiled(loaded, levels, options, dialect=dialect, lock=lock)
     if out is not None:
-        _write(script, out, force=force)
+        _write(script, out)
     if settings.as_json:
         settings.emit({"dialect": script.dialect, "files": dict(script.files), "sql": script.text})
     elif out is None:
@@ -59,13 +61,18 @@ def command(
             settings.note(f"wrote {out / name}")
 
 
-def _write(script: Script, folder: Path, *, force: bool) -> None:
-    """Files that are not of this script would be run with it: they are not left beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
+def _refuse_files(folder: Path) -> None:
+    for found in sorted(folder.glob("*.sql")):
+        raise UsageError(f"{found}: exists already; --force replaces the files of a script")
+
+
+def _write(script: Script, folder: Path) -> None:
     for found in sorted(folder.glob("*.sql")):
         if found.name not in script.files:
             raise UsageError(f"{found}: is no file of this script, and would be run with it; name another folder")
-        if not force:
-            raise UsageError(f"{found}: exists already; --force replaces it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made a folder: {error.strerror}") from None
     for name, text in script.files.items():
         write_text(folder / name, text)

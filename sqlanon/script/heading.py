@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from sqlanon.binding import Binding
 from sqlanon.engines.scripting import Scripting
 from sqlanon.recoding.full_domain import FullDomain
-from sqlanon.spec import Privacy
+from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.models import Alpha, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, SensitiveModel, TCloseness
+from sqlanon.sqlgen.relations import File
 
 
 def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Iterator[str]:
@@ -20,10 +21,20 @@ def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Ite
     levels = ", ".join(f"{name} at level {level}" for name, level in recoding.levels().items())
     yield f"Generalization: {levels}."
     yield from _requirement(binding)
-    limit = binding.spec.privacy.suppression.limit
+    most = rows_within(binding.spec.privacy.suppression.limit)
     suppressed = "blanked" if binding.blank else "left out"
-    yield f"At most {limit} rows are {suppressed}. Where this does not hold, the script stops and publishes nothing."
+    yield f"At most {most} are {suppressed}. Where this does not hold, the script stops and publishes nothing."
     yield from _running(binding, scripting)
+
+
+def rows_within(limit: Limit) -> str:
+    """A limit in words.
+
+    >>> from decimal import Decimal
+    >>> rows_within(Limit(count=8)), rows_within(Limit(percent=Decimal(2)))
+    ('8 rows', '2% of the rows')
+    """
+    return f"{limit} rows" if limit.percent is None else f"{limit} of the rows"
 
 
 def _requirement(binding: Binding) -> Iterator[str]:
@@ -67,10 +78,10 @@ def _model(entry: SensitiveModel) -> str:
 
 
 def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
-    yield f"Run all files in their order, in one session that stops at the first error: {scripting.client}"
+    yield f"Run everything in its order, in one session that stops at the first error: {scripting.client}"
     if not scripting.transactional:
         yield "Without a transaction: after a stop the target is as it was, and the last file drops what is left over."
-    if not scripting.keeps_grants and not binding.as_view:
+    if not (scripting.keeps_grants or binding.as_view or isinstance(binding.target, File)):
         others = " `sqlanon apply` keeps them." if scripting.executed else ""
         yield f"Grants, comments and indexes of an existing target are not kept by this script.{others}"
     if not scripting.executed:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine
 from sqlanon.measured import Ingredients, MeasuredClasses, Release
 from sqlanon.privacy.base import Grouping
+from sqlanon.script.heading import rows_within
 from sqlanon.script.pages import Pages
 from sqlanon.spec.limit import Limit
 from sqlanon.sqlgen import release as release_sql
@@ -59,7 +60,7 @@ def stop_at_limits(pages: Pages, engine: Engine, release: Release, classes_table
     covered = release_sql.no_value_outside(classes_table, release.columns(engine))
     pages.stop_unless("Stop if a value lies outside its hierarchy.", covered, "a value lies outside its hierarchy")
     limit = release.binding.spec.privacy.suppression.limit
-    comment = f"Stop if more than {limit} rows would be suppressed."
+    comment = f"Stop if more than {rows_within(limit)} would be suppressed."
     pages.stop_unless(comment, _within(limit, classes_table), "more rows than allowed would be suppressed")
 
 

@@ -102,8 +102,10 @@ def test_scripts_for_other_dialects(
 
 
 MARK = re.compile("^sqlanon_script_([0-9a-f]{8}_)?")
-ONLY_DUCKDB = {"UTC", "", "nulls_last", "1"}
-"""Texts of its settings, and of an assertion by a cast."""
+ONLY_DUCKDB = {"UTC", "", "nulls_last", "1", "sqlanon: rows were lost after the audit"}
+"""Texts of its settings, of an assertion by a cast, and of a check between staging twice: without a rename in a
+transaction the audited rows go into the target at once.
+"""
 
 
 def created(script: list[exp.Expr]) -> list[str]:

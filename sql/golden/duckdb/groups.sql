@@ -4,8 +4,8 @@
 -- Every class of the quasi-identifier doctor (sex, age) has at least 4 rows.
 -- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
 -- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
--- At most 30% rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run all files in their order, in one session that stops at the first error: cat *.sql | duckdb -bail warehouse.duckdb
+-- At most 30% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
+-- Run everything in its order, in one session that stops at the first error: cat *.sql | duckdb -bail warehouse.duckdb
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
 -- 01_hierarchies.sql: a label for every value and level.
@@ -2758,7 +2758,7 @@ SELECT
     ELSE 'sqlanon: a value lies outside its hierarchy'
   END AS INT) AS "audit";
 
--- Stop if more than 30% rows would be suppressed.
+-- Stop if more than 30% of the rows would be suppressed.
 SELECT
   CAST(CASE
     WHEN (

@@ -12,8 +12,8 @@
 -- Every class is beta-like the whole source in disease (enhanced, beta = 5).
 -- Every class is delta-disclosure private in disease (occurring, delta = 3).
 -- Persons are told apart by person, which is not released.
--- At most 25% rows are blanked. Where this does not hold, the script stops and publishes nothing.
--- Run all files in their order, in one session that stops at the first error: cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse
+-- At most 25% of the rows are blanked. Where this does not hold, the script stops and publishes nothing.
+-- Run everything in its order, in one session that stops at the first error: cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
 -- 01_hierarchies.sql: a label for every value and level.
@@ -1413,7 +1413,7 @@ SELECT
     ELSE 'sqlanon: a value lies outside its hierarchy'
   END AS INT) AS "audit";
 
--- Stop if more than 25% rows would be suppressed.
+-- Stop if more than 25% of the rows would be suppressed.
 SELECT
   CAST(CASE
     WHEN (

@@ -12,8 +12,8 @@
 -- Every class is beta-like the whole source in disease (enhanced, beta = 5).
 -- Every class is delta-disclosure private in disease (occurring, delta = 3).
 -- Persons are told apart by person, which is not released.
--- At most 25% rows are blanked. Where this does not hold, the script stops and publishes nothing.
--- Run all files in their order, in one session that stops at the first error: cat *.sql | snowsql -o exit_on_error=true
+-- At most 25% of the rows are blanked. Where this does not hold, the script stops and publishes nothing.
+-- Run everything in its order, in one session that stops at the first error: cat *.sql | snowsql -o exit_on_error=true
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
@@ -1398,7 +1398,7 @@ SELECT
     ELSE 'sqlanon: a value lies outside its hierarchy'
   END AS INT) AS "AUDIT";
 
--- Stop if more than 25% rows would be suppressed.
+-- Stop if more than 25% of the rows would be suppressed.
 SELECT
   CAST(CASE
     WHEN (

@@ -12,8 +12,8 @@
 -- Every class is beta-like the whole source in disease (enhanced, beta = 5).
 -- Every class is delta-disclosure private in disease (occurring, delta = 3).
 -- Persons are told apart by person, which is not released.
--- At most 25% rows are blanked. Where this does not hold, the script stops and publishes nothing.
--- Run all files in their order, in one session that stops at the first error: cat *.sql > release.sql; spark-sql -f release.sql
+-- At most 25% of the rows are blanked. Where this does not hold, the script stops and publishes nothing.
+-- Run everything in its order, in one session that stops at the first error: cat *.sql > release.sql; spark-sql -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
@@ -1647,7 +1647,7 @@ SELECT
     ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
   END AS `audit`;
 
--- Stop if more than 25% rows would be suppressed.
+-- Stop if more than 25% of the rows would be suppressed.
 SELECT
   CASE
     WHEN (
