@@ -2,7 +2,7 @@
 -- Generalization: race at level 1, zip at level 0.
 -- Every class of the quasi-identifier has at least 2 rows.
 -- At most 1 rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run all files in their order, in one session that stops at the first error: cat *.sql | bq query --use_legacy_sql=false
+-- Run everything in its order, in one session that stops at the first error: cat *.sql | bq query --use_legacy_sql=false
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.

@@ -1,8 +1,8 @@
 -- Release of source_table as release_table, made by sqlanon for clickhouse.
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
 -- Every class of the quasi-identifier has at least 5 rows.
--- At most 2% rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run all files in their order, in one session that stops at the first error: cat *.sql | clickhouse-client --multiquery
+-- At most 2% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
+-- Run everything in its order, in one session that stops at the first error: cat *.sql | clickhouse-client --multiquery
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
@@ -534,7 +534,7 @@ SELECT
     'sqlanon: a value lies outside its hierarchy'
   ) AS "audit";
 
--- Stop if more than 2% rows would be suppressed.
+-- Stop if more than 2% of the rows would be suppressed.
 SELECT
   throwIf(
     NOT COALESCE(

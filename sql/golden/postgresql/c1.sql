@@ -2,7 +2,7 @@
 -- Generalization: zip at level 1, marital at level 1, sex at level 0.
 -- Every class of the quasi-identifier has at least 3 rows.
 -- At most 2 rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run all files in their order, in one session that stops at the first error: cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse
+-- Run everything in its order, in one session that stops at the first error: cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
 -- 01_hierarchies.sql: a label for every value and level.

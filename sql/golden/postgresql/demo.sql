@@ -1,8 +1,8 @@
 -- Release of source_table as release_table, made by sqlanon for postgres.
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
 -- Every class of the quasi-identifier has at least 5 rows.
--- At most 2% rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run all files in their order, in one session that stops at the first error: cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse
+-- At most 2% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
+-- Run everything in its order, in one session that stops at the first error: cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
 -- 01_hierarchies.sql: a label for every value and level.
@@ -487,7 +487,7 @@ SELECT
     ELSE 'sqlanon: a value lies outside its hierarchy'
   END AS INT) AS "audit";
 
--- Stop if more than 2% rows would be suppressed.
+-- Stop if more than 2% of the rows would be suppressed.
 SELECT
   CAST(CASE
     WHEN (
