@@ -30,8 +30,9 @@ class Change:
 def diff(old: Lock, new: Lock) -> list[Change]:
     """What changes from one lock to another, then the reasons; nothing where both say the same."""
     changes = [Change(line) for line in (*_levels(old, new), *_figures(old, new))]
-    reasons = [*_hierarchies(old, new), *_data(old, new), *_requirement(old, new), *_search(old, new)]
-    if old.spec_hash != new.spec_hash and not any((*_definitions(old, new), *_requirement(old, new))):
+    by_spec = [*_columns(old, new), *_hierarchies(old, new), *_requirement(old, new), *_search(old, new)]
+    reasons = [*by_spec, *_data(old, new)]
+    if old.spec_hash != new.spec_hash and not by_spec:
         reasons.append(
             "the spec changed in a part that lock files do not name: source, target, roles, limits or search"
         )
@@ -66,6 +67,11 @@ def _figures(old: Lock, new: Lock) -> Iterator[str]:
             yield f"{metric} {_number(score)} -> {_number(now)}"
     if before.get("satisfied") != after.get("satisfied"):
         yield "the requirement holds now" if after.get("satisfied") else "the requirement no longer holds"
+
+
+def _columns(old: Lock, new: Lock) -> Iterator[str]:
+    if old.hierarchies.keys() != new.hierarchies.keys():
+        yield "the quasi-identifiers changed"
 
 
 def _hierarchies(old: Lock, new: Lock) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.expressions import DType
 
 from sqlanon.hierarchies.base import Family
 from sqlanon.sqlgen.relations import cast, literal
@@ -40,6 +41,8 @@ class AdaptedTraits(Traits):
                 return self.iso_week(self.adapted(node.expression))
             case exp.AtTimeZone():
                 return self.at_time_zone(self.adapted(node.this), node.args["zone"])
+            case exp.Cast() if scale := _scale_of_product(node):
+                return self.decimal_text(self.adapted(node.this), scale)
             case exp.Case() if not self.infinite_dates:
                 node.set("ifs", [item for item in node.args["ifs"] if not _asks_for_infinity(item)])
             case exp.Window():
@@ -65,6 +68,10 @@ class AdaptedTraits(Traits):
     def at_time_zone(self, value: exp.Expr, zone: exp.Expr) -> exp.Expr:
         """The wall clock of a moment in a time zone."""
         return exp.AtTimeZone(this=value, zone=zone)
+
+    def decimal_text(self, value: exp.Expr, scale: int) -> exp.Expr:
+        """The text of a decimal number with all its decimals, zeros too."""
+        return exp.Cast(this=value, to=exp.DataType.build("text"))
 
     def window(self, window: exp.Window) -> None:
         """Change a window in place."""
@@ -110,3 +117,16 @@ def _asks_for_infinity(branch: exp.If) -> bool:
     if not isinstance(cast_to, exp.Cast) or not isinstance(cast_to.this, exp.Literal):
         return False
     return cast_to.this.name in _INFINITE and cast_to.to.this in exp.DataType.TEMPORAL_TYPES
+
+
+def _scale_of_product(node: exp.Cast) -> int:
+    """The decimals of a product that is cast to a text; 0 for any other cast."""
+    product = node.this
+    if (
+        node.to.this is not DType.TEXT
+        or not isinstance(product, exp.Mul)
+        or not isinstance(product.expression, exp.Cast)
+    ):
+        return 0
+    digits = [int(item.name) for item in product.expression.to.expressions]
+    return digits[1] if len(digits) == 2 else 0

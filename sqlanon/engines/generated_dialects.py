@@ -75,6 +75,9 @@ class BigQueryTraits(BinaryTextTraits):
     def at_time_zone(self, value: exp.Expr, zone: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="DATETIME", expressions=[value, zone])
 
+    def decimal_text(self, value: exp.Expr, scale: int) -> exp.Expr:
+        return exp.Anonymous(this="FORMAT", expressions=[literal(f"%.{scale}f"), value])
+
     def window(self, window: exp.Window) -> None:
         # Running sums take no word on NULL there; nothing that rows are numbered or summed by is NULL.
         for item in window.args["order"].expressions if window.args.get("order") else ():
@@ -132,6 +135,9 @@ class ClickHouseTraits(BinaryTextTraits):
     def at_time_zone(self, value: exp.Expr, zone: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="toTimeZone", expressions=[value, zone])
 
+    def decimal_text(self, value: exp.Expr, scale: int) -> exp.Expr:
+        return exp.Anonymous(this="toDecimalString", expressions=[value, literal(scale)])
+
     def selected(self, select: exp.Select) -> None:
         """A column of two joined tables would be called after its table too."""
         items = [
@@ -148,7 +154,11 @@ class ClickHouseTraits(BinaryTextTraits):
 
 
 def _signed(node: exp.Expr) -> exp.Expr:
-    """Counts and numbers of rows are unsigned in ClickHouse, and have no common type with signed numbers."""
+    """Counts and numbers of rows are unsigned in ClickHouse, and have no common type with signed numbers. Narrow
+    decimals cannot be compared with numbers that they do not hold.
+    """
+    if isinstance(node, exp.Floor) and isinstance(node.parent, (exp.LT, exp.GTE)):
+        return exp.Cast(this=node.copy(), to=exp.DataType.build("decimal(38, 0)"))
     counts = node.this if isinstance(node, exp.Window) else node
     if not isinstance(counts, (exp.Count, exp.RowNumber, exp.DenseRank)):
         return node
