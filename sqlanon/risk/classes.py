@@ -1,0 +1,105 @@
+"""Prosecutor, journalist and marketer risk from the classes of a table (El Emam's figures), one statement.
+
+Reads counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlanon.audit.figures import rounded
+from sqlanon.audit.opened import Opened
+from sqlanon.audit.result import Bucket
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import SourceError
+from sqlanon.risk.request import THRESHOLDS, RiskRequest
+from sqlanon.risk.result import Attacker, ClassRisk, PopulationMatch, RowsAtRisk
+from sqlanon.sqlgen.audit import BUCKETS
+from sqlanon.sqlgen.relations import Relation
+from sqlanon.sqlgen.risk import matched, risk_classes, risk_figures, risk_query
+
+__all__ = ["THRESHOLDS", "measure_classes"]
+
+Found = Mapping[str, Any]
+
+
+def measure_classes(
+    engine: Engine,
+    table: Relation,
+    request: RiskRequest,
+    *,
+    population: Relation | None = None,
+    respondent: str | None = None,
+) -> ClassRisk:
+    """The risk of every row by the size of its class; `population` has columns named like the table's."""
+    opened = Opened.at(engine, table, "audited")
+    opened.require(*request.columns, *([] if respondent is None else [respondent]))
+    people = None if population is None else Opened.at(engine, population, "population")
+    person = None if respondent is None else opened.key(respondent)
+    if people is None:
+        found = risk_classes(opened.expression(), [opened.key(name) for name in request.columns], person)
+    else:
+        people.require(*request.columns)
+        texts = {name: not opened.compares_with(people, name, name) for name in request.columns}
+        found = matched(
+            opened.expression(),
+            [opened.key(name, as_text=texts[name]) for name in request.columns],
+            person,
+            people.expression(),
+            [people.key(name, as_text=texts[name]) for name in request.columns],
+        )
+    figures = risk_figures(request.bounds, population=people is not None)
+    [row] = engine.query(Statement("risk of classes", risk_query(found, figures)))
+    measured = dict(zip(figures, row, strict=True))
+    if not measured["rows"]:
+        raise SourceError(f"{table} has no rows: there is no risk to measure")
+    return _result(str(table), request, measured, with_population=people is not None)
+
+
+def _result(table: str, request: RiskRequest, found: Found, *, with_population: bool) -> ClassRisk:
+    rows, classes = int(found["rows"]), int(found["classes"])
+    average = _figure(found["risk"], rows)
+    prosecutor = Attacker(1 / int(found["smallest"]), average, _at_risk(request, found, "below", rows))
+    journalist, population, marketer = None, None, average
+    if with_population:
+        people, fewest = int(found["people"]), int(found["fewest"])
+        marketer = _figure(found["population_risk"], rows)
+        most = max(classes / people, marketer)
+        journalist = Attacker(1 / fewest, most, _at_risk(request, found, "people_below", rows))
+        population = PopulationMatch(people, fewest, int(found["population_uniques"]), int(found["fewer"]))
+    return ClassRisk(
+        table=table,
+        columns=request.columns,
+        rows=rows,
+        classes=classes,
+        smallest=int(found["smallest"]),
+        largest=int(found["largest"]),
+        uniques=int(found["uniques"]),
+        distribution=_buckets(found),
+        prosecutor=prosecutor,
+        journalist=journalist,
+        marketer=marketer,
+        population=population,
+    )
+
+
+def _figure(value: Any, rows: int) -> float:
+    return rounded(float(value) / rows) or 0.0
+
+
+def _at_risk(request: RiskRequest, found: Found, name: str, rows: int) -> tuple[RowsAtRisk, ...]:
+    counted = zip(request.thresholds, request.bounds, strict=True)
+    return tuple(
+        RowsAtRisk(float(threshold), int(found[f"{name}_{bound}"]), int(found[f"{name}_{bound}"]) / rows)
+        for threshold, bound in counted
+    )
+
+
+def _buckets(found: Found) -> tuple[Bucket, ...]:
+    highs = [low - 1 for low in BUCKETS[1:]] + [None]
+    buckets = (
+        Bucket(low, high, int(found[f"classes_from_{low}"]), int(found[f"rows_from_{low}"]))
+        for low, high in zip(BUCKETS, highs, strict=True)
+    )
+    return tuple(bucket for bucket in buckets if bucket.classes)
