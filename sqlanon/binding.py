@@ -117,6 +117,12 @@ class Binding:
         """The quasi-identifier, in the order of every distance vector."""
         return tuple(item.name for item in self.quasi_identifiers)
 
+    @property
+    def schema(self) -> dict[str, str]:
+        """The columns of the source that a release shows or counts by, each with the kind of its values."""
+        wanted = {*self.released, self.spec.respondent}
+        return {info.name: info.family.value for info in self.columns if info.name in wanted}
+
     def limit_rows(self, rows: int) -> int:
         """The most rows of a source of so many that may be suppressed."""
         return self.spec.privacy.suppression.limit.rows(rows)

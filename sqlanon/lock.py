@@ -7,7 +7,7 @@ so that planning again on the same data asks nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from sqlanon.errors import UsageError
 from sqlanon.metrics.base import Verdict
 from sqlanon.results import PlanResult
 from sqlanon.spec import Spec
+from sqlanon.spec.parts import changed_parts
 
 VERSION = 1
 
@@ -38,6 +39,10 @@ class Lock:
     verdicts: Sequence[Verdict] = field(default_factory=tuple)
     recipient: str | None = None
     """Whose release it is, where the spec has recipients; `spec_hash` is then that of the recipient's spec."""
+    spec_parts: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprints of the spec's parts, by which a change of it is named."""
+    source: Mapping[str, str] = field(default_factory=dict)
+    """The columns of the source that the release reads, each with the kind of its values."""
 
     @classmethod
     def of(cls, spec: Spec, plan: PlanResult, path: str, recipient: str | None = None) -> Lock:
@@ -52,6 +57,8 @@ class Lock:
             fingerprint=plan.fingerprint,
             verdicts=plan.verdicts,
             recipient=recipient,
+            spec_parts=spec.parts(),
+            source=dict(plan.source),
         )
 
     def knows(self, fingerprint: str, requirement: Mapping[str, Any]) -> bool:
@@ -61,7 +68,9 @@ class Lock:
     def levels_for(self, spec: Spec) -> dict[str, int]:
         """The levels, for the spec that they were found for; UsageError when it is another by now."""
         if self.spec_hash != spec.hash():
-            raise UsageError("the spec has changed since this lock file was written: plan again")
+            changed = ", ".join(changed_parts(self.spec_parts, spec.parts())) if self.spec_parts else ""
+            where = f" ({changed})" if changed else ""
+            raise UsageError(f"the spec has changed since this lock file was written{where}: plan again")
         if not self.levels.keys() == self.hierarchies.keys() == set(spec.quasi_identifiers):
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
         for name, level in self.levels.items():
@@ -81,6 +90,20 @@ class Lock:
             return False
         return True
 
+    def require_source(self, now: Mapping[str, str]) -> None:
+        """UsageError when the columns that the release reads are no longer as they were: new, gone, of another kind."""
+        if not self.source or self.source == now:
+            return
+        changes = ", ".join(columns_changed(self.source, now))
+        raise UsageError(f"the source's schema has changed since this lock file was written ({changes}): plan again")
+
+    def require_requirement(self, now: Mapping[str, Any]) -> None:
+        """UsageError when the plan was made for another requirement than the spec states."""
+        changed = [key for key in dict.fromkeys((*self.requirement, *now)) if self.requirement.get(key) != now.get(key)]
+        if changed:
+            listed = ", ".join(changed)
+            raise UsageError(f"the lock file was written for another requirement (privacy: {listed}): plan again")
+
     def require_hierarchies(self, now: Mapping[str, Mapping[str, Any]]) -> None:
         """UsageError when a hierarchy is no longer as it was: its definition, its height or its top."""
         for name, known in self.hierarchies.items():
@@ -94,6 +117,8 @@ class Lock:
             "version": VERSION,
             "spec": self.spec,
             "spec_hash": self.spec_hash,
+            "spec_parts": dict(self.spec_parts),
+            "source": {"columns": dict(self.source)},
             "recoding": {"kind": "full_domain", "levels": self.levels},
             "hierarchies": self.hierarchies,
             "requirement": self.requirement,
@@ -129,6 +154,8 @@ class Lock:
                 content["frequency_set"]["fingerprint"],
                 tuple(_verdict(node, entry) for node, entry in content["frequency_set"]["verdicts"].items()),
                 None if content.get("recipient") is None else _text(content["recipient"]),
+                _texts(content["spec_parts"]),
+                _texts(content["source"]["columns"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UsageError(f"{path}: is not a lock file: a part is missing or not of its form") from error
@@ -163,6 +190,24 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("a text is expected")
     return value
+
+
+def _texts(content: Any) -> dict[str, str]:
+    return {str(key): _text(value) for key, value in content.items()}
+
+
+def columns_changed(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    """How the columns of a source differ from what they were.
+
+    >>> list(columns_changed({"zip": "text", "age": "integer"}, {"zip": "integer", "sex": "text"}))
+    ["column 'zip' was text and is integer", "column 'age' is gone", "column 'sex' is new"]
+    """
+    for name, kind in old.items():
+        if name not in new:
+            yield f"column '{name}' is gone"
+        elif new[name] != kind:
+            yield f"column '{name}' was {kind} and is {new[name]}"
+    yield from (f"column '{name}' is new" for name in new if name not in old)
 
 
 def _written(verdicts: Sequence[Verdict]) -> dict[str, str]:

@@ -5,11 +5,14 @@ Pure. A line holds names, levels and counts, as lock files do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from sqlanon.lock import Lock
+from sqlanon.lock import Lock, columns_changed
+from sqlanon.spec.parts import changed_parts
+
+Cause = Literal["data", "spec", "hierarchy", "search"]
 
 
 @dataclass(frozen=True)
@@ -17,28 +20,57 @@ class Change:
     """One line of a diff: something that changes, or a reason why."""
 
     line: str
-    is_reason: bool = False
+    cause: Cause | None = None
+    """What kind of reason it is; None where it is none."""
 
     def __str__(self) -> str:
         """
-        >>> str(Change("zip: level 1 -> 2")), str(Change("the hierarchy of zip changed", is_reason=True))
+        >>> str(Change("zip: level 1 -> 2")), str(Change("the hierarchy of zip changed", "hierarchy"))
         ('zip: level 1 -> 2', 'because the hierarchy of zip changed')
         """
-        return f"because {self.line}" if self.is_reason else self.line
+        return self.line if self.cause is None else f"because {self.line}"
+
+
+def to_dict(changes: Sequence[Change]) -> dict[str, Any]:
+    """A diff as plain data."""
+    return {
+        "changed": bool(changes),
+        "changes": [change.line for change in changes if change.cause is None],
+        "reasons": [{"cause": change.cause, "text": change.line} for change in changes if change.cause is not None],
+    }
 
 
 def diff(old: Lock, new: Lock) -> list[Change]:
     """What changes from one lock to another, then the reasons; nothing where both say the same."""
     changes = [Change(line) for line in (*_levels(old, new), *_figures(old, new))]
-    by_spec = [*_columns(old, new), *_hierarchies(old, new), *_requirement(old, new), *_search(old, new)]
-    reasons = [*by_spec, *_data(old, new)]
-    if old.spec_hash != new.spec_hash and not by_spec:
-        reasons.append(
-            "the spec changed in a part that lock files do not name: source, target, roles, limits or search"
-        )
+    reasons = [*_by_spec(old, new), *_hierarchies(old, new), *_data(old, new)]
     if changes and not reasons:
-        reasons.append("the search ended elsewhere: a budget ran out, or it is another version of sqlanon")
-    return changes + [Change(line, is_reason=True) for line in reasons]
+        line = "the search ended elsewhere: a budget ran out, or it is another version of sqlanon"
+        reasons.append(Change(line, "search"))
+    return [*changes, *reasons]
+
+
+def _by_spec(old: Lock, new: Lock) -> Iterator[Change]:
+    named = [*_columns(old, new), *_requirement(old, new), *_search(old, new)]
+    yield from (Change(line, "spec") for line in named)
+    if old.spec_hash == new.spec_hash:
+        return
+    parts = ", ".join(_other_parts(old, new))
+    if parts:
+        yield Change(f"the spec changed: {parts}", "spec")
+    elif not named and not list(_hierarchies(old, new)):
+        yield Change("the spec changed", "spec")
+
+
+def _other_parts(old: Lock, new: Lock) -> Iterator[str]:
+    """Parts of the spec that changed beyond those that other lines tell of already."""
+    told = {"search.algorithm", "search.metric", *(f"privacy.{key}" for key in _requirements_changed(old, new))}
+    told |= {f"columns.{name}.hierarchy" for name in _definitions(old, new)}
+    if not old.spec_parts or not new.spec_parts:
+        return
+    for part in changed_parts(old.spec_parts, new.spec_parts):
+        if part not in told:
+            yield part
 
 
 def _levels(old: Lock, new: Lock) -> Iterator[str]:
@@ -74,16 +106,16 @@ def _columns(old: Lock, new: Lock) -> Iterator[str]:
         yield "the quasi-identifiers changed"
 
 
-def _hierarchies(old: Lock, new: Lock) -> Iterator[str]:
+def _hierarchies(old: Lock, new: Lock) -> Iterator[Change]:
     for name in _in_both(old.hierarchies, new.hierarchies):
         before, after = old.hierarchies[name], new.hierarchies[name]
         changed = [part for part in ("height", "top") if _differ(part, before, after)]
         parts = [f"{part} {before.get(part)} -> {after.get(part)}" for part in changed]
         more = f" ({', '.join(parts)})" if parts else ""
         if before.get("definition") != after.get("definition"):
-            yield f"the hierarchy of {name} changed{more}"
+            yield Change(f"the hierarchy of {name} changed{more}", "hierarchy")
         elif parts:
-            yield f"the hierarchy of {name} changed with the data{more}"
+            yield Change(f"the hierarchy of {name} changed with the data{more}", "hierarchy")
 
 
 def _definitions(old: Lock, new: Lock) -> list[str]:
@@ -93,19 +125,29 @@ def _definitions(old: Lock, new: Lock) -> list[str]:
     return [*changed, *(old.hierarchies.keys() ^ new.hierarchies.keys())]
 
 
-def _data(old: Lock, new: Lock) -> Iterator[str]:
+def _data(old: Lock, new: Lock) -> Iterator[Change]:
+    if old.source and new.source:
+        # Columns that the spec drops, adds or shows anew are the spec's doing, and told there.
+        shared = {
+            name: kind for name, kind in new.source.items() if name in old.source or old.spec_hash == new.spec_hash
+        }
+        known = {name: kind for name, kind in old.source.items() if name in shared or old.spec_hash == new.spec_hash}
+        yield from (Change(f"the source's schema changed: {line}", "data") for line in columns_changed(known, shared))
     rows, now = old.result.get("rows"), new.result.get("rows")
     if rows != now:
-        yield f"the data changed ({rows} -> {now} rows)"
+        yield Change(f"the data changed ({rows} -> {now} rows)", "data")
     elif old.fingerprint != new.fingerprint and not _definitions(old, new):
-        yield f"the data changed ({now} rows as before)"
+        yield Change(f"the data changed ({now} rows as before)", "data")
+
+
+def _requirements_changed(old: Lock, new: Lock) -> list[str]:
+    keys = sorted(old.requirement.keys() | new.requirement.keys())
+    return [key for key in keys if old.requirement.get(key) != new.requirement.get(key)]
 
 
 def _requirement(old: Lock, new: Lock) -> Iterator[str]:
-    for key in sorted(old.requirement.keys() | new.requirement.keys()):
+    for key in _requirements_changed(old, new):
         before, after = old.requirement.get(key), new.requirement.get(key)
-        if before == after:
-            continue
         if before is None or after is None:
             yield f"privacy changed: {key} {'added' if before is None else 'removed'}"
         else:

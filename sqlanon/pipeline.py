@@ -70,6 +70,7 @@ def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
     """Publish exactly what a plan decided, measured and audited anew."""
     levels = lock.levels_for(spec)
     with running(spec, options, publishes="apply") as run:
+        _require_fit(run, lock)
         base = _scan(run)
         stored = _hierarchies(run, base)
         lock.require_hierarchies(describe_hierarchies(stored))
@@ -173,6 +174,7 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
         fingerprint=frequency.fingerprint,
         verdicts=tuple(evaluator.known()),
         warnings=tuple(_warnings(frequency)),
+        source=run.binding.schema,
     )
 
 
@@ -244,12 +246,19 @@ def _publish(
     return result
 
 
+def _require_fit(run: Run, lock: Lock) -> None:
+    """UsageError when the source's schema or the requirement is not what a lock file was written for."""
+    lock.require_source(run.binding.schema)
+    lock.require_requirement(requirement_of(run.binding).describe())
+
+
 def _publish_again(run: Run, stored: Sequence[StoredHierarchy], known: Lock | None) -> RunResult | str:
     """Publish what a lock file decided; where that no longer holds, the reason."""
     if known is None:
         return "there is no lock file of an earlier plan"
     try:
         levels = known.levels_for(run.binding.spec)
+        _require_fit(run, known)
         known.require_hierarchies(describe_hierarchies(stored))
         return _publish(run, stored, FullDomain.from_levels(run.binding.names, levels), reused=True)
     except (UsageError, InfeasibleError) as error:

@@ -40,6 +40,8 @@ class PlanResult:
     """What the database said of every node it was asked for, now or in the plan before."""
     warnings: tuple[str, ...] = ()
     """What somebody should look at before a release."""
+    source: Mapping[str, str] = field(default_factory=dict)
+    """The columns of the source that the release reads, each with the kind of its values."""
 
     @property
     def chosen(self) -> Verdict:

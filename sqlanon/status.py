@@ -120,6 +120,7 @@ def _measured(run: Run, lock: Lock, planned: int, frequency: FrequencySet) -> Dr
     problem = problem_of(run, frequency)
     try:
         levels = lock.levels_for(run.binding.spec)
+        lock.require_source(run.binding.schema)
         lock.require_hierarchies(describe_hierarchies(frequency.hierarchies))
     except UsageError as error:
         reason = str(error).removesuffix(": plan again")

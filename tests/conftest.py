@@ -17,6 +17,7 @@ from urllib.parse import quote
 import duckdb
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
@@ -28,6 +29,10 @@ __all__ = ["spark_base", "spark_url"]
 
 ENGINES = ("duckdb", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.no_cover]))
 """What runs on both engines is traced for coverage on one; the contract suite covers what PostgreSQL has of its own."""
+
+# How long a loaded machine takes to draw an example says nothing of the code.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_collection_finish() -> None:

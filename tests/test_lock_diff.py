@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlanon.lock import Lock
-from sqlanon.lock_diff import diff
+from sqlanon.lock_diff import diff, to_dict
 
 HIERARCHIES = {
     "zip": {"height": 3, "top": "*****", "definition": "0123"},
@@ -131,8 +131,53 @@ def test_what_lock_files_do_not_tell() -> None:
         "zip: level 1 -> 0",
         "because the search ended elsewhere: a budget ran out, or it is another version of sqlanon",
     ]
-    [line] = told(spec_hash="bbbb")
-    assert line.startswith("because the spec changed in a part that lock files do not name")
+    assert told(spec_hash="bbbb") == ["because the spec changed"]
+
+
+def test_parts_of_the_spec_are_named() -> None:
+    old = replace(LOCK, spec_parts={"privacy.k": "a", "search.prefer": "b", "target": "c"})
+    new = replace(old, spec_hash="bbbb", spec_parts={"privacy.k": "a", "search.prefer": "x", "columns.sex.role": "y"})
+    assert list(map(str, diff(old, new))) == ["because the spec changed: search.prefer, target, columns.sex.role"]
+
+
+def test_what_another_line_tells_is_not_told_twice() -> None:
+    old = replace(LOCK, spec_parts={"privacy.k": "a", "columns.zip.hierarchy": "b"})
+    new = replace(
+        old,
+        spec_hash="bbbb",
+        requirement={"k": {"k": 6}},
+        hierarchies=hierarchy(definition="89ab"),
+        spec_parts={"privacy.k": "x", "columns.zip.hierarchy": "y"},
+    )
+    assert [(change.cause, change.line) for change in diff(old, new)] == [
+        ("spec", "privacy changed: k (k 5 -> k 6)"),
+        ("hierarchy", "the hierarchy of zip changed"),
+    ]
+
+
+def test_the_schema_of_the_source() -> None:
+    old = replace(LOCK, source={"zip": "text", "sex": "text"})
+    new = replace(old, source={"zip": "integer", "note": "text"})
+    assert list(map(str, diff(old, new))) == [
+        "because the source's schema changed: column 'zip' was text and is integer",
+        "because the source's schema changed: column 'sex' is gone",
+        "because the source's schema changed: column 'note' is new",
+    ]
+    by_spec = list(map(str, diff(old, replace(new, spec_hash="bbbb"))))
+    assert by_spec == [
+        "because the spec changed",
+        "because the source's schema changed: column 'zip' was text and is integer",
+    ]
+
+
+def test_plain_data() -> None:
+    assert to_dict([]) == {"changed": False, "changes": [], "reasons": []}
+    new = replace(LOCK, levels={"zip": 2, "sex": 0}, fingerprint="f1")
+    assert to_dict(diff(LOCK, new)) == {
+        "changed": True,
+        "changes": ["zip: level 1 -> 2"],
+        "reasons": [{"cause": "data", "text": "the data changed (120 rows as before)"}],
+    }
 
 
 def test_a_requirement_that_no_longer_holds() -> None:
@@ -155,5 +200,5 @@ PARTS = st.fixed_dictionaries(
 @given(PARTS)
 def test_whatever_changes_has_a_reason(parts: dict[str, Any]) -> None:
     changes = diff(LOCK, replace(LOCK, **parts))
-    assert not [change for change in changes if not change.is_reason] or any(change.is_reason for change in changes)
-    assert changes == sorted(changes, key=lambda change: change.is_reason)
+    assert all(change.cause is None for change in changes) is (changes == [])
+    assert changes == sorted(changes, key=lambda change: change.cause is not None)

@@ -15,6 +15,7 @@ from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlanon.lock import Lock
+    from sqlanon.lock_diff import Change
     from sqlanon.results import PlanResult
     from sqlanon.spec import Spec
 
@@ -37,6 +38,14 @@ def known_lock(path: Path, *, fresh: bool) -> Lock | None:
     except UsageError:
         # What cannot be read is about to be replaced.
         return None
+
+
+def changes_since(path: Path, lock: Lock) -> list[Change] | None:
+    """What a lock changes against the file that stands in its place; None where none does that can be read."""
+    from sqlanon.lock_diff import diff
+
+    old = known_lock(path, fresh=False)
+    return None if old is None else diff(old, lock)
 
 
 def require_writable(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
+from sqlanon.cli.files import changes_since, known_lock, lock_of, require_writable, write_lock
 from sqlanon.cli.recipients import chosen, plan_for_all, recipient_option
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
@@ -46,6 +46,7 @@ def command(
 
     Planning again on the same data takes what the lock file already knows and asks the database only for the rest.
     The lock file holds levels, hierarchy tops and counts: it is made to be reviewed and kept under version control.
+    Where one stands already, what the new plan changes is told, and why: the data, the spec, a hierarchy.
 
     With --k or --limit it answers what if instead: every combination, from one scan of the source.
 
@@ -53,6 +54,7 @@ def command(
     """
     from sqlanon import pipeline
     from sqlanon.lock import lock_path
+    from sqlanon.lock_diff import to_dict
     from sqlanon.spec import load_spec
 
     loaded = load_spec(spec)
@@ -69,16 +71,18 @@ def command(
         result = pipeline.plan(loaded, options, known_lock(where, fresh=fresh))
     for warning in result.warnings:
         settings.note(f"warning: {warning}")
+    lock = lock_of(spec, loaded, result, where)
+    changes = changes_since(where, lock)
     if not dry_run:
-        write_lock(lock_of(spec, loaded, result, where), where)
+        write_lock(lock, where)
     if settings.as_json:
         content: dict[str, Any] = {**result.to_dict(), "lock": None if dry_run else str(where)}
-        settings.emit(content)
+        settings.emit({**content, "diff": None if changes is None else to_dict(changes)})
         return
-    from sqlanon.cli.views import show_plan, spent
+    from sqlanon.cli.views import changed, show_plan, spent
 
     written = ("lock", "not written" if dry_run else str(where))
-    show_plan(settings.console, loaded, result, spent(result.seconds), written)
+    show_plan(settings.console, loaded, result, spent(result.seconds), written, *changed(changes))
 
 
 def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None) -> None:

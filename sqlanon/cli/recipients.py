@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock
+from sqlanon.cli.files import changes_since, known_lock, lock_of, require_writable, write_lock
 from sqlanon.errors import SqlanonError, UsageError
 
 if TYPE_CHECKING:
     from sqlanon.cli.settings import Settings
+    from sqlanon.lock_diff import Change
     from sqlanon.recipients import AppliedRelease, RecipientsPlan
     from sqlanon.results import RunResult
     from sqlanon.spec import Spec
@@ -62,6 +63,7 @@ def plan_for_all(
     """`sqlanon plan` for every recipient, or for one."""
     from sqlanon import recipients
     from sqlanon.lock import lock_path
+    from sqlanon.lock_diff import to_dict
 
     if only is not None:
         spec.for_recipient(only)
@@ -77,17 +79,23 @@ def plan_for_all(
         planned = recipients.plan(
             spec, options, _locks(where, fresh=fresh), only=only, beside=_locks(others, fresh=False)
         )
+    made = {
+        name: lock_of(path, spec.for_recipient(name), plan, where[name], name) for name, plan in planned.plans.items()
+    }
+    changes = {name: changes_since(where[name], lock) for name, lock in made.items()}
     if not dry_run:
-        for name, plan in planned.plans.items():
-            write_lock(lock_of(path, spec.for_recipient(name), plan, where[name], name), where[name])
+        for name, lock in made.items():
+            write_lock(lock, where[name])
     shown = {name: "not written" if dry_run else str(place) for name, place in where.items()}
     if settings.as_json:
         content = planned.to_dict()
         for name, place in where.items():
             content["recipients"][name]["lock"] = None if dry_run else str(place)
+            found = changes[name]
+            content["recipients"][name]["diff"] = None if found is None else to_dict(found)
         settings.emit(content)
     else:
-        _show_plans(settings, spec, planned, shown)
+        _show_plans(settings, spec, planned, shown, changes)
     _tell(settings, planned.together)
 
 
@@ -140,12 +148,19 @@ def _locks(paths: dict[str, Path], *, fresh: bool) -> dict[str, Any]:
     return {name: lock for name, lock in found.items() if lock is not None}
 
 
-def _show_plans(settings: Settings, spec: Spec, planned: RecipientsPlan, locks: dict[str, str]) -> None:
-    from sqlanon.cli.views import show_plan, spent
+def _show_plans(
+    settings: Settings,
+    spec: Spec,
+    planned: RecipientsPlan,
+    locks: dict[str, str],
+    changes: dict[str, list[Change] | None],
+) -> None:
+    from sqlanon.cli.views import changed, show_plan, spent
 
     for name, plan in planned.plans.items():
         heading(settings, f"recipient {name}")
-        show_plan(settings.console, spec.for_recipient(name), plan, spent(plan.seconds), ("lock", locks[name]))
+        more = [spent(plan.seconds), ("lock", locks[name]), *changed(changes[name])]
+        show_plan(settings.console, spec.for_recipient(name), plan, *more)
     _show_together(settings, planned.together)
 
 

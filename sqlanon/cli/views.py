@@ -5,7 +5,7 @@ Plain results in, rich renderables out; no database.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
@@ -16,6 +16,7 @@ from sqlanon.cli.labels import described
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.frontier import Cell, Frontier
+from sqlanon.lock_diff import Change
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.spec import Spec
@@ -37,6 +38,14 @@ def show_plan(console: Console, spec: Spec, plan: PlanResult, *more: Fact) -> No
     console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
     console.print()
     console.print(facts([*_plan_facts(plan), *more]))
+
+
+def changed(changes: Sequence[Change] | None) -> Iterator[Fact]:
+    """What a plan changes against the lock file that stood there; nothing where none did."""
+    if changes is None:
+        return
+    for position, line in enumerate(map(str, changes) if changes else ["none since the lock file was written"]):
+        yield "" if position else "changes", line
 
 
 def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:

@@ -25,11 +25,13 @@ def compiled(
 ) -> Script:
     """The release of a spec as a script, for its own engine or another dialect.
 
-    With the lock file that the levels come from, UsageError when a hierarchy is no longer as it was.
+    With the lock file that the levels come from, UsageError when the source's columns or a hierarchy are no
+    longer as they were.
     """
     with open_for(spec, options) as engine:
         binding = bind(spec, engine)
         script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect).script()
     if lock is not None:
+        lock.require_source(binding.schema)
         lock.require_hierarchies(script.hierarchies)
     return script

@@ -5,17 +5,16 @@ Pure. Reading YAML and wording errors are the loader's.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Self
+from typing import Any, Self
 
 from pydantic import model_validator
 
 from sqlanon.errors import UsageError
 from sqlanon.spec.checks import findings_across
 from sqlanon.spec.keys import SpecKeys
+from sqlanon.spec.parts import fingerprint, parts_of
 from sqlanon.spec.places import same_place
 from sqlanon.spec.recipients import replaced
 from sqlanon.spec.refusals import Finding, refuse
@@ -52,9 +51,15 @@ class Spec(SpecKeys):
 
     def hash(self) -> str:
         """A fingerprint of all that decides the release: not of the connection, nor of limits and evidence."""
-        content = self.model_dump(mode="json", exclude={"connection", "limits", "evidence"})
-        # Keys are not sorted: the order of the columns is the order of the distance vectors.
-        return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
+        return fingerprint(self._deciding())
+
+    def parts(self) -> dict[str, str]:
+        """A fingerprint of each part that decides the release, by its key."""
+        return parts_of(self._deciding())
+
+    def _deciding(self) -> dict[str, Any]:
+        # What stands at its default is left out: a key that later versions add does not make lock files stale.
+        return self.model_dump(mode="json", exclude={"connection", "limits", "evidence"}, exclude_defaults=True)
 
     def _recipient_findings(self) -> Iterator[Finding]:
         if self.own_target is not None:

@@ -479,7 +479,10 @@ def test_why_a_plan_is_not_used_again(duckdb_url: str) -> None:
     lock = lock_on(spec)
     assert pipeline.run(spec, reuse=True).reason == "there is no lock file of an earlier plan"
     other = pipeline.run(spec_on(database, privacy={"k": 3}), known=lock, reuse=True)
-    assert (other.reused, other.reason) == (False, "the spec has changed since this lock file was written")
+    assert (other.reused, other.reason) == (
+        False,
+        "the spec has changed since this lock file was written (privacy.k, privacy.suppression)",
+    )
     plain = pipeline.run(spec, known=lock)
     assert (plain.reused, plain.reason) == (None, None)
     assert "reused" not in plain.to_dict()
@@ -537,7 +540,10 @@ def test_drift_of_the_source(database: Database) -> None:
         "the planned generalization would suppress 2 rows now, the limit is 1",
     ]
     other = drift(spec_on(database, privacy={"k": 3}), lock)
-    assert (other.acceptable, other.reason) == (False, "the spec has changed since this lock file was written")
+    assert (other.acceptable, other.reason) == (
+        False,
+        "the spec has changed since this lock file was written (privacy.k)",
+    )
     database.run("INSERT INTO patients VALUES ('9415100', 'new')")
     outside = drift(spec, lock)
     assert (outside.changed, outside.acceptable, outside.rows) == (True, False, None)
