@@ -88,24 +88,25 @@ def audit(
     reference: str | None = None,
     population: str | None = None,
     recipient: str | None = None,
+    fits: bool = False,
     options: Options = DEFAULT,
 ) -> AuditResult:
     """Measure the target of a spec (a `Spec` or a YAML file), or any table, file or dataframe over the columns given.
 
     `privacy` takes the keys of a spec's privacy. `reference` and `population` name tables to compare with. Of a spec
-    with several recipients, name one.
+    with several recipients, name one. With `fits`, rows of a spec's source that fit released rows are counted too.
     """
     models: dict[str, Any] = {"privacy": privacy, "sensitive": sensitive, "respondent": respondent}
     models |= {"reference": reference, "population": population}
     if frames.is_frame(table):
         return frames.audit_frame(table, quasi_identifiers, k, options, **models)
     if isinstance(table, Spec):
-        return pipeline.audit_spec(one_release(table, recipient, "name one as recipient="), options)
+        return pipeline.audit_spec(one_release(table, recipient, "name one as recipient="), options, fits=fits)
     if not quasi_identifiers:
         if Path(table).suffix in (".yaml", ".yml"):
             spec = one_release(load_spec(table), recipient, "name one as recipient=")
             lock = lock_path(Path(table), recipient)
-            return pipeline.audit_spec(spec, options, Lock.read(lock) if lock.is_file() else None)
+            return pipeline.audit_spec(spec, options, Lock.read(lock) if lock.is_file() else None, fits=fits)
         raise UsageError("name the columns of the quasi-identifier: they are what classes are made of")
     return measure_place(
         str(table),

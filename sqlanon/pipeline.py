@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from sqlanon.audit import AuditResult, Beside, Request, audit
+from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.binding import Binding, bind, bind_source, bind_target
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.frequency import Base, FrequencySet, pack, scan, store_hierarchies
@@ -77,18 +77,21 @@ def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
         return _publish(run, stored, FullDomain.from_levels(run.binding.names, levels), recipient=lock.recipient)
 
 
-def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None) -> AuditResult:
+def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None, *, fits: bool = False) -> AuditResult:
     """Measure the published target of a spec against its requirement, and every sensitive column of it.
 
     How the population is generalized only a lock file tells; without it, what is asked of the population does not hold.
+    Which rows of the source fit which released rows is measured when it is required, or asked for by `fits`.
     """
     request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
-    if not _reads_hierarchies(spec):
+    fits = fits or spec.privacy.anonymity != "classic"
+    if not fits and not _reads_hierarchies(spec):
         with open_for(spec, options) as engine:
             return audit(engine, bind_target(spec, engine), request, Beside(bind_source(spec, engine)))
     with running(spec, options) as run:
         people, notes = _generalized_population(run, lock)
-        beside = Beside(run.binding.source, taxonomies=_taxonomies(run), population=people)
+        ancestors = _ancestors(run) if fits else None
+        beside = Beside(run.binding.source, taxonomies=_taxonomies(run), population=people, ancestors=ancestors)
         result = audit(run.engine, bind_target(spec, run.engine), request, beside)
         return replace(result, notes=(*result.notes, *notes))
 
@@ -97,6 +100,25 @@ def _reads_hierarchies(spec: Spec) -> bool:
     """Whether an audit needs hierarchies beside the published values."""
     distances = [entry.distance for entry in spec.privacy.t_closeness]
     return "hierarchical" in distances or spec.privacy.population is not None
+
+
+def _ancestors(run: Run) -> Ancestors:
+    """The hierarchies of the quasi-identifier as the source's values have them now."""
+    source = run.engine.traits.relation(run.binding.source, "source")
+    stored = {
+        item.name: store_hierarchy(
+            run.engine,
+            item,
+            domain(source.copy(), item.key("source", run.engine.traits)),
+            run.scratch,
+            f"a{position}",
+            has_null=False,
+        )
+        for position, item in enumerate(run.binding.quasi_identifiers)
+    }
+    tables: dict[str, Relation] = {name: hierarchy.table.table for name, hierarchy in stored.items()}
+    tops = {name: hierarchy.top for name, hierarchy in stored.items()}
+    return Ancestors(tables, tops, run.scratch, run.binding.blank)
 
 
 def _taxonomies(run: Run) -> dict[str, Relation]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import chain, combinations, permutations
 from typing import Any
 
 import pytest
@@ -227,3 +227,30 @@ def test_satisfying_nodes_have_satisfying_nodes_above(rows: list[dict[str, Any]]
     problem = lattice(Table(rows), Asked(model, PATIENT, "s"), Asked(K(k), DOCTOR))
     satisfied = {node: problem.acceptable(node) for node in problem.nodes()}
     assert all(satisfied[high] or not satisfied[low] for low, high in pairs_of(problem))
+
+
+# -- rows that fit each other ------------------------------------------------------------------------------------------
+
+CELLS = st.lists(st.tuples(st.sampled_from([*PLACES]), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=5)
+
+
+def fitting(originals: list[Any], released: list[Any]) -> tuple[int, int, int]:
+    """The fewest released rows that an original fits, the fewest originals of a released row, and the fewest released
+    rows that an original can have when each has one of its own."""
+    fits = [[label in PLACES[value] for label in released] for value in originals]
+    partners: list[set[int]] = [set() for _ in originals]
+    for chosen in permutations(range(len(released))):
+        if all(fits[o][r] for o, r in enumerate(chosen)):
+            for o, r in enumerate(chosen):
+                partners[o].add(r)
+    return min(map(sum, fits)), min(map(sum, zip(*fits, strict=True))), min(map(len, partners))
+
+
+@given(cells=CELLS)
+@SOME
+def test_rows_that_fit_become_more_where_no_row_is_suppressed(cells: list[tuple[Any, int, int]]) -> None:
+    """Each cell at a level, and at a level that is no lower."""
+    originals = [value for value, _, _ in cells]
+    low = fitting(originals, [PLACES[value][level] for value, level, _ in cells])
+    high = fitting(originals, [PLACES[value][max(level, other)] for value, level, other in cells])
+    assert all(before <= after for before, after in zip(low, high, strict=True))

@@ -21,6 +21,7 @@ LINKED = [*PAGES, "limits.md", "algorithms.md", *(f"adr/{path.name}" for path in
 
 PAGE_OF = {
     "k": "privacy-k-anonymity.md",
+    "anonymity": "privacy-k-anonymity-revisited.md",
     "l_diversity": "privacy-l-diversity.md",
     "t_closeness": "privacy-t-closeness.md",
     "alpha": "privacy-alpha-k.md",

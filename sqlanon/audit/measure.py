@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import overload
 
 from sqlanon.audit.checks import Check, Question
+from sqlanon.audit.consistency import Consistency, consistency_check, measure_consistency
 from sqlanon.audit.figures import PopulationFigures
 from sqlanon.audit.models import Found
 from sqlanon.audit.opened import Opened
 from sqlanon.audit.population import measure_population, unmeasured
-from sqlanon.audit.request import Beside, Request
+from sqlanon.audit.request import Ancestors, Beside, Request
 from sqlanon.audit.result import AuditResult, Bucket, GroupResult, Sizes
 from sqlanon.audit.sensitive import MeasuredColumn, Sides, measure_column
 from sqlanon.engines.base import Engine, Statement
@@ -36,6 +37,7 @@ class _Audit:
     sides: Sides
     taxonomies: dict[str, Opened]
     population: Opened | None
+    ancestors: Ancestors | None
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,15 @@ def audit(
         beside = Beside(source)
     audited = Opened.at(engine, table, "audited")
     named = request.privacy.groups(request.quasi_identifier)
-    groups = [_Group(name, columns, k or 1) for name, (columns, k) in named.items()]
+    # What k counts instead of equal rows is judged by the rows that fit each other; classes are only measured then.
+    counts_classes = request.privacy.anonymity == "classic"
+    groups = [_Group(name, columns, (k if counts_classes else None) or 1) for name, (columns, k) in named.items()]
     audited.require(*request.quasi_identifier, *(name for group in groups for name in group.columns), *request.columns)
     respondent = request.respondent if request.respondent in audited.columns else None
     sides = Sides(audited, _opened(engine, beside.source, "source"), respondent, beside.source_respondent)
     taxonomies = {name: Opened.at(engine, relation, "taxonomy") for name, relation in beside.taxonomies.items()}
-    whole = _Audit(engine, request, sides, taxonomies, _opened(engine, beside.population, "population"))
+    population = _opened(engine, beside.population, "population")
+    whole = _Audit(engine, request, sides, taxonomies, population, beside.ancestors)
     results = tuple(_measured(whole, group) for group in groups)
     sizes = min(results, key=lambda result: (result.satisfied, result.sizes.k)).sizes
     return AuditResult(
@@ -113,6 +118,7 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
     if not sizes.rows:
         return GroupResult(group.name, group.columns, Sizes.empty(group.k))
     people, against = _against_population(audit, group, sizes)
+    fitting = _against_source(audit, group)
     unit = "rows" if audit.sides.respondent is None else "respondents"
     return GroupResult(
         group.name,
@@ -120,7 +126,13 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
         sizes,
         tuple(column.figures for column in columns),
         people,
-        (_k(sizes, group, unit), *(check for column in columns for check in column.checks), *against),
+        (
+            _k(sizes, group, unit),
+            *(check for column in columns for check in column.checks),
+            *against,
+            *_asked_of_fitting(audit, fitting, group, sizes),
+        ),
+        fitting,
     )
 
 
@@ -172,6 +184,25 @@ def _against_population(audit: _Audit, group: _Group, sizes: Sizes) -> tuple[Pop
     sides = audit.sides
     return measure_population(
         audit.engine, sides.audited, sides.respondent, audit.population, group.columns, privacy, group.name
+    )
+
+
+def _against_source(audit: _Audit, group: _Group) -> Consistency | None:
+    """Which rows of the source fit which rows of the table, where there is a single quasi-identifier."""
+    source, ancestors = audit.sides.source, audit.ancestors
+    if source is None or ancestors is None or group.name:
+        return None
+    k = audit.request.privacy.k or 1
+    return measure_consistency(audit.engine, audit.sides.audited, source, ancestors, group.columns, k)
+
+
+def _asked_of_fitting(audit: _Audit, found: Consistency | None, group: _Group, sizes: Sizes) -> tuple[Check, ...]:
+    privacy = audit.request.privacy
+    if privacy.anonymity == "classic":
+        return ()
+    unknown = Consistency(reason="the source and the hierarchies of the quasi-identifier are not known here")
+    return (
+        consistency_check(found or unknown, privacy.anonymity, privacy.k or 1, group.name, sizes.rows, sizes.classes),
     )
 
 

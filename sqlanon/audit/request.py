@@ -1,6 +1,6 @@
 """What an audit is asked: the columns that make classes, the requirement, and what is read beside the table.
 
-Pure.
+Holds the scratch tables that an audit may make; runs nothing.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sqlanon.scratch import Scratch
 from sqlanon.spec import Privacy
 from sqlanon.sqlgen.relations import Relation
 
@@ -38,6 +39,18 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Ancestors:
+    """What tells which labels a value has: hierarchies, as columns value, label_0 ... label_H."""
+
+    hierarchies: Mapping[str, Relation]
+    tops: Mapping[str, str]
+    """The label above all others, by column."""
+    scratch: Scratch
+    blanks: bool = False
+    """Rows may be blanked: where a column takes no `*`, NULL stands for every value."""
+
+
+@dataclass(frozen=True)
 class Beside:
     """What is read beside the table."""
 
@@ -49,3 +62,5 @@ class Beside:
     """The hierarchy of a sensitive column: columns value, label_1 ... label_H."""
     population: Relation | None = None
     """Who could be in the table, generalized alike: its columns are named like the quasi-identifier."""
+    ancestors: Ancestors | None = None
+    """The hierarchies of the quasi-identifier, for what is asked of rows that fit each other."""

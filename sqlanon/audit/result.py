@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlanon.audit.checks import Check
+from sqlanon.audit.consistency import Consistency
 from sqlanon.audit.figures import ColumnFigures, PopulationFigures, column_sections, worst_of
 from sqlanon.notebook import html_table
 
@@ -57,6 +58,8 @@ class GroupResult:
     figures: tuple[ColumnFigures, ...] = ()
     population: PopulationFigures | None = None
     checks: tuple[Check, ...] = ()
+    consistency: Consistency | None = None
+    """Which rows of source and table fit each other, where the source and its hierarchies are known."""
 
     @property
     def satisfied(self) -> bool:
@@ -145,6 +148,11 @@ class AuditResult:
         return PopulationFigures.worst(found) if found else None
 
     @property
+    def consistency(self) -> Consistency | None:
+        """Which rows of source and table fit each other; only of a single quasi-identifier."""
+        return self.groups[0].consistency if len(self.groups) == 1 else None
+
+    @property
     def satisfied(self) -> bool:
         return self.rows > 0 and all(check.satisfied for check in self.checks)
 
@@ -194,6 +202,7 @@ class AuditResult:
             ],
             **column_sections(self.figures),
             **(self.population.to_dict() if self.population else {"k_map": None, "delta_presence": None}),
+            "consistency": None if self.consistency is None else self.consistency.to_dict(),
             "groups": {group.name: group.to_dict() for group in self.groups if group.name},
             "requirements": [check.to_dict() for check in self.checks],
             "notes": list(self.notes),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @recipient_option("Measure the release of this recipient of the spec.")
 @click.option("--connection", help="Database URL; ${NAME} expands. Default: DuckDB in memory, for files.")
 @click.option("--qi", help="Columns of the quasi-identifier, separated by commas; quote a name that holds one.")
+@click.option("--fits", is_flag=True, help="With --spec: count which rows of the source fit which released rows.")
 @requirement_flags
 @flags()
 def command(
@@ -35,6 +36,7 @@ def command(
     recipient: str | None,
     connection: str | None,
     qi: str | None,
+    fits: bool,
     asked: Requirements,
 ) -> int:
     """Measure a table or file as it stands: the smallest class, the sizes of all, the rows at risk, and the values of
@@ -48,11 +50,13 @@ def command(
         raise click.UsageError("--connection, --qi and requirements go with TABLE; with --spec the spec says them")
     if table is not None and recipient is not None:
         raise click.UsageError("--recipient goes with --spec: a table is one release")
+    if table is not None and fits:
+        raise click.UsageError("--fits goes with --spec: only the spec knows the source and its hierarchies")
     if table is not None and qi is None:
         raise click.UsageError("--qi is missing: name the columns of the quasi-identifier")
     with settings.working() as options:
         if spec is not None:
-            result = _of_spec(spec, recipient, options)
+            result = _of_spec(spec, recipient, options, fits=fits)
         else:
             result = _of_table(table or "", connection, column_list(qi or ""), asked, options)
     if settings.as_json:
@@ -68,13 +72,13 @@ def command(
     return 0 if result.satisfied else 1
 
 
-def _of_spec(path: Path, recipient: str | None, options: Options) -> AuditResult:
+def _of_spec(path: Path, recipient: str | None, options: Options, *, fits: bool) -> AuditResult:
     from sqlanon import pipeline
     from sqlanon.lock import lock_path
     from sqlanon.spec import load_spec
 
     lock = known_lock(lock_path(path, recipient), fresh=False)
-    return pipeline.audit_spec(chosen(load_spec(path), recipient), options, lock)
+    return pipeline.audit_spec(chosen(load_spec(path), recipient), options, lock, fits=fits)
 
 
 def _of_table(table: str, connection: str | None, qi: list[str], asked: Requirements, options: Options) -> AuditResult:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from sqlanon.audit import AuditResult, Bucket, Check, ColumnFigures, GroupResult
+from sqlanon.audit import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
 from sqlanon.audit.checks import shown
 from sqlanon.cli.console import bar, facts, grid
 from sqlanon.cli.labels import described
@@ -217,11 +217,20 @@ def _audit_facts(audit: AuditResult) -> Iterator[Fact]:
     yield "at risk", at_risk if audit.rows_at_risk else "no rows"
     if audit.suppressed is not None:
         yield "suppressed", f"{counted(audit.suppressed, 'row')} of the source"
+    if audit.consistency is not None:
+        yield "rows that fit", _fitting(audit.consistency)
     yield "average risk", f"{100 * audit.average_risk:.2f}%"
     if audit.population is not None:
         people, presence = audit.population, audit.population.greatest_presence
         yield "population", f"a class matches {number(people.k_map)} rows of it or more"
         yield "presence", f"{shown(people.least_presence)} to {shown(presence)} of a class's rows of it"
+
+
+def _fitting(found: Consistency) -> str:
+    """The figures of k-anonymity revisited, or why there are none."""
+    figures = {"(1,k)": found.one_k, "(k,1)": found.k_one, "(k,k)": found.k_k, "global (1,k)": found.global_one_k}
+    known = ", ".join(f"{name} {number(figure)}" for name, figure in figures.items() if figure is not None)
+    return "; ".join(part for part in (known, found.reason and f"not measured: {found.reason}") if part)
 
 
 def _verdict(audit: AuditResult) -> str:

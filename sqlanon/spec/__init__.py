@@ -31,7 +31,7 @@ from sqlanon.spec.places import (
     Target,
     ViewTarget,
 )
-from sqlanon.spec.privacy import Privacy, SuppressionRule
+from sqlanon.spec.privacy import Anonymity, Privacy, SuppressionRule
 from sqlanon.spec.recipients import Recipient
 from sqlanon.spec.release import Spec
 from sqlanon.spec.schema import json_schema
@@ -41,6 +41,7 @@ from sqlanon.spec.secret import Secret
 __all__ = [
     "Algorithm",
     "Alpha",
+    "Anonymity",
     "BetaLikeness",
     "Budget",
     "Column",

@@ -31,6 +31,7 @@ def findings_across(spec: SpecKeys) -> Iterator[Finding]:
     yield from _sensitive_models(spec)
     yield from _groups(spec)
     yield from _population(spec)
+    yield from _anonymity(spec)
     yield from _forms_of_release(spec)
     yield from _search(spec)
 
@@ -126,6 +127,18 @@ def _population(spec: SpecKeys) -> Iterator[Finding]:
     if least > 0 and privacy.several_groupings:
         message = "above 0 it needs a single quasi-identifier, and other_sensitive unknown"
         yield ("privacy", "delta_presence", "min"), message
+
+
+def _anonymity(spec: SpecKeys) -> Iterator[Finding]:
+    privacy, path = spec.privacy, ("privacy", "anonymity")
+    if privacy.anonymity == "classic":
+        return
+    if privacy.k is None:
+        yield path, f"{privacy.anonymity} needs privacy.k"
+    if spec.respondent is not None:
+        yield path, f"{privacy.anonymity} counts rows; remove respondent, or take classic"
+    if privacy.quasi_identifiers or privacy.other_sensitive == "known":
+        yield path, f"{privacy.anonymity} needs a single quasi-identifier, and other_sensitive unknown"
 
 
 def _forms_of_release(spec: SpecKeys) -> Iterator[Finding]:

@@ -29,6 +29,9 @@ from sqlanon.spec.models import (
 MODELS = ("l_diversity", "t_closeness", "alpha", "p_sensitive", "beta_likeness", "delta_disclosure")
 """The models that protect sensitive columns."""
 
+Anonymity = Literal["classic", "(1,k)", "(k,1)", "(k,k)", "global (1,k)"]
+"""What k counts: rows of a class, or rows that fit each other (Gionis, Mazza and Tassa 2008)."""
+
 GroupName = Annotated[str, Field(min_length=1)]
 
 
@@ -45,6 +48,12 @@ class Privacy(Definition):
     """The requirement of a release."""
 
     k: AtLeastOne | None = Field(None, description="Each combination of quasi-identifiers stands in at least k rows.")
+    anonymity: Anonymity = Field(
+        "classic",
+        description="What k counts. classic: equal rows. Else rows of source and release that fit each other, by value "
+        "or ancestor: (1,k) for each original row, (k,1) for each released row, (k,k) both, global (1,k) in "
+        "assignments of all rows.",
+    )
     suppression: SuppressionRule = Field(
         default=SuppressionRule(limit=Limit(count=0), mode="drop"), description="What may be suppressed."
     )

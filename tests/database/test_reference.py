@@ -297,6 +297,43 @@ def test_intersection_equals_brute_force(run: Run, rows: list[tuple[Any, ...]], 
     )
 
 
+# -- rows that fit each other ------------------------------------------------------------------------------------------
+
+GENERALIZED: Labels = {"a": ("a", "ab", "*"), "b": ("b", "ab", "*"), None: (None, None, "*")}
+CELLS = st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2))
+
+
+@given(rows=st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=7), left_out=st.integers(0, 2), k=COUNTS)
+@FEW
+def test_rows_that_fit_equal_brute_force(run: Run, rows: list[Any], left_out: int, k: int) -> None:
+    """Each original row with the level of each of its cells; the last rows are left out of the release."""
+    types = dict.fromkeys(QUASI_IDENTIFIER, "text")
+    source = [tuple(value for value, _ in row) for row in rows]
+    release = [tuple(GENERALIZED[value][level] for value, level in row) for row in rows[: len(rows) - left_out]]
+    create(run, "source", types, source)
+    create(run, "release", types, release)
+    labels = {(name, value, label) for name in types for value in GENERALIZED for label in GENERALIZED[value]}
+    create(run, "ancestor", dict.fromkeys(("attribute", "value", "label"), "text"), list(labels))
+    create(run, "asked", {"k": "integer"}, [[k]])
+    pairs = [
+        (o, r)
+        for o, original in enumerate(source)
+        for r, row in enumerate(release)
+        if all(label in GENERALIZED[value] for value, label in zip(original, row, strict=True))
+    ]
+    own = [sum(o == one for one, _ in pairs) for o in range(len(source))]
+    there = [sum(r == other for _, other in pairs) for r in range(len(release))]
+    fitting = [number for number in own if number]
+    assert measure(run, "k_anonymity_revisited") == (
+        len(release),
+        min(fitting, default=None),
+        sum(number < k for number in fitting),
+        own.count(0),
+        min(there, default=None),
+        sum(number < k for number in there),
+    )
+
+
 # -- what must not be missed -------------------------------------------------------------------------------------------
 
 
