@@ -76,6 +76,11 @@ def open_place(name: str, connection: str | None, options: Options) -> Iterator[
         yield engine, bind_source(spec, engine)
 
 
+def relation_named(engine: Engine, name: str, flag: str) -> Relation:
+    """What a name or path means to an engine, for a flag that names one more table."""
+    return bind_source(_spec_around(name, None, {"source": flag}, {}), engine)
+
+
 def _bound(engine: Engine, name: str | None, connection: str | None, words: Words, key: str) -> Relation | None:
     if name is None:
         return None

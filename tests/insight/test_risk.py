@@ -137,7 +137,9 @@ def test_blocks_have_every_subset() -> None:
 def test_words_beyond_sixty_two_bits(shared_engine: Engine) -> None:
     """Wide columns are packed into several words; NULL is a value of its own in each."""
     columns = tuple(f"c{position}" for position in range(12))
-    rows = [{name: str((i * (position + 3)) % 97) for position, name in enumerate(columns)} for i in range(97)]
+    rows: list[brute.Row] = [
+        {name: str((i * (position + 3)) % 97) for position, name in enumerate(columns)} for i in range(97)
+    ]
     rows += [dict.fromkeys(columns), dict.fromkeys(columns)]
     table = fill(shared_engine, "many", rows, dict.fromkeys(columns, "text"))
     with Scratch(shared_engine, ()) as scratch:

@@ -1,0 +1,38 @@
+"""The attacks that an adversary would run, on a source and on its release: counts, never names unless asked.
+
+Each attack is one statement, which its result shows. Leaves nothing but scratch tables, which are dropped.
+"""
+
+from __future__ import annotations
+
+from sqlanon.attack.links import (
+    Labels,
+    People,
+    intersect,
+    label_pairs,
+    link,
+    people_as_released,
+    re_identified,
+    recognize_suppressed,
+)
+from sqlanon.attack.result import Attack, AttackResult, Exposure
+from sqlanon.attack.values import background, homogeneity, similarity_by_range, similarity_by_taxonomy, skewness
+
+__all__ = [
+    "Attack",
+    "AttackResult",
+    "Exposure",
+    "Labels",
+    "People",
+    "background",
+    "homogeneity",
+    "intersect",
+    "label_pairs",
+    "link",
+    "people_as_released",
+    "re_identified",
+    "recognize_suppressed",
+    "similarity_by_range",
+    "similarity_by_taxonomy",
+    "skewness",
+]

@@ -1,0 +1,12 @@
+"""What a spec's release exposes and keeps: risk, attacks and utility, of the source and of the published target.
+
+Orchestrates; reads aggregates, and writes nothing but scratch tables, which are dropped.
+"""
+
+from __future__ import annotations
+
+from sqlanon.insight.attacks import attack
+from sqlanon.insight.options import PLAIN_ATTACK, PLAIN_RISK, AttackOptions, RiskOptions
+from sqlanon.insight.risks import risk, risk_of_table
+
+__all__ = ["PLAIN_ATTACK", "PLAIN_RISK", "AttackOptions", "RiskOptions", "attack", "risk", "risk_of_table"]

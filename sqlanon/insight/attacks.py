@@ -1,0 +1,199 @@
+"""The attacks on a spec's source and on its published target.
+
+Orchestrates; reads aggregates, and names only where somebody asked for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from sqlanon.attack import (
+    Attack,
+    AttackResult,
+    Exposure,
+    Labels,
+    People,
+    background,
+    homogeneity,
+    intersect,
+    label_pairs,
+    link,
+    re_identified,
+    recognize_suppressed,
+    similarity_by_range,
+    similarity_by_taxonomy,
+    skewness,
+)
+from sqlanon.audit.opened import NUMBERS
+from sqlanon.binding import BoundColumn, bind_column
+from sqlanon.errors import UsageError
+from sqlanon.hierarchy_store import StoredHierarchy, store_hierarchy
+from sqlanon.insight.options import PLAIN_ATTACK, AttackOptions
+from sqlanon.insight.people import UNPUBLISHED, external, labels_of, published, source_people
+from sqlanon.place import relation_named
+from sqlanon.runs import DEFAULT, Options, Run, running
+from sqlanon.spec import Spec
+from sqlanon.sqlgen.hierarchy import domain
+from sqlanon.sqlgen.relations import Relation
+
+
+def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_ATTACK) -> AttackResult:
+    """Run the attacks on a spec's source, and on its target where that stands."""
+    with running(spec, options) as run:
+        target = published(run)
+        notes = [] if target is not None else [UNPUBLISHED.format(run.binding.target)]
+        found: list[Attack] = []
+        names = None
+        people = external(run, asked)
+        if people is not None:
+            found.append(_linking(run, target, people, asked))
+            if asked.names is not None:
+                names = _names(run, target, people, asked.names)
+        elif asked.names is not None:
+            raise UsageError("--names: name the identified table as --external")
+        for sensitive in spec.sensitive:
+            found += _on_values(run, target, sensitive, asked, notes)
+        if target is not None:
+            source = source_people(run)
+            labels = labels_of(run, target, [source], place="m")
+            found.append(_minimality(run, target, source, labels))
+            if asked.release is not None:
+                found += _intersections(run, target, source, labels, asked.release)
+        elif asked.release is not None:
+            raise UsageError(f"--release: there is no release yet at {run.binding.target} to intersect with")
+        shown = None if target is None else str(target)
+        return AttackResult(str(run.binding.source), shown, tuple(found), names, tuple(notes))
+
+
+def _linking(run: Run, target: Relation | None, people: People, asked: AttackOptions) -> Attack:
+    columns = [name for name in run.binding.names if name in people.columns]
+    _require_same_kinds(run, people)
+    before = link(run.engine, people, run.binding.source, columns, asked.within)
+    after = None
+    if target is not None:
+        labels = labels_of(run, target, [people])
+        after = link(run.engine, people, target, labels, asked.within)
+    explained = f"people of {people.relation} who match exactly one row by {', '.join(columns)}"
+    return Attack("linking", None, explained, "unique", before, after)
+
+
+def _require_same_kinds(run: Run, people: People) -> None:
+    families = {info.name: info.family for info in run.engine.columns(people.relation)}
+    for item in run.binding.quasi_identifiers:
+        there = people.columns.get(item.name)
+        if there is not None and families[there] is not item.family:
+            raise UsageError(
+                f"--external: column '{there}' holds {families[there].value} values, "
+                f"but '{item.name}' of the source {item.family.value} values"
+            )
+
+
+def _names(run: Run, target: Relation | None, people: People, name: str) -> tuple[str, ...]:
+    if target is None:
+        columns = [item for item in run.binding.names if item in people.columns]
+        return re_identified(run.engine, people, run.binding.source, columns, name)
+    return re_identified(run.engine, people, target, labels_of(run, target, [people], place="n"), name)
+
+
+def _on_values(
+    run: Run, target: Relation | None, sensitive: str, asked: AttackOptions, notes: list[str]
+) -> Iterator[Attack]:
+    engine, source, columns = run.engine, run.binding.source, run.binding.names
+    tables: list[Relation | None] = [source, target]
+
+    def each(name: str, explained: str, headline: str, found: Sequence[Exposure | None]) -> Attack:
+        return Attack(name, sensitive, explained, headline, found[0], found[1])
+
+    yield each(
+        "homogeneity",
+        "rows whose class has a single value: who finds the class knows the value",
+        "certain",
+        [None if table is None else homogeneity(engine, table, columns, sensitive) for table in tables],
+    )
+    for number in asked.excluded:
+        yield each(
+            "background",
+            f"rows whose class leaves a single value to somebody who can exclude {number} of them",
+            "certain",
+            [None if table is None else background(engine, table, columns, sensitive, number) for table in tables],
+        )
+    yield each(
+        "skewness",
+        "the largest gain of a value's share in a class over its share of the source",
+        "gain",
+        [None if table is None else skewness(engine, table, columns, sensitive, source) for table in tables],
+    )
+    yield from _similarity(run, tables, sensitive, asked, notes)
+
+
+def _similarity(
+    run: Run, tables: Sequence[Relation | None], sensitive: str, asked: AttackOptions, notes: list[str]
+) -> Iterator[Attack]:
+    engine, columns = run.engine, run.binding.names
+    family = next(info.family for info in run.binding.columns if info.name == sensitive)
+    if run.binding.spec.columns[sensitive].hierarchy is not None:
+        stored = _taxonomy(run, sensitive)
+        levels = stored.height - 1
+        if levels < 1:
+            notes.append(f"similarity of '{sensitive}' was not measured: its hierarchy has no level below the top")
+            return
+        found = [
+            None
+            if table is None
+            else similarity_by_taxonomy(engine, table, columns, sensitive, stored.table.table, stored.families)
+            for table in tables
+        ]
+        text = "rows whose class has several values, all under one label of level"
+        yield Attack("similarity", sensitive, f"{text} {levels}", f"level_{levels}", found[0], found[1])
+    elif family in NUMBERS:
+        found = [None if table is None else _by_range(run, table, sensitive, asked.similar, notes) for table in tables]
+        text = f"rows whose class has several numbers, all within {100 * asked.similar:f}% of the whole range"
+        yield Attack("similarity", sensitive, text, "similar", found[0], found[1])
+    else:
+        notes.append(f"similarity of '{sensitive}' was not measured: it has no hierarchy and holds no numbers")
+
+
+def _by_range(run: Run, table: Relation, sensitive: str, within: Decimal, notes: list[str]) -> Exposure | None:
+    kinds = {info.name: info.family for info in run.engine.columns(table)}
+    if kinds.get(sensitive) not in NUMBERS:
+        notes.append(f"similarity of '{sensitive}' was not measured in {table}: it holds no numbers there")
+        return None
+    return similarity_by_range(run.engine, table, run.binding.names, sensitive, run.binding.source, within)
+
+
+def _taxonomy(run: Run, sensitive: str) -> StoredHierarchy:
+    info = next(item for item in run.binding.columns if item.name == sensitive)
+    item: BoundColumn = bind_column(run.binding.spec, info)
+    source = run.engine.traits.relation(run.binding.source, "source")
+    place = f"x{run.binding.spec.sensitive.index(sensitive)}"
+    values = domain(source, item.key("source", run.engine.traits))
+    return store_hierarchy(run.engine, item, values, run.scratch, place, has_null=False)
+
+
+def _minimality(run: Run, target: Relation, source: People, labels: Labels) -> Attack:
+    after = recognize_suppressed(run.engine, source, target, labels)
+    explained = "rows of the source that match no class: who knows the person was there knows that the class failed"
+    return Attack("minimality", None, explained, "recognized", None, after)
+
+
+def _intersections(run: Run, target: Relation, source: People, labels: Labels, other: str) -> Iterator[Attack]:
+    relation = relation_named(run.engine, other, "--release")
+    there = {info.name for info in run.engine.columns(relation)}
+    missing = [name for name in run.binding.names if name not in there]
+    if missing:
+        raise UsageError(f"--release: {relation} has no column '{missing[0]}'")
+    second = label_pairs(
+        run.engine,
+        relation,
+        run.binding.quasi_identifiers,
+        [(source.relation, source.columns)],
+        run.scratch,
+        blank=run.binding.blank,
+        place="o",
+    )
+    for sensitive in run.binding.spec.sensitive:
+        if sensitive in there:
+            after = intersect(run.engine, source, (target, labels), (relation, second), sensitive)
+            explained = f"people in both releases of whom {relation} and the target leave a single common value"
+            yield Attack("intersection", sensitive, explained, "certain", None, after)
