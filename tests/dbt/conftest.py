@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.dbt.support import (
+    LOCK,
     RELEASE,
     TRIALS,
     WRITTEN,
@@ -77,8 +78,8 @@ def story(adapter: str, request: pytest.FixtureRequest, tmp_path_factory: pytest
     written = place / f"dbt-{adapter}.json"
     with locked(place / f"dbt-{adapter}.lock"):
         if not written.exists():
-            told = tell(place / f"dbt-{adapter}", adapter, request)
-            written.write_text(json.dumps(asdict(told), default=str), encoding="utf-8")
+            story = tell(place / f"dbt-{adapter}", adapter, request)
+            written.write_text(json.dumps(asdict(story), default=str), encoding="utf-8")
     content = json.loads(written.read_text(encoding="utf-8"))
     content |= {name: Outcome(**content[name]) for name in ("first", "second", "third")}
     return Story(**content)
@@ -106,6 +107,11 @@ def build(directory: Path, warehouse: Warehouse) -> Story:
     project = Project.copied(directory, warehouse.environment())
     if isinstance(warehouse, Postgres):
         project.take_package_from_git()
+    with project.started():
+        return told(project, warehouse)
+
+
+def told(project: Project, warehouse: Warehouse) -> Story:
     installed = project.dbt("deps")
     assert installed.code == 0, installed.output
     first = project.dbt("build")
@@ -113,7 +119,7 @@ def build(directory: Path, warehouse: Warehouse) -> Story:
     released = released_rows(warehouse)
     planned = project.sqlanon("--json")
     assert planned.returncode == 0, planned.stderr
-    written = {name: (project.directory / name).read_text(encoding="utf-8") for name in WRITTEN}
+    written = {name: (project.directory / name).read_text(encoding="utf-8") for name in (*WRITTEN, LOCK)}
     patients = project.seed.read_bytes()
     add_homogeneous_patients(project.seed)
     for trial in TRIALS.iterdir():

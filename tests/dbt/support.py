@@ -22,6 +22,7 @@ from psycopg import conninfo, sql
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "dbt"
 PACKAGE = ROOT / "sql" / "dbt"
+RUNNER = Path(__file__).with_name("runner.py")
 TRIALS = Path(__file__).parent / "trials"
 RELEASE = "release_patients"
 WRITTEN = (
@@ -30,6 +31,7 @@ WRITTEN = (
     f"seeds/{RELEASE}_hierarchies.yml",
 )
 """The files of the example that `sqlanon dbt` writes, beside the lock."""
+LOCK = f"models/{RELEASE}.lock.json"
 
 Rows = list[list[Any]]
 
@@ -103,6 +105,7 @@ class Project:
     directory: Path
     environment: Mapping[str, str]
     command: str = field(default_factory=dbt_command)
+    runner: subprocess.Popen[str] | None = None
 
     @classmethod
     def copied(cls, directory: Path, environment: Mapping[str, str]) -> Project:
@@ -123,8 +126,9 @@ class Project:
         place = {"git": repository.as_uri(), "subdirectory": "sql/dbt", "revision": revision}
         (self.directory / "packages.yml").write_text(json.dumps({"packages": [place]}), encoding="utf-8")
 
-    def dbt(self, *arguments: str) -> Outcome:
-        """Call dbt; partial parsing keeps every call after the first short."""
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """dbt, imported once for all calls of the block; each call is a process of its own."""
         settings = {
             "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
             "DBT_VERSION_CHECK": "false",
@@ -132,17 +136,31 @@ class Project:
             "DBT_PROFILES_DIR": str(self.directory),
             **self.environment,
         }
+        # Nothing of ours is in reach of dbt: what it builds needs no sqlanon.
+        outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        with subprocess.Popen(
+            [str(Path(self.command).with_name("python")), str(RUNNER)],
+            cwd=self.directory,
+            env={**outside, **settings},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as self.runner:
+            yield
+            self.runner.communicate()
+
+    def dbt(self, *arguments: str) -> Outcome:
+        """Call dbt; partial parsing keeps every call after the first short."""
         results = self.directory / "target" / "run_results.json"
         results.unlink(missing_ok=True)
-        finished = subprocess.run(
-            [self.command, *arguments],
-            cwd=self.directory,
-            env={**os.environ, **settings},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return Outcome(finished.returncode, finished.stdout + finished.stderr, _nodes(results))
+        output = self.directory.parent / "output.txt"
+        assert self.runner is not None
+        assert self.runner.stdin is not None
+        assert self.runner.stdout is not None
+        self.runner.stdin.write(json.dumps({"arguments": arguments, "output": str(output)}) + "\n")
+        self.runner.stdin.flush()
+        code = int(self.runner.stdout.readline())
+        return Outcome(code, output.read_text(encoding="utf-8"), _nodes(results))
 
     def sqlanon(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Call `sqlanon dbt` on the project."""
