@@ -109,16 +109,19 @@ def _scan_population(engine: Engine, binding: Binding, scratch: Scratch) -> tupl
 
 
 def store_hierarchies(
-    engine: Engine, binding: Binding, base: Base, scratch: Scratch, *, show_values: bool = False
+    engine: Engine, binding: Binding, base: Base, scratch: Scratch, *, show_values: bool = False, prefix: str = ""
 ) -> tuple[StoredHierarchy, ...]:
-    """Build and validate the hierarchy of every quasi-identifier from the values of source and population."""
+    """Build and validate the hierarchy of every quasi-identifier from the values of source and population.
+
+    A second set of hierarchies in one run is told from the first by its prefix.
+    """
     return tuple(
         store_hierarchy(
             engine,
             item,
             _domain(base, position),
             scratch,
-            position,
+            f"{prefix}{position}",
             has_null=base.nulls[position],
             show_values=show_values,
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlanon.errors import UsageError
 from sqlanon.metrics.base import Verdict
+from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
 from sqlanon.results import PlanResult
 from sqlanon.spec import Spec
 from sqlanon.spec.parts import changed_parts
@@ -29,6 +30,7 @@ class Lock:
     """The spec's file name, relative to the lock file."""
     spec_hash: str
     levels: dict[str, int]
+    """The level of each column; empty where the recoding is not full-domain."""
     hierarchies: dict[str, dict[str, Any]]
     """Height, top label and fingerprint of each column's hierarchy, as they were when the plan was made."""
     requirement: dict[str, Any]
@@ -43,6 +45,8 @@ class Lock:
     """Fingerprints of the spec's parts, by which a change of it is named."""
     source: Mapping[str, str] = field(default_factory=dict)
     """The columns of the source that the release reads, each with the kind of its values."""
+    flexible: Cuts | Assigned | None = None
+    """The recoding, where it is not full-domain."""
 
     @classmethod
     def of(cls, spec: Spec, plan: PlanResult, path: str, recipient: str | None = None) -> Lock:
@@ -59,18 +63,33 @@ class Lock:
             recipient=recipient,
             spec_parts=spec.parts(),
             source=dict(plan.source),
+            flexible=None if isinstance(plan.recoding, FullDomain) else plan.recoding,
         )
 
     def knows(self, fingerprint: str, requirement: Mapping[str, Any]) -> bool:
         """Whether the verdicts hold for this frequency set and requirement."""
         return self.fingerprint == fingerprint and self.requirement == requirement
 
-    def levels_for(self, spec: Spec) -> dict[str, int]:
-        """The levels, for the spec that they were found for; UsageError when it is another by now."""
+    def recoding_for(self, spec: Spec) -> Recoding:
+        """What is to be published, for the spec that it was found for; UsageError when that is another by now."""
+        if self.flexible is None:
+            return FullDomain.from_levels(spec.quasi_identifiers, self.levels_for(spec))
+        self._require_spec(spec)
+        if self.hierarchies.keys() != set(spec.quasi_identifiers):
+            raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
+        return self.flexible
+
+    def _require_spec(self, spec: Spec) -> None:
         if self.spec_hash != spec.hash():
             changed = ", ".join(changed_parts(self.spec_parts, spec.parts())) if self.spec_parts else ""
             where = f" ({changed})" if changed else ""
             raise UsageError(f"the spec has changed since this lock file was written{where}: plan again")
+
+    def levels_for(self, spec: Spec) -> dict[str, int]:
+        """The levels, for the spec that they were found for; UsageError when it is another by now."""
+        self._require_spec(spec)
+        if self.flexible is not None:
+            raise UsageError(f"{self.result.get('algorithm')} gives columns no levels, which this needs")
         if not self.levels.keys() == self.hierarchies.keys() == set(spec.quasi_identifiers):
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
         for name, level in self.levels.items():
@@ -85,7 +104,7 @@ class Lock:
     def fits(self, spec: Spec) -> bool:
         """Whether it was made from this spec as it now stands."""
         try:
-            self.levels_for(spec)
+            self.recoding_for(spec)
         except UsageError:
             return False
         return True
@@ -104,13 +123,21 @@ class Lock:
             listed = ", ".join(changed)
             raise UsageError(f"the lock file was written for another requirement (privacy: {listed}): plan again")
 
+    def require_definitions(self, now: Mapping[str, str]) -> None:
+        """UsageError when a hierarchy is defined otherwise than it was."""
+        for name, known in self.hierarchies.items():
+            if now[name] != known.get("definition"):
+                raise self._other_hierarchy(name)
+
     def require_hierarchies(self, now: Mapping[str, Mapping[str, Any]]) -> None:
         """UsageError when a hierarchy is no longer as it was: its definition, its height or its top."""
         for name, known in self.hierarchies.items():
             if any(now[name][part] != known.get(part) for part in ("definition", "height", "top")):
-                raise UsageError(
-                    f"the hierarchy of column '{name}' has changed since this lock file was written: plan again"
-                )
+                raise self._other_hierarchy(name)
+
+    @staticmethod
+    def _other_hierarchy(name: str) -> UsageError:
+        return UsageError(f"the hierarchy of column '{name}' has changed since this lock file was written: plan again")
 
     def to_json(self) -> str:
         content = {
@@ -119,7 +146,9 @@ class Lock:
             "spec_hash": self.spec_hash,
             "spec_parts": dict(self.spec_parts),
             "source": {"columns": dict(self.source)},
-            "recoding": {"kind": "full_domain", "levels": self.levels},
+            "recoding": {"kind": FullDomain.kind, "levels": self.levels}
+            if self.flexible is None
+            else self.flexible.to_dict(),
             "hierarchies": self.hierarchies,
             "requirement": self.requirement,
             "result": self.result,
@@ -144,7 +173,7 @@ class Lock:
             return cls(
                 content["spec"],
                 content["spec_hash"],
-                {str(name): int(level) for name, level in content["recoding"]["levels"].items()},
+                {str(name): int(level) for name, level in content["recoding"].get("levels", {}).items()},
                 {
                     str(name): {**known, "height": int(known["height"])}
                     for name, known in content["hierarchies"].items()
@@ -156,6 +185,7 @@ class Lock:
                 None if content.get("recipient") is None else _text(content["recipient"]),
                 _texts(content["spec_parts"]),
                 _texts(content["source"]["columns"]),
+                recoding_from_dict(content["recoding"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UsageError(f"{path}: is not a lock file: a part is missing or not of its form") from error

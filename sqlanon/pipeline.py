@@ -5,33 +5,34 @@ spec -> bind to the catalog -> scan -> hierarchy tables -> frequency set -> sear
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
 from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
-from sqlanon.binding import Binding, bind, bind_source, bind_target
+from sqlanon.binding import Binding, bind_source, bind_target
+from sqlanon.combinations import Combinations, combine
+from sqlanon.deciding import decide, packed, release_of
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
-from sqlanon.frequency import Base, FrequencySet, pack, scan, store_hierarchies
+from sqlanon.frequency import Base, FrequencySet, scan, store_hierarchies
 from sqlanon.hierarchy_store import (
     HierarchyReport,
     StoredHierarchy,
     describe_hierarchies,
-    fingerprint,
     report_hierarchy,
     store_hierarchy,
 )
 from sqlanon.lock import Lock
 from sqlanon.measured import Release, population_labels
-from sqlanon.planning import lattice_of, problem_of, solve
-from sqlanon.publish import publish
-from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.planning import lattice_of
+from sqlanon.publish import Released, publish
+from sqlanon.recoding import FullDomain, Recoding
 from sqlanon.recording import facts_of
 from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.runs import DEFAULT, Options, Run, open_for, running
 from sqlanon.scratch import Scratch
-from sqlanon.script import ScriptWriter
+from sqlanon.script import compiled
 from sqlanon.spec import Spec
 from sqlanon.sqlgen.hierarchy import domain
 from sqlanon.sqlgen.relations import File, Query, Relation
@@ -45,7 +46,8 @@ def plan(spec: Spec, options: Options = DEFAULT, known: Lock | None = None) -> P
     With the lock file of an earlier plan, what the database said then is not asked again if the data are the same.
     """
     with running(spec, options) as run:
-        return _search(run, prepare(run), known)
+        base = _scan(run)
+        return decide(run, base, _hierarchies(run, base), known).plan
 
 
 def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, reuse: bool = False) -> RunResult:
@@ -57,24 +59,26 @@ def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, re
     with running(spec, options, publishes="run") as run:
         base = _scan(run)
         stored = _hierarchies(run, base)
-        again = _publish_again(run, stored, known) if reuse else None
+        again = _publish_again(run, base, stored, known) if reuse else None
         if isinstance(again, RunResult):
             return again
-        result = _search(run, _packed(run, base, stored), known)
-        result.require_satisfied()
-        recoding = FullDomain(run.binding.names, result.chosen.node)
-        return _publish(run, stored, recoding, result, reused=False if reuse else None, reason=again)
+        decided = decide(run, base, stored, known)
+        decided.plan.require_satisfied()
+        return _publish(
+            run, stored, decided.recoding, decided.release, decided.plan, reused=False if reuse else None, reason=again
+        )
 
 
 def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
     """Publish exactly what a plan decided, measured and audited anew."""
-    levels = lock.levels_for(spec)
+    recoding = lock.recoding_for(spec)
     with running(spec, options, publishes="apply") as run:
         _require_fit(run, lock)
         base = _scan(run)
         stored = _hierarchies(run, base)
         lock.require_hierarchies(describe_hierarchies(stored))
-        return _publish(run, stored, FullDomain.from_levels(run.binding.names, levels), recipient=lock.recipient)
+        release = release_of(run, base, stored, recoding)
+        return _publish(run, stored, recoding, release, recipient=lock.recipient)
 
 
 def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None, *, fits: bool = False) -> AuditResult:
@@ -155,14 +159,8 @@ def _generalized_population(run: Run, lock: Lock | None) -> tuple[Relation | Non
 
 def script(spec: Spec, lock: Lock | None, options: Options = DEFAULT) -> str:
     """The release as one SQL script: as a lock file decided, or as a search decides now."""
-    levels = plan(spec, options).levels if lock is None else lock.levels_for(spec)
-    with open_for(spec, options) as engine:
-        binding = bind(spec, engine)
-        if lock is not None:
-            _refuse_changed(
-                lock, "definition", {item.name: fingerprint(item.rule) for item in binding.quasi_identifiers}
-            )
-        return ScriptWriter(engine, binding, requirement_of(binding), levels).text()
+    recoding = plan(spec, options).recoding if lock is None else lock.recoding_for(spec)
+    return compiled(spec, recoding, options, lock=lock).text
 
 
 def hierarchies(spec: Spec, options: Options = DEFAULT) -> Generator[HierarchyReport, None, None]:
@@ -174,51 +172,16 @@ def hierarchies(spec: Spec, options: Options = DEFAULT) -> Generator[HierarchyRe
             yield report_hierarchy(run.engine, hierarchy)
 
 
-def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult:
-    with run.watch.phase("search"):
-        problem = problem_of(run, frequency)
-        evaluator = problem.evaluator()
-        requirement = requirement_of(run.binding).describe()
-        if known is not None and known.knows(frequency.fingerprint, requirement):
-            evaluator.put(known.verdicts)
-        found = solve(problem, evaluator)
-    return PlanResult(
-        columns=run.binding.names,
-        heights=evaluator.heights,
-        rows=frequency.rows,
-        limit=problem.limit,
-        combinations=frequency.combinations,
-        requirement=requirement,
-        hierarchies=describe_hierarchies(frequency.hierarchies),
-        search=found,
-        engine=run.engine.name,
-        seconds=run.watch.seconds,
-        fingerprint=frequency.fingerprint,
-        verdicts=tuple(evaluator.known()),
-        warnings=tuple(_warnings(frequency)),
-        source=run.binding.schema,
-    )
-
-
-def _warnings(frequency: FrequencySet) -> Iterator[str]:
-    """A value that a model names and the source lacks may be misspelled, and would protect nobody then."""
-    for values in frequency.sensitive:
-        if values.absent:
-            yield (
-                f"privacy.alpha: {len(values.absent)} of the {len(values.item.flagged)} values named for column "
-                f"'{values.item.name}' do not occur in the source; are they spelled right?"
-            )
-
-
 def prepare(run: Run) -> FrequencySet:
     """The frequency set of the source: one scan, the hierarchies from its domains, and the packing."""
     base = _scan(run)
-    return _packed(run, base, _hierarchies(run, base))
+    return packed(run, base, _hierarchies(run, base))
 
 
-def _packed(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> FrequencySet:
-    with run.watch.phase("frequency"):
-        return pack(run.engine, run.binding, base, stored, run.scratch)
+def prepare_combinations(run: Run) -> Combinations:
+    """The combinations of the source, as recodings that are not full-domain are made from them."""
+    base = _scan(run)
+    return combine(run.engine, run.binding, base, _hierarchies(run, base), run.scratch)
 
 
 def _scan(run: Run) -> Base:
@@ -238,7 +201,8 @@ def _hierarchies(run: Run, base: Base) -> tuple[StoredHierarchy, ...]:
 def _publish(
     run: Run,
     stored: Sequence[StoredHierarchy],
-    recoding: FullDomain,
+    recoding: Recoding,
+    release: Released,
     planned: PlanResult | None = None,
     *,
     recipient: str | None = None,
@@ -246,14 +210,13 @@ def _publish(
     reason: str | None = None,
 ) -> RunResult:
     """Publish, alone with the target; what the attempt makes is dropped also when it fails."""
-    release = Release(run.binding, tuple(stored), recoding, requirement_of(run.binding))
     target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
     alone = nullcontext() if isinstance(target, File) else run.engine.alone_with(target, seconds)
     with run.watch.phase("publish"), alone, Scratch(run.engine, run.binding.scratch) as scratch:
         publication = publish(run.engine, release, scratch)
     result = RunResult(
         target=str(target),
-        levels=recoding.levels(),
+        recoding=recoding,
         publication=publication,
         plan=planned,
         engine=run.engine.name,
@@ -274,15 +237,15 @@ def _require_fit(run: Run, lock: Lock) -> None:
     lock.require_requirement(requirement_of(run.binding).describe())
 
 
-def _publish_again(run: Run, stored: Sequence[StoredHierarchy], known: Lock | None) -> RunResult | str:
+def _publish_again(run: Run, base: Base, stored: Sequence[StoredHierarchy], known: Lock | None) -> RunResult | str:
     """Publish what a lock file decided; where that no longer holds, the reason."""
     if known is None:
         return "there is no lock file of an earlier plan"
     try:
-        levels = known.levels_for(run.binding.spec)
+        recoding = known.recoding_for(run.binding.spec)
         _require_fit(run, known)
         known.require_hierarchies(describe_hierarchies(stored))
-        return _publish(run, stored, FullDomain.from_levels(run.binding.names, levels), reused=True)
+        return _publish(run, stored, recoding, release_of(run, base, stored, recoding), reused=True)
     except (UsageError, InfeasibleError) as error:
         if isinstance(error, HierarchyError):
             raise
@@ -294,11 +257,3 @@ def _refuse_too_few(binding: Binding, rows: int) -> None:
         raise InfeasibleError(
             f"privacy.k: the source has {rows} rows, fewer than k = {binding.k}: no release can satisfy it"
         )
-
-
-def _refuse_changed(lock: Lock, part: str, now: Mapping[str, object]) -> None:
-    for name, known in lock.hierarchies.items():
-        if now[name] != known.get(part):
-            raise UsageError(
-                f"the hierarchy of column '{name}' has changed since this lock file was written: plan again"
-            )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sqlanon.assigned import AssignedRelease
 from sqlanon.audit import AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
@@ -45,11 +46,17 @@ class Publication:
 class _Judged:
     """The measured classes of a release and what they come to."""
 
-    measured: MeasuredClasses
+    measured: MeasuredClasses | None
+    """None where an assignment had decided which rows make a class."""
     rows: int
     suppressed: int
     blank: bool
     """Suppressed rows stay, without their quasi-identifier."""
+
+    @property
+    def scratch(self) -> tuple[Table, ...]:
+        """Everything to drop when the release stands."""
+        return () if self.measured is None else self.measured.scratch
 
     @property
     def blanked(self) -> int:
@@ -60,20 +67,25 @@ class _Judged:
         return self.rows - self.suppressed + self.blanked
 
 
-def publish(engine: Engine, release: Release, scratch: Scratch) -> Publication:
+Released = Release | AssignedRelease
+"""What can be published."""
+
+
+def publish(engine: Engine, release: Released, scratch: Scratch) -> Publication:
     """Publish a release to its target, or leave everything as it was."""
     target = release.binding.target
     if isinstance(target, File):
         return _publish_file(engine, release, target, scratch)
-    publish_to = _publish_view if release.binding.as_view else _publish_table
     with engine.transaction():
-        return publish_to(engine, release, target, scratch)
+        if release.binding.as_view and isinstance(release, Release):
+            return _publish_view(engine, release, target, scratch)
+        return _publish_table(engine, release, target, scratch)
 
 
-def _publish_table(engine: Engine, release: Release, target: Table, scratch: Scratch) -> Publication:
+def _publish_table(engine: Engine, release: Released, target: Table, scratch: Scratch) -> Publication:
     judged = _judge(engine, release, scratch)
     staging = target.beside(scratch.name("staging").name)
-    query = release_query(engine, release, judged.measured, blank=judged.blank, with_respondent=True)
+    query = _rows(engine, release, judged)
     if release.binding.persons:
         # Persons are counted before their key is left out: the table that is published never holds it.
         named_persons = scratch.create("stage with respondents", "named", query)
@@ -86,13 +98,13 @@ def _publish_table(engine: Engine, release: Release, target: Table, scratch: Scr
         engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
         audited = _audited(engine, release, staging, judged)
     engine.replace(staging, target)
-    scratch.drop(*judged.measured.scratch)
+    scratch.drop(*judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
 
 
-def _publish_file(engine: Engine, release: Release, target: File, scratch: Scratch) -> Publication:
+def _publish_file(engine: Engine, release: Released, target: File, scratch: Scratch) -> Publication:
     judged = _judge(engine, release, scratch)
-    query = release_query(engine, release, judged.measured, blank=judged.blank, with_respondent=True)
+    query = _rows(engine, release, judged)
     staging = scratch.create("stage release", "staging", query)
     audited = _audited(engine, release, staging, judged)
     if release.binding.persons:
@@ -101,7 +113,7 @@ def _publish_file(engine: Engine, release: Release, target: File, scratch: Scrat
         scratch.drop(named_persons)
         _refuse_other_count(engine, staging, judged)
     engine.write_file("write file", staging, target)
-    scratch.drop(staging, *judged.measured.scratch)
+    scratch.drop(staging, *judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
 
 
@@ -121,7 +133,7 @@ def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scra
         audited = _audited(engine, release, staging, judged)
     engine.execute(Statement("drop staging view", drop_view(staging)))
     _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
-    scratch.drop(*judged.measured.scratch)
+    scratch.drop(*judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
 
 
@@ -133,8 +145,19 @@ def _replace_view(engine: Engine, target: Table, create: exp.Create) -> None:
         raise type(error)(f"{error}; if {target} stands already, drop it first", detail=error.detail) from None
 
 
-def _judge(engine: Engine, release: Release, scratch: Scratch) -> _Judged:
+def _rows(engine: Engine, release: Released, judged: _Judged) -> exp.Select:
+    """The rows to publish, with the respondent for the audit."""
+    if isinstance(release, AssignedRelease):
+        return release.query(engine, blank=judged.blank, with_respondent=True)
+    if judged.measured is None:
+        raise TypeError("a full-domain release is judged by its classes")
+    return release_query(engine, release, judged.measured, blank=judged.blank, with_respondent=True)
+
+
+def _judge(engine: Engine, release: Released, scratch: Scratch) -> _Judged:
     """The classes of the release in this very snapshot; refuses what the plan no longer covers."""
+    if isinstance(release, AssignedRelease):
+        return _Judged(None, *release.judge(engine))
     columns = release.columns(engine)
     measured = measure_classes(engine, release, scratch)
     [(rows, suppressed, kept, *outside)] = engine.query(
@@ -162,7 +185,7 @@ def _refuse_uncovered(columns: Sequence[release_sql.QuasiIdentifier], outside: S
             )
 
 
-def _without_respondent(release: Release, named_persons: Table) -> exp.Select:
+def _without_respondent(release: Released, named_persons: Table) -> exp.Select:
     """The release from its audited table, in an order of its own."""
     items = [column(name) for name in release.binding.released]
     return exp.select(*items).from_(table_expression(named_persons)).order_by(exp.Rand())
@@ -176,7 +199,7 @@ def _refuse_other_count(engine: Engine, staging: Table, judged: _Judged) -> None
         )
 
 
-def _audited(engine: Engine, release: Release, staging: Relation, judged: _Judged) -> AuditResult:
+def _audited(engine: Engine, release: Released, staging: Relation, judged: _Judged) -> AuditResult:
     measured = audit(engine, staging, _request(release), _beside(engine, release, judged))
     if not measured.satisfied:
         raise RequirementError(f"the release failed its audit and was not published: {measured.violations[0]}")
@@ -188,19 +211,26 @@ def _audited(engine: Engine, release: Release, staging: Relation, judged: _Judge
     return replace(measured, table=str(release.binding.target), suppressed=judged.rows - measured.rows)
 
 
-def _request(release: Release) -> Request:
+def _request(release: Released) -> Request:
     spec = release.binding.spec
     others = spec.sensitive if spec.privacy.other_sensitive == "known" else ()
     return Request(release.binding.names, spec.privacy, spec.respondent, others)
 
 
-def _beside(engine: Engine, release: Release, judged: _Judged) -> Beside:
+def _beside(engine: Engine, release: Released, judged: _Judged) -> Beside:
     """What the audit reads beside the staged rows: the source's distribution, taxonomies, the population's labels."""
-    ingredients = judged.measured.ingredients
-    everybody = population_labels(engine, release)
+    everybody = None if isinstance(release, AssignedRelease) else population_labels(engine, release)
     return Beside(
         source=release.binding.source if release.binding.sensitive else None,
         source_respondent=release.binding.spec.respondent,
-        taxonomies={} if ingredients is None else ingredients.taxonomies,
+        taxonomies=_taxonomies(release, judged),
         population=None if everybody is None else Query(everybody),
     )
+
+
+def _taxonomies(release: Released, judged: _Judged) -> dict[str, Query]:
+    if isinstance(release, AssignedRelease):
+        return release.taxonomies()
+    if judged.measured is None or judged.measured.ingredients is None:
+        return {}
+    return judged.measured.ingredients.taxonomies

@@ -16,6 +16,7 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.publish import Publication
+from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.search.result import SearchResult
 
 
@@ -62,8 +63,14 @@ class PlanResult:
             )
 
     @property
+    def recoding(self) -> Recoding:
+        """What is to be published."""
+        return FullDomain(self.columns, self.chosen.node)
+
+    @property
     def levels(self) -> dict[str, int]:
-        return dict(zip(self.columns, self.chosen.node, strict=True))
+        """The level of each column; empty where columns have no one level."""
+        return self.recoding.levels()
 
     def figures(self) -> dict[str, Any]:
         """What the plan found, without what only this run took: the part that a lock file keeps."""
@@ -106,6 +113,7 @@ class PlanResult:
     def to_dict(self) -> dict[str, Any]:
         return {
             "levels": self.levels,
+            "recoding": self.recoding.to_dict(),
             **self.figures(),
             "nodes": self.nodes(),
             "acceptable": None if self.search.acceptable is None else len(self.search.acceptable),
@@ -134,11 +142,60 @@ class PlanResult:
 
 
 @dataclass(frozen=True)
+class RecodedPlan(PlanResult):
+    """What a recoder decided: a release that is not full-domain. Its one node has no levels."""
+
+    decided: Cuts | Assigned = field(kw_only=True)
+    scores: Mapping[str, float] = field(kw_only=True)
+    """Cost by measure."""
+    gap: float | None = field(default=None, kw_only=True)
+    """How much better an answer could be at most, relative to this one; None: no bound is known."""
+
+    @property
+    def recoding(self) -> Recoding:
+        return self.decided
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "height": None,
+            "rows": self.rows,
+            "suppressed": self.chosen.suppressed,
+            "limit": self.limit,
+            "classes": self.chosen.classes,
+            "minimal": [],
+            "minimal_complete": False,
+            "ties": [],
+            "score": dict(self.scores),
+            "completeness": completeness(self.chosen.suppressed, self.rows),
+            "lattice": self.search.lattice,
+            "algorithm": self.search.algorithm,
+            "proven": self.search.proven,
+            "gap": self.gap,
+            "undecided": self.search.undecided,
+            "verified": True,
+            "satisfied": self.satisfied,
+        }
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """There is no lattice of nodes."""
+        return []
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("algorithm", self.search.algorithm),
+            ("suppressed", f"{self.chosen.suppressed} of {self.rows} rows"),
+            ("classes", f"{self.chosen.classes}"),
+            *((name, f"{score:.6g}") for name, score in self.scores.items()),
+        ]
+        return html_table("sqlanon plan", rows)
+
+
+@dataclass(frozen=True)
 class RunResult:
     """What was published; `plan` is None when a lock file had decided."""
 
     target: str
-    levels: Mapping[str, int]
+    recoding: Recoding
     publication: Publication
     plan: PlanResult | None
     engine: str
@@ -153,6 +210,11 @@ class RunResult:
     """Why it was not."""
 
     @property
+    def levels(self) -> dict[str, int]:
+        """The level of each column; empty where columns have no one level."""
+        return self.recoding.levels()
+
+    @property
     def audit(self) -> AuditResult:
         return self.publication.audit
 
@@ -161,8 +223,9 @@ class RunResult:
         return {
             **planned,
             "target": self.target,
-            "levels": dict(self.levels),
-            "height": sum(self.levels.values()),
+            "levels": self.levels,
+            "recoding": self.recoding.to_dict(),
+            "height": sum(self.levels.values()) if self.levels else None,
             "rows": self.publication.rows,
             "suppressed": self.publication.suppressed,
             "blanked": self.publication.blanked,

@@ -62,6 +62,13 @@ class Scratch:
             self.engine.execute(Statement("clean up", drop_table(table)))
         self._tables = [table for table in self._tables if table not in tables]
 
+    def drop_since(self, earlier: int) -> None:
+        """Give back all that was made after the first so many tables."""
+        self.drop(*self._tables[earlier:])
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
     def _made(self, step: str, name: str, statement: Callable[[Table], exp.Expression]) -> Table:
         table = self.name(name)
         self._tables.append(table)

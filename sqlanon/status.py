@@ -111,9 +111,26 @@ def drift(spec: Spec, lock: Lock, options: Options = DEFAULT) -> Drift:
     planned = int(lock.result["rows"])
     try:
         with running(spec, options) as run:
+            if lock.flexible is not None:
+                return _compared(run, lock, planned)
             return _measured(run, lock, planned, pipeline.prepare(run))
     except (HierarchyError, InfeasibleError) as error:
         return Drift(planned, reason=str(error))
+
+
+def _compared(run: Run, lock: Lock, planned: int) -> Drift:
+    """Of a recoding that is not full-domain: whether its combinations are still those that it was made from."""
+    made = pipeline.prepare_combinations(run)
+    limit = run.binding.limit_rows(made.rows)
+    changed = made.fingerprint != lock.fingerprint
+    try:
+        lock.recoding_for(run.binding.spec)
+        lock.require_hierarchies(describe_hierarchies([domain.hierarchy for domain in made.domains]))
+    except UsageError as error:
+        return Drift(planned, made.rows, changed, limit=limit, reason=str(error).removesuffix(": plan again"))
+    if changed:
+        return Drift(planned, made.rows, changed, limit=limit, reason="its classes are those of other data")
+    return Drift(planned, made.rows, changed, int(lock.result["suppressed"]), limit)
 
 
 def _measured(run: Run, lock: Lock, planned: int, frequency: FrequencySet) -> Drift:

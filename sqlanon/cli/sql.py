@@ -48,8 +48,8 @@ def command(
     if out is not None and not force:
         _refuse_files(out)
     with settings.working() as options:
-        levels = pipeline.plan(loaded, options).levels if lock is None else lock.levels_for(loaded)
-        script = compiled(loaded, levels, options, dialect=dialect, lock=lock)
+        recoding = pipeline.plan(loaded, options).recoding if lock is None else lock.recoding_for(loaded)
+        script = compiled(loaded, recoding, options, dialect=dialect, lock=lock)
     if out is not None:
         _write(script, out)
     if settings.as_json:

@@ -18,7 +18,8 @@ from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.frontier import Cell, Frontier
 from sqlanon.lock_diff import Change
 from sqlanon.metrics.quality import accuracy, completeness
-from sqlanon.results import PlanResult, RunResult
+from sqlanon.recoding import Cuts
+from sqlanon.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec
 from sqlanon.together import Finding, Together
 
@@ -35,6 +36,9 @@ def spent(seconds: Mapping[str, float]) -> Fact:
 
 def show_plan(console: Console, spec: Spec, plan: PlanResult, *more: Fact) -> None:
     """The levels a plan chose, what they cost, and what else there is to say of it."""
+    if isinstance(plan, RecodedPlan):
+        console.print(facts([*_recoded_facts(plan), *more]))
+        return
     console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
     console.print()
     console.print(facts([*_plan_facts(plan), *more]))
@@ -46,6 +50,24 @@ def changed(changes: Sequence[Change] | None) -> Iterator[Fact]:
         return
     for position, line in enumerate(map(str, changes) if changes else ["none since the lock file was written"]):
         yield "" if position else "changes", line
+
+
+def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
+    """What a release that is not full-domain costs, and how it was found."""
+    search, chosen = plan.search, plan.chosen
+    if isinstance(plan.decided, Cuts):
+        for name, groups in zip(plan.columns, plan.decided.groups, strict=True):
+            yield name, counted(len(groups), "group")
+    yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
+    yield "classes", number(chosen.classes)
+    for name, score in plan.scores.items():
+        yield name, f"{score:.6g}"
+    space = f" of {counted(search.lattice, 'candidate')}" if search.lattice else ""
+    yield "checks", f"{number(search.checks)}{space}, by {search.algorithm}"
+    if search.proven:
+        yield "proven", "no recoding of this kind costs less"
+    elif plan.gap is not None:
+        yield "not proven", f"another one could cost {plan.gap:.2%} less at most"
 
 
 def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:

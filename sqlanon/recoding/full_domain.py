@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from sqlanon.lattice import Node
 
@@ -15,14 +16,15 @@ from sqlanon.lattice import Node
 class FullDomain:
     """The level of each quasi-identifier, in the order of the spec."""
 
+    kind: ClassVar[str] = "full_domain"
     columns: tuple[str, ...]
     node: Node
 
     def levels(self) -> dict[str, int]:
         return dict(zip(self.columns, self.node, strict=True))
 
-    def to_dict(self) -> dict[str, object]:
-        return {"kind": "full_domain", "levels": self.levels()}
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "levels": self.levels()}
 
     @classmethod
     def from_levels(cls, columns: tuple[str, ...], levels: Mapping[str, int]) -> FullDomain:

@@ -1,0 +1,193 @@
+"""The combinations of a source by ordinals: what class-wise recoders assign to classes, and the ordered domains.
+
+Made from the scan's base; sizes are those of distinct combinations and values, not of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sqlglot import exp
+
+from sqlanon.binding import ORDERED, Binding
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.frequency import Base
+from sqlanon.hierarchies.base import Lookup
+from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.scratch import Scratch
+from sqlanon.sensitive_values import SensitiveValues, store_codes, store_values
+from sqlanon.sqlgen import combinations as combinations_sql
+from sqlanon.sqlgen import sensitive as sensitive_sql
+from sqlanon.sqlgen.build import row_count
+from sqlanon.sqlgen.combinations import Listing, Ordinals
+from sqlanon.sqlgen.relations import Table, column, table_expression
+from sqlanon.sqlgen.release import SensitiveColumn
+from sqlanon.sqlgen.values import Counted, ValueTables
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values of a quasi-identifier in their order, as a table."""
+
+    table: Table
+    values: int
+    """Ordinals there are, that of NULL included."""
+    has_null: bool
+    natural: bool
+    """The order is that of the values themselves: numbers, dates. Otherwise branches of the hierarchy lie together."""
+    hierarchy: StoredHierarchy
+
+    @property
+    def height(self) -> int:
+        return self.hierarchy.height
+
+    @property
+    def leaves(self) -> int:
+        """Values that the hierarchy knows, NULL included where the source has it."""
+        return self.hierarchy.table.leaves
+
+    @property
+    def null(self) -> int | None:
+        """The ordinal of NULL, the last."""
+        return self.values - 1 if self.has_null else None
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """Distinct combinations of quasi-identifier values and of the sensitive values that models read."""
+
+    table: Table
+    """`o_0`..., `s_0`..., `n`; with respondents also `r` and `u`, and a combination may stand in several rows."""
+    count: int
+    rows: int
+    domains: tuple[Domain, ...]
+    codes: tuple[Table, ...]
+    sensitive: tuple[SensitiveValues, ...]
+    persons: bool
+    fingerprint: str
+    """Changes when anything that an assignment depends on does."""
+
+    @property
+    def ordinals(self) -> list[str]:
+        return [f"o_{position}" for position in range(len(self.domains))]
+
+    @property
+    def coded(self) -> list[str]:
+        return [f"s_{position}" for position in range(len(self.codes))]
+
+    @property
+    def value_tables(self) -> dict[int, ValueTables]:
+        """What requirements read of sensitive columns."""
+        return {position: item.tables for position, item in enumerate(self.sensitive)}
+
+    def counted(self, rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]]) -> Counted:
+        """Rows of this table, perhaps joined to others, as classes with these keys."""
+        return Counted(rows, keys, self.persons)
+
+    def checksum(self, engine: Engine) -> tuple[int, ...]:
+        """Rows and checksums of the combinations, as the source is compared with them before a release."""
+        keys = [(name, column(name)) for name in (*self.ordinals, *self.coded)]
+        rows = exp.select().from_(table_expression(self.table))
+        query = combinations_sql.key_checksum(rows, keys, exp.Sum(this=column("n")))
+        [found] = engine.query(Statement("check combinations", query))
+        return tuple(int(number) for number in found)
+
+    def checksum_of_source(self, engine: Engine, binding: Binding) -> tuple[int, ...]:
+        """The same of the source as it stands."""
+        rows, keys = source_rows(engine, binding, self)
+        query = combinations_sql.key_checksum(rows, keys, exp.Count(this=exp.Star()))
+        [found] = engine.query(Statement("check source", query))
+        return tuple(int(number) for number in found)
+
+
+def combine(
+    engine: Engine, binding: Binding, base: Base, stored: Sequence[StoredHierarchy], scratch: Scratch
+) -> Combinations:
+    """Write the base by ordinals. The base stays as it is."""
+    domains = tuple(
+        _store_domain(engine, binding, position, base, hierarchy, scratch) for position, hierarchy in enumerate(stored)
+    )
+    coded = [
+        store_codes(engine, item, scratch, position, table_expression(base.table), column(f"v_{position}"), prefix="m")
+        for position, item in enumerate(binding.sensitive)
+    ]
+    columns = [
+        Ordinals(column(f"q_{position}", "base"), domain.table, domain.null) for position, domain in enumerate(domains)
+    ]
+    query = combinations_sql.combinations(
+        base.table, columns, [item.table for item in coded], ["who"] if binding.persons else []
+    )
+    names = [*(f"o_{position}" for position in range(len(domains))), *(f"s_{i}" for i in range(len(coded)))]
+    if binding.persons:
+        query = sensitive_sql.respondents(query, names)
+    table, number = scratch.create_counted("combinations", "combinations", query)
+    everything = Counted(exp.select().from_(table_expression(table)), (), binding.persons)
+    sensitive = tuple(store_values(engine, item, scratch, everything, prefix="m") for item in coded)
+    return Combinations(
+        table,
+        number,
+        base.rows,
+        domains,
+        tuple(item.table for item in coded),
+        sensitive,
+        binding.persons,
+        _fingerprint(engine, table, names, binding.persons, domains, sensitive),
+    )
+
+
+def _store_domain(
+    engine: Engine, binding: Binding, position: int, base: Base, stored: StoredHierarchy, scratch: Scratch
+) -> Domain:
+    item = binding.quasi_identifiers[position]
+    natural = item.family in ORDERED
+    listing = None
+    if isinstance(item.rule, Lookup) and not natural:
+        table = scratch.create_text(f"order of {item.name}", f"o{position}", ["value", "position"])
+        first: dict[str, str] = {}
+        for place, row in enumerate(item.rule.rows):
+            first.setdefault(row[0], str(place))
+        engine.load(f"order of {item.name}", table, ["value", "position"], list(first.items()))
+        listing = Listing(table, engine.traits.text(column("value", "h"), item.family))
+    query = combinations_sql.domain(base.domains[position], stored.table, listing, natural=natural, top=stored.top)
+    domain = scratch.create(f"domain of {item.name}", f"o{position}d", query)
+    [(values,)] = engine.query(Statement(f"domain of {item.name}", row_count(table_expression(domain))))
+    nulls = exp.select(exp.Count(this=exp.Star())).from_(table_expression(domain))
+    nulls = nulls.where(exp.Is(this=column("value"), expression=exp.Null()))
+    [(absent,)] = engine.query(Statement(f"domain of {item.name}", nulls))
+    return Domain(domain, int(values), absent > 0, natural, stored)
+
+
+def source_rows(
+    engine: Engine, binding: Binding, made: Combinations
+) -> tuple[exp.Select, list[tuple[str, exp.Expression]]]:
+    """The source joined to the domains and codes: a select without items, and the keys of combinations."""
+    traits = engine.traits
+    columns = [
+        Ordinals(item.key("source", traits), domain.table, domain.null)
+        for item, domain in zip(binding.quasi_identifiers, made.domains, strict=True)
+    ]
+    sensitive = [
+        SensitiveColumn(item.key("source", traits), table)
+        for item, table in zip(binding.sensitive, made.codes, strict=True)
+    ]
+    return combinations_sql.with_ordinals(traits.relation(binding.source, "source"), columns, sensitive)
+
+
+def _fingerprint(
+    engine: Engine,
+    table: Table,
+    names: Sequence[str],
+    persons: bool,
+    domains: Sequence[Domain],
+    sensitive: Sequence[SensitiveValues],
+) -> str:
+    counted = [*names, "n", *(["r", "u"] if persons else [])]
+    [sums] = engine.query(Statement("fingerprint", combinations_sql.table_checksum(table, counted)))
+    content = [int(number) for number in sums]
+    content += [number for item in domains for number in (item.values, item.height, *item.hierarchy.checksum)]
+    own = [item.hierarchy for item in sensitive if item.hierarchy is not None]
+    content += [number for hierarchy in own for number in (hierarchy.height, *hierarchy.checksum)]
+    content += [code for item in sensitive for code in item.named]
+    return sha256(repr(content).encode()).hexdigest()[:32]

@@ -1,0 +1,164 @@
+"""What a spec's algorithm decides: a search of the lattice, or a recoder of its own; and the release that comes of it.
+
+Between the scan with its hierarchies and publish, which carries the release out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlanon.assigned import AssignedRelease
+from sqlanon.errors import UsageError
+from sqlanon.frequency import Base, FrequencySet, pack, store_hierarchies
+from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
+from sqlanon.lock import Lock
+from sqlanon.measured import Release
+from sqlanon.metrics.base import Verdict
+from sqlanon.planning import problem_of, solve
+from sqlanon.publish import Released
+from sqlanon.recoders.base import Recoded
+from sqlanon.recoders.registry import recoder_named
+from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
+from sqlanon.recoding.carried_out import by_own_hierarchies
+from sqlanon.requirements import requirement_of
+from sqlanon.results import PlanResult, RecodedPlan
+from sqlanon.runs import Run
+from sqlanon.search.result import SearchResult
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a plan decided, ready to be published within the same run."""
+
+    plan: PlanResult
+    release: Released
+
+    @property
+    def recoding(self) -> Recoding:
+        return self.plan.recoding
+
+
+def decide(run: Run, base: Base, stored: Sequence[StoredHierarchy], known: Lock | None) -> Decided:
+    """Let the algorithm of the spec decide: a search of the lattice, or a recoder of its own."""
+    recode = recoder_named(run.binding.spec.search.algorithm)
+    if recode is None:
+        planned = _search(run, packed(run, base, stored), known)
+        return Decided(planned, _full_domain(run, stored, FullDomain(run.binding.names, planned.chosen.node)))
+    with run.watch.phase("search"):
+        recoded = recode(run, base, stored)
+    planned = _plan_of(run, base, stored, recoded)
+    return Decided(planned, _made_release(run, base, recoded))
+
+
+def _made_release(run: Run, base: Base, recoded: Recoded) -> Released:
+    if isinstance(recoded.recoding, Cuts):
+        return _cut_release(run, base, recoded.recoding)
+    if recoded.assignment is None:
+        raise TypeError("a class-wise recoder leaves an assignment")
+    return AssignedRelease(run.binding, recoded.assignment, requirement_of(run.binding))
+
+
+def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Released:
+    """The release that a lock file decided. A class-wise assignment is made again, and must be the same."""
+    if isinstance(recoding, FullDomain):
+        return _full_domain(run, stored, recoding)
+    if isinstance(recoding, Cuts):
+        return _cut_release(run, base, recoding)
+    recode = recoder_named(recoding.algorithm)
+    if recode is None or recoding.algorithm != run.binding.spec.search.algorithm:
+        raise UsageError("the lock file was written by another algorithm than the spec names: plan again")
+    standing = len(run.scratch)
+    with run.watch.phase("search"):
+        recoded = recode(run, base, stored)
+    if not isinstance(recoded.recoding, Assigned) or not recoded.recoding.same_as(recoding):
+        run.scratch.drop_since(standing)
+        raise UsageError("the source has changed since this lock file was written, and its classes with it: plan again")
+    return _made_release(run, base, recoded)
+
+
+def _full_domain(run: Run, stored: Sequence[StoredHierarchy], recoding: FullDomain) -> Release:
+    return Release(run.binding, tuple(stored), recoding, requirement_of(run.binding))
+
+
+def _cut_release(run: Run, base: Base, cuts: Cuts) -> Release:
+    binding, levels = by_own_hierarchies(cuts, run.binding)
+    with run.watch.phase("hierarchies"):
+        groups = store_hierarchies(run.engine, binding, base, run.scratch, prefix="g")
+    return Release(binding, groups, levels, requirement_of(binding))
+
+
+def _plan_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> RecodedPlan:
+    settings = run.binding.spec.search
+    metric = settings.metric if settings.metric in recoded.scores else "loss"
+    found = SearchResult(
+        algorithm=settings.algorithm,
+        metric=metric,
+        chosen=Verdict((), recoded.suppressed, recoded.classes),
+        score=recoded.scores[metric],
+        checks=recoded.checks,
+        lattice=recoded.space or 0,
+        proven=recoded.proven,
+        undecided=0,
+        ties=(),
+        trace=recoded.trace,
+    )
+    return RecodedPlan(
+        columns=run.binding.names,
+        heights=tuple(hierarchy.height for hierarchy in stored),
+        rows=base.rows,
+        limit=run.binding.limit_rows(base.rows),
+        combinations=recoded.combinations,
+        requirement=requirement_of(run.binding).describe(),
+        hierarchies=describe_hierarchies(stored),
+        search=found,
+        engine=run.engine.name,
+        seconds=run.watch.seconds,
+        fingerprint=recoded.fingerprint,
+        warnings=recoded.warnings,
+        source=run.binding.schema,
+        decided=recoded.recoding,
+        scores=recoded.scores,
+        gap=recoded.gap,
+    )
+
+
+def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult:
+    with run.watch.phase("search"):
+        problem = problem_of(run, frequency)
+        evaluator = problem.evaluator()
+        requirement = requirement_of(run.binding).describe()
+        if known is not None and known.knows(frequency.fingerprint, requirement):
+            evaluator.put(known.verdicts)
+        found = solve(problem, evaluator)
+    return PlanResult(
+        columns=run.binding.names,
+        heights=evaluator.heights,
+        rows=frequency.rows,
+        limit=problem.limit,
+        combinations=frequency.combinations,
+        requirement=requirement,
+        hierarchies=describe_hierarchies(frequency.hierarchies),
+        search=found,
+        engine=run.engine.name,
+        seconds=run.watch.seconds,
+        fingerprint=frequency.fingerprint,
+        verdicts=tuple(evaluator.known()),
+        warnings=tuple(_warnings(frequency)),
+        source=run.binding.schema,
+    )
+
+
+def _warnings(frequency: FrequencySet) -> Iterator[str]:
+    """A value that a model names and the source lacks may be misspelled, and would protect nobody then."""
+    for values in frequency.sensitive:
+        if values.absent:
+            yield (
+                f"privacy.alpha: {len(values.absent)} of the {len(values.item.flagged)} values named for column "
+                f"'{values.item.name}' do not occur in the source; are they spelled right?"
+            )
+
+
+def packed(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> FrequencySet:
+    with run.watch.phase("frequency"):
+        return pack(run.engine, run.binding, base, stored, run.scratch)

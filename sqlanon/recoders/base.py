@@ -1,0 +1,89 @@
+"""What a recoder is: from the scan and the hierarchies to a recoding, its cost and how it was found.
+
+Recoders are deterministic: the same combinations and settings give the same recoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlanon.assigned import Assignment, figures_of
+from sqlanon.errors import UsageError
+from sqlanon.frequency import Base
+from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.privacy.base import Requirement
+from sqlanon.recoding import Assigned, Cuts
+from sqlanon.requirements import requirement_of
+from sqlanon.runs import Run
+from sqlanon.search.result import Step
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """The answer of a recoder."""
+
+    recoding: Cuts | Assigned
+    suppressed: int
+    classes: int
+    scores: Mapping[str, float]
+    """Cost by measure: at least `loss`, `dm`, `hdm` and `aecs`."""
+    fingerprint: str
+    """Of what was recoded."""
+    combinations: int
+    assignment: Assignment | None = None
+    """The tables of an `Assigned` recoding."""
+    checks: int = 0
+    """Candidates the database evaluated."""
+    space: int | None = None
+    """Candidates there are, where somebody counted them."""
+    proven: bool = False
+    """The answer is optimal for what the algorithm promises, and that was shown."""
+    gap: float | None = None
+    """How much better an answer could be at most, relative to this one; None: no bound is known."""
+    trace: tuple[Step, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+
+class Recoder(Protocol):
+    """Decides a recoding; InfeasibleError when there is none within the limits or the budget."""
+
+    def __call__(self, run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded: ...
+
+
+def recoded_by(run: Run, assignment: Assignment, details: Mapping[str, object]) -> Recoded:
+    """The answer of a class-wise recoder: what its tables say. `dataclasses.replace` adds how it was found."""
+    _, suppressed, classes = assignment.totals(run.engine)
+    made = assignment.combinations
+    algorithm = run.binding.spec.search.algorithm
+    recoding = Assigned(algorithm, classes, made.fingerprint, assignment.checksum(run.engine), dict(details))
+    weights = {position: float(run.binding.spec.weight(name)) for position, name in enumerate(run.binding.names)}
+    return Recoded(
+        recoding=recoding,
+        suppressed=suppressed,
+        classes=classes,
+        scores=figures_of(run.engine, assignment, weights),
+        fingerprint=made.fingerprint,
+        combinations=made.count,
+        assignment=assignment,
+    )
+
+
+def requirement_for(run: Run) -> Requirement:
+    """The requirement of a spec whose release is not full-domain; UsageError for what only full-domain releases do."""
+    binding = run.binding
+    algorithm = binding.spec.search.algorithm
+    if binding.population is not None:
+        raise UsageError(f"search.algorithm: {algorithm} compares with no population; leave privacy.population out")
+    requirement = requirement_of(binding)
+    if requirement.whole is None:
+        raise UsageError(
+            f"search.algorithm: {algorithm} takes one quasi-identifier and no known sensitive columns; "
+            f"choose a full-domain algorithm, as optimal"
+        )
+    if binding.as_view:
+        raise UsageError(
+            f"target: {algorithm} decides from the rows as they are now, which a view cannot; name a table"
+        )
+    return requirement

@@ -1,0 +1,12 @@
+"""All recoders by the names that `search.algorithm` has for them. A new one is one file here and one line below."""
+
+from __future__ import annotations
+
+from sqlanon.recoders.base import Recoder
+
+RECODERS: dict[str, Recoder] = {}
+
+
+def recoder_named(name: str) -> Recoder | None:
+    """The recoder of this name; None when it is the name of a full-domain search."""
+    return RECODERS.get(name)
