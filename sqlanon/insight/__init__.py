@@ -6,7 +6,19 @@ Orchestrates; reads aggregates, and writes nothing but scratch tables, which are
 from __future__ import annotations
 
 from sqlanon.insight.attacks import attack
-from sqlanon.insight.options import PLAIN_ATTACK, PLAIN_RISK, AttackOptions, RiskOptions
+from sqlanon.insight.options import PLAIN_ATTACK, PLAIN_RISK, PLAIN_UTILITY, AttackOptions, RiskOptions, UtilityOptions
 from sqlanon.insight.risks import risk, risk_of_table
+from sqlanon.insight.uses import utility
 
-__all__ = ["PLAIN_ATTACK", "PLAIN_RISK", "AttackOptions", "RiskOptions", "attack", "risk", "risk_of_table"]
+__all__ = [
+    "PLAIN_ATTACK",
+    "PLAIN_RISK",
+    "PLAIN_UTILITY",
+    "AttackOptions",
+    "RiskOptions",
+    "UtilityOptions",
+    "attack",
+    "risk",
+    "risk_of_table",
+    "utility",
+]

@@ -38,5 +38,14 @@ class AttackOptions:
     """The column of the identified table whose values are shown for those who are re-identified."""
 
 
+@dataclass(frozen=True)
+class UtilityOptions:
+    """What the release is to be used for."""
+
+    predict: str | None = None
+    """The sensitive column to classify; by default every one that does not hold numbers."""
+
+
 PLAIN_RISK = RiskOptions()
 PLAIN_ATTACK = AttackOptions()
+PLAIN_UTILITY = UtilityOptions()

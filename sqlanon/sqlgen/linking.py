@@ -96,6 +96,12 @@ def _blank(linked: Linked) -> exp.Expression:
     )
 
 
+def shown_rows(linked: Linked) -> exp.Select:
+    """The rows that show something of their quasi-identifier."""
+    select = exp.select(exp.Star()).from_(linked.side.relation.copy(), copy=False)
+    return select.where(exp.Not(this=exp.Paren(this=_blank(linked))))
+
+
 def linking(people: Side, linked: Linked, within: Sequence[int]) -> tuple[exp.Select, list[str]]:
     """How many people match a row, one row, up to each number of rows; `certain`: one row, which fits nobody else."""
     known = exp.GTE(this=column("candidates"), expression=literal(1))

@@ -89,3 +89,39 @@ def scores(found: Sequence[Sequence[tuple[str, ...]]], columns: int, size: int) 
         for own in found
         if own
     ]
+
+
+def cramers_v(rows: Sequence[Row], one: str, other: str) -> float:
+    """From the table of observed and expected counts."""
+    first, second = sizes(rows, [one]), sizes(rows, [other])
+    both = sizes(rows, [one, other])
+    least = min(len(first), len(second)) - 1
+    if least < 1:
+        return 0.0
+    chi = sum(
+        (both[a + b] - first[a] * second[b] / len(rows)) ** 2 / (first[a] * second[b] / len(rows))
+        for a in first
+        for b in second
+    )
+    return float((chi / len(rows) / least) ** 0.5)
+
+
+def leave_one_out(rows: Sequence[Row], columns: Sequence[str], target: str) -> float:
+    """Each row told by the others that look alike; a row alone, or told two things, as the docs say."""
+    overall = Counter(row[target] for row in rows)
+    most = max(overall.values())
+    usual = min((value for value, number in overall.items() if number == most), key=lambda v: (v is not None, v))
+    right = 0
+    for place, row in enumerate(rows):
+        others = [
+            other[target]
+            for number, other in enumerate(rows)
+            if number != place and project(other, columns) == project(row, columns)
+        ]
+        if not others:
+            right += row[target] == usual
+            continue
+        counted = Counter(others).most_common()
+        clear = len(counted) == 1 or counted[0][1] > counted[1][1]
+        right += clear and counted[0][0] == row[target]
+    return right / len(rows)

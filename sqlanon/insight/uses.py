@@ -1,0 +1,121 @@
+"""What a spec's published target keeps of its source.
+
+Orchestrates; reads aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlanon.audit.opened import NUMBERS, Opened
+from sqlanon.engines.base import Statement
+from sqlanon.errors import UsageError
+from sqlanon.frequency import Base, scan, store_hierarchies
+from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions
+from sqlanon.insight.people import labels_of, published, source_people
+from sqlanon.runs import DEFAULT, Options, Run, running
+from sqlanon.spec import Spec
+from sqlanon.sqlgen.build import row_count
+from sqlanon.sqlgen.linking import Linked, Side, shown_rows
+from sqlanon.sqlgen.relations import Query, Relation
+from sqlanon.utility import (
+    ColumnUtility,
+    GroupMeans,
+    Hierarchy,
+    UtilityResult,
+    associations,
+    classify,
+    count_tables,
+    group_means,
+    measure_column,
+    table_figures,
+)
+
+
+def utility(spec: Spec, options: Options = DEFAULT, asked: UtilityOptions = PLAIN_UTILITY) -> UtilityResult:
+    """Measure the target of a spec against its source."""
+    with running(spec, options) as run:
+        target = published(run)
+        if target is None:
+            raise UsageError(f"there is no release yet at {run.binding.target}: publish it first")
+        base = scan(run.engine, run.binding, run.scratch)
+        shown = _shown(run, target)
+        blanked = 0
+        if run.binding.blank:
+            blanked = _rows(run, target) - _rows(run, shown)
+        columns = tuple(_columns(run, base, shown))
+        names, sensitive = run.binding.names, spec.sensitive
+        before, after = count_tables(run.engine, [run.binding.source, target], names, sensitive, run.scratch)
+        targets = (asked.predict,) if asked.predict else _predictable(run)
+        for name in targets:
+            if name not in sensitive:
+                raise UsageError(f"--predict: '{name}' is no sensitive column of the spec")
+        notes = [
+            f"column '{item.column}': {item.unknown} released rows have labels that its hierarchy does not know; "
+            f"nothing counts as kept of their values"
+            for item in columns
+            if item.unknown
+        ]
+        means = tuple(_means(run, target)) if not notes else ()
+        return UtilityResult(
+            source=str(run.binding.source),
+            target=str(target),
+            table=table_figures(run.engine, after, columns, base.rows, blanked),
+            columns=columns,
+            associations=associations(run.engine, before, after),
+            means=means,
+            classifications=tuple(classify(run.engine, before, after, names, name) for name in targets),
+            notes=tuple(notes),
+        )
+
+
+def _shown(run: Run, target: Relation) -> Relation:
+    """The release without the rows that show nothing of their quasi-identifier."""
+    if not run.binding.blank:
+        return target
+    opened = Opened.at(run.engine, target, "audited")
+    keys = [opened.key(name, as_text=True) for name in run.binding.names]
+    return Query(shown_rows(Linked(Side(opened.expression(), keys), blank=True)))
+
+
+def _rows(run: Run, relation: Relation) -> int:
+    query = row_count(run.engine.traits.relation(relation, "counted"))
+    return int(run.engine.query(Statement("count rows", query))[0][0])
+
+
+def _columns(run: Run, base: Base, target: Relation) -> Iterator[ColumnUtility]:
+    stored = store_hierarchies(run.engine, run.binding, base, run.scratch)
+    source = Opened.at(run.engine, run.binding.source, "source")
+    released = Opened.at(run.engine, target, "audited")
+    released.require(*run.binding.names)
+    for position, (item, hierarchy) in enumerate(zip(run.binding.quasi_identifiers, stored, strict=True)):
+        yield measure_column(
+            run.engine,
+            Hierarchy(item, hierarchy, base.nulls[position], position),
+            Side(source.expression(), [source.key(item.name, as_text=True)]),
+            Side(released.expression(), [released.key(item.name, as_text=True)]),
+            base.rows,
+            run.scratch,
+        )
+
+
+def _predictable(run: Run) -> tuple[str, ...]:
+    """Sensitive columns of classes, not of measures."""
+    kinds = {info.name: info.family for info in run.binding.columns}
+    return tuple(name for name in run.binding.spec.sensitive if kinds[name] not in NUMBERS)
+
+
+def _means(run: Run, target: Relation) -> Iterator[GroupMeans]:
+    kinds = {info.name: info.family for info in run.engine.columns(target)}
+    numbers = [name for name in run.binding.spec.sensitive if kinds.get(name) in NUMBERS]
+    numbers = [name for name in numbers if _in_source(run, name)]
+    if not numbers:
+        return
+    labels = labels_of(run, target, [source_people(run)], place="g")
+    for sensitive in numbers:
+        for by, pairs in zip(labels.columns, labels.pairs, strict=True):
+            yield group_means(run.engine, run.binding.source, target, by, pairs, sensitive)
+
+
+def _in_source(run: Run, name: str) -> bool:
+    return any(info.name == name and info.family in NUMBERS for info in run.binding.columns)

@@ -1,0 +1,65 @@
+"""The measures of one released column: its level, the leaves that its labels cover, the bits that it lost.
+
+Works on a scratch table of labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlanon.audit.figures import rounded
+from sqlanon.audit.opened import text_key
+from sqlanon.binding import BoundColumn
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.scratch import Scratch
+from sqlanon.sqlgen import utility as utility_sql
+from sqlanon.sqlgen.linking import Side
+from sqlanon.sqlgen.relations import column
+from sqlanon.utility.result import ColumnUtility
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A quasi-identifier with its stored hierarchy and whether the source has NULL in it."""
+
+    item: BoundColumn
+    stored: StoredHierarchy
+    has_null: bool
+    position: int
+
+
+def measure_column(
+    engine: Engine, hierarchy: Hierarchy, source: Side, released: Side, rows: int, scratch: Scratch
+) -> ColumnUtility:
+    """One column; `source` and `released` are the tables by its text alone, blanked rows left out."""
+    stored, step = hierarchy.stored, f"utility of {hierarchy.item.name}"
+    texts = [text_key(column(f"label_{level}"), family, engine.traits) for level, family in enumerate(stored.families)]
+    found = utility_sql.labels(stored.table.table, texts, has_null=hierarchy.has_null)
+    table = scratch.create(step, f"u{hierarchy.position}", found)
+    [(leaves,)] = engine.query(Statement(step, utility_sql.leaf_count(table)))
+    fitting = engine.query(Statement(step, utility_sql.levels_that_fit(table, released)))
+    level = min((int(one) for one, number, wanted in fitting if number == wanted), default=None)
+    query = utility_sql.leaves_covered(table, released, level)
+    [(covered, kept, labels, unknown)] = engine.query(Statement(step, query))
+    bits = missing = None
+    if level is not None:
+        [(bits, missing)] = engine.query(Statement(step, utility_sql.entropy(table, source, released, level)))
+    scratch.drop(table)
+    shares = int(covered) / int(leaves) + (rows - int(kept))
+    return ColumnUtility(
+        column=hierarchy.item.name,
+        values=stored.values + hierarchy.has_null,
+        labels=int(labels),
+        level=level,
+        height=stored.height,
+        loss=_loss(shares, rows, int(leaves)),
+        entropy=None if bits is None or missing is None else rounded(float(bits) + float(missing)),
+        entropy_star=None if bits is None else rounded(bits),
+        unknown=int(unknown),
+    )
+
+
+def _loss(shares: float, rows: int, leaves: int) -> float:
+    least = rows / leaves
+    return max(0.0, (shares - least) / (rows - least)) if leaves > 1 else 0.0

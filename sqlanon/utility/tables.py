@@ -1,0 +1,150 @@
+"""The measures of a whole release: classes, associations of columns, means of groups, a classification by counts.
+
+Each table is grouped once; pairs and groups of columns are counted on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import expm1, log1p, sqrt
+
+from sqlanon.audit.figures import rounded
+from sqlanon.audit.opened import Opened
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.scratch import Scratch
+from sqlanon.sqlgen import frequency as frequency_sql
+from sqlanon.sqlgen import utility as utility_sql
+from sqlanon.sqlgen.linking import Side
+from sqlanon.sqlgen.relations import Relation, Table, column
+from sqlanon.utility.result import Association, Classification, ColumnUtility, GroupMeans, TableUtility
+
+BATCH = 20
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A table grouped by its quasi-identifier and sensitive columns, in a scratch table."""
+
+    table: Table
+    names: dict[str, str]
+    """For each column, its name in the scratch table."""
+    width: int
+
+
+def count_tables(
+    engine: Engine, tables: Sequence[Relation], columns: Sequence[str], sensitive: Sequence[str], scratch: Scratch
+) -> list[Counted]:
+    """Group each table once."""
+    found = []
+    for place, table in enumerate(tables):
+        opened = Opened.at(engine, table, "source")
+        opened.require(*columns, *sensitive)
+        keys = frequency_sql.base_keys([opened.key(name) for name in columns], [opened.key(name) for name in sensitive])
+        query = frequency_sql.base_groups(opened.expression(), keys)
+        made = scratch.create("count combinations", f"b{place}", query)
+        found.append(Counted(made, dict(zip((*columns, *sensitive), keys, strict=True)), len(columns)))
+    return found
+
+
+def table_figures(
+    engine: Engine, released: Counted, columns: Sequence[ColumnUtility], rows: int, blanked: int
+) -> TableUtility:
+    """The measures of a release of so many rows of its source; blanked rows are one class that counts as suppressed."""
+    [(classes, found, squares)] = engine.query(
+        Statement("measure classes", utility_sql.class_figures(released.table, released.width))
+    )
+    kept = int(found) - blanked
+    classes = int(classes) - bool(blanked)
+    suppressed = rows - kept
+    levels = [item.level for item in columns]
+    known = [level for level in levels if level is not None] if None not in levels else None
+    heights = sum(item.height for item in columns)
+    relative = [(item.level or 0) / item.height if item.height else 0.0 for item in columns]
+    precision = sum((kept * part + suppressed) / rows for part in relative) / len(columns)
+    return TableUtility(
+        rows=rows,
+        kept=kept,
+        suppressed=suppressed,
+        classes=classes,
+        completeness=kept / rows,
+        aecs=rows / (classes + bool(suppressed)) if classes or suppressed else 0.0,
+        dm=float(int(squares) - blanked**2 + rows * suppressed),
+        loss=expm1(sum(log1p(item.loss) for item in columns) / len(columns)),
+        entropy=_total([item.entropy for item in columns]),
+        entropy_star=_total([item.entropy_star for item in columns]),
+        precision=None if known is None else precision,
+        height=None if known is None else sum(known),
+        accuracy=None if known is None else 1 - sum(known) / heights if heights else 1.0,
+    )
+
+
+def _total(figures: Sequence[float | None]) -> float | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None
+
+
+def associations(engine: Engine, before: Counted, after: Counted) -> tuple[Association, ...]:
+    """Cramer's V of every pair of columns in both tables."""
+    pairs = list(combinations(before.names, 2))
+    values = [_cramers_v(engine, counted, pairs) for counted in (before, after)]
+    return tuple(Association(pair, values[0][place], values[1][place]) for place, pair in enumerate(pairs))
+
+
+def _cramers_v(engine: Engine, counted: Counted, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    found: list[float] = []
+    for first in range(0, len(pairs), BATCH):
+        batch = [(counted.names[one], counted.names[other]) for one, other in pairs[first : first + BATCH]]
+        rows = engine.query(Statement("associations", utility_sql.associations(counted.table, batch)))
+        found += [_v(*row[1:]) for row in sorted(rows, key=lambda row: int(row[0]))]
+    return found
+
+
+def _v(rows: object, ones: object, others: object, squares: object) -> float:
+    """V = sqrt(chi^2 / (N * (least values - 1))), chi^2 / N being the sum of n_ij^2 / (n_i * n_j), less one."""
+    least = min(int(str(ones)), int(str(others))) - 1
+    if least < 1 or squares is None:
+        return 0.0
+    return rounded(min(1.0, sqrt(max(0.0, float(str(squares)) - 1) / least))) or 0.0
+
+
+def group_means(
+    engine: Engine, source: Relation, target: Relation, by: str, pairs: Table, sensitive: str
+) -> GroupMeans:
+    """Means of a number by the released labels of a column, whose `pairs` say which values a label covers."""
+    before, after = Opened.at(engine, source, "known"), Opened.at(engine, target, "audited")
+    query = utility_sql.group_means(
+        Side(before.expression(), [before.key(by, as_text=True)]),
+        column(sensitive, before.alias),
+        Side(after.expression(), [after.key(by, as_text=True)]),
+        column(sensitive, after.alias),
+        pairs,
+    )
+    [row] = engine.query(Statement("group means", query))
+    groups, rows, weighted, greatest, deviation, mean_before, mean_after = row
+    scale = float(deviation) if deviation else None
+    usable = scale is not None and weighted is not None and rows
+    return GroupMeans(
+        column=sensitive,
+        by=by,
+        groups=int(groups),
+        mean_before=rounded(mean_before),
+        mean_after=rounded(mean_after),
+        average_difference=rounded(float(weighted) / float(rows) / scale) if usable and scale else None,
+        greatest_difference=rounded(float(greatest) / scale) if scale is not None and greatest is not None else None,
+    )
+
+
+def classify(engine: Engine, before: Counted, after: Counted, columns: Sequence[str], target: str) -> Classification:
+    """Tell a sensitive column from each quasi-identifier, and from all of them."""
+
+    def accuracy(counted: Counted, chosen: Sequence[str]) -> tuple[float, float]:
+        query = utility_sql.stump(counted.table, [counted.names[name] for name in chosen], counted.names[target])
+        [(rows, right, usual)] = engine.query(Statement("classification", query))
+        return int(right) / int(rows), int(usual) / int(rows)
+
+    stumps = {name: (accuracy(before, [name])[0], accuracy(after, [name])[0]) for name in columns}
+    together_before, usual_before = accuracy(before, columns)
+    together_after, usual_after = accuracy(after, columns)
+    return Classification(target, usual_before, usual_after, stumps, together_before, together_after)
