@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -259,11 +260,30 @@ def psql() -> str:
     return shutil.which("psql") or str(bundled[-1])
 
 
-@pytest.mark.postgres
-def test_the_files_run_in_psql_as_they_say(postgres_url: str, tmp_path: Path) -> None:
-    database = loaded(postgres_url)
+ALONE = """
+import pathlib, sys
+sys.modules["sqlanon"] = None
+import duckdb
+text = "".join(path.read_text(encoding="utf-8") for path in sorted(pathlib.Path().glob("*.sql")))
+duckdb.connect(sys.argv[1]).execute(text)
+"""
+"""DuckDB's own client for Python, in a process that cannot import sqlanon."""
+
+
+def in_its_own_client(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The files of a folder, run in their order as the documentation says."""
+    if url.startswith("duckdb"):
+        path = url.removeprefix("duckdb:///")
+        command = [sys.executable, "-I", "-W", "error", "-c", ALONE, path]
+    else:
+        command = ["bash", "-c", f"cat *.sql | '{psql()}' -q -v ON_ERROR_STOP=1 -d '{url}'"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_files_run_in_the_clients_as_they_say(engine_url: str, tmp_path: Path) -> None:
+    database = loaded(engine_url)
     [asking] = asked("t declared, persons")
-    spec = asking.spec(LIMIT, connection=postgres_url, search=SEARCH)
+    spec = asking.spec(LIMIT, connection=engine_url, search=SEARCH)
     result = pipeline.run(spec)
     expected = published(database)
     database.run("DROP TABLE released")
@@ -272,16 +292,21 @@ def test_the_files_run_in_psql_as_they_say(postgres_url: str, tmp_path: Path) ->
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert [path.name for path in sorted(tmp_path.glob("*.sql"))] == list(script.files)
 
-    def run_files() -> subprocess.CompletedProcess[str]:
-        command = f"cat *.sql | '{psql()}' -q -v ON_ERROR_STOP=1 -d '{postgres_url}'"
-        return subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    ended = run_files()
+    ended = in_its_own_client(engine_url, tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert published(database) == expected
+
+    # Somebody spoils what is staged: the audit stops the script, and the old release stands.
+    (tmp_path / "03_release_spoiled.sql").write_text(f"{tampered(asking)};\n", encoding="utf-8")
+    ended = in_its_own_client(engine_url, tmp_path)
+    assert ended.returncode != 0
+    assert "sqlanon: the release fails its audit: t_closeness disease" in ended.stderr
+    assert published(database) == expected
+    (tmp_path / "03_release_spoiled.sql").unlink()
+
     database.run("INSERT INTO t VALUES ('n1', 1, 'f', 'plague', 1, 'p')")
-    ended = run_files()
-    assert ended.returncode == 3
+    ended = in_its_own_client(engine_url, tmp_path)
+    assert ended.returncode != 0
     assert "is not in its declared order" in ended.stderr
     assert published(database) == expected
     assert database.leftovers() == []
