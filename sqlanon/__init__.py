@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqlanon import errors
-    from sqlanon.api import apply, audit, load_spec, plan, run
+    from sqlanon.api import apply, audit, init, load_spec, plan, run
 
-__all__ = ["__version__", "apply", "audit", "errors", "load_spec", "plan", "run"]
+__all__ = ["__version__", "apply", "audit", "errors", "init", "load_spec", "plan", "run"]
 
 __version__ = "0.1.0"
 

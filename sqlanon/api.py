@@ -12,7 +12,7 @@ from typing import Any, overload
 from sqlanon import frames, pipeline, recipients
 from sqlanon.audit import AuditResult
 from sqlanon.errors import UsageError
-from sqlanon.frames import FrameRun, SpecLike
+from sqlanon.frames import Frame, FrameRun, SpecLike
 from sqlanon.lock import Lock, lock_path, locks_beside
 from sqlanon.place import ARGUMENTS, measure_place
 from sqlanon.recipients import RecipientsPlan, RecipientsRun, one_release
@@ -20,16 +20,30 @@ from sqlanon.results import PlanResult, RunResult
 from sqlanon.runs import DEFAULT, Options
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
 
-__all__ = ["Options", "apply", "audit", "load_spec", "plan", "plan_recipients", "run", "run_recipients"]
+__all__ = ["Options", "apply", "audit", "init", "load_spec", "plan", "plan_recipients", "run", "run_recipients"]
 
 PathLike = str | Path
 
 
-def plan(spec: SpecLike, options: Options = DEFAULT, *, recipient: str | None = None, source: Any = None) -> PlanResult:
+@overload
+def plan(
+    spec: SpecLike, options: Options = DEFAULT, *, recipient: str | None = None, source: Any = None
+) -> PlanResult: ...
+
+
+@overload
+def plan(spec: Frame, options: SpecLike | Options = DEFAULT, *, recipient: str | None = None) -> PlanResult: ...
+
+
+def plan(spec: Any, options: Any = DEFAULT, *, recipient: str | None = None, source: Any = None) -> PlanResult:
     """Search for the generalization to release; nothing is written. Of several recipients, name one.
 
-    `source` is a pandas or polars DataFrame or an Arrow Table, read instead of what the spec names.
+    `source` is a pandas or polars DataFrame or an Arrow Table, read instead of what the spec names; `plan(frame, spec)`
+    says the same. `plan(frame)` guesses the roles of columns as `init` does, and says so in the result's warnings.
     """
+    spec, options, source = _frame_first(spec, options, source)
+    if spec is None:
+        return frames.plan_draft(source, options)
     if source is not None:
         return frames.plan_frame(source, spec, options, recipient)
     how = "name one as recipient=, or plan for all with plan_recipients"
@@ -41,14 +55,27 @@ def run(spec: SpecLike, options: Options = DEFAULT, *, source: None = None) -> R
 
 
 @overload
-def run(spec: SpecLike, options: Options = DEFAULT, *, source: object) -> FrameRun: ...
+def run(spec: SpecLike, options: Options = DEFAULT, *, source: Frame) -> FrameRun: ...
 
 
-def run(spec: SpecLike, options: Options = DEFAULT, *, source: Any = None) -> RunResult:
-    """Search and publish. With a dataframe as `source` the result can give the release as one."""
+@overload
+def run(spec: Frame, options: SpecLike) -> FrameRun: ...
+
+
+def run(spec: Any, options: Any = DEFAULT, *, source: Any = None) -> RunResult:
+    """Search and publish. With a dataframe as `source` the result can give the release as one; so with
+    `run(frame, spec)`."""
+    spec, options, source = _frame_first(spec, options, source)
+    if spec is None:
+        raise UsageError("a release needs a spec that somebody has read: sqlanon.init(frame) drafts one")
     if source is not None:
         return frames.run_frame(source, spec, options)
     return pipeline.run(one_release(_spec(spec), None, "publish for all of them with run_recipients"), options)
+
+
+def init(frame: Frame, *, k: int = 5) -> str:
+    """Draft a spec for a dataframe as commented YAML, each role and hierarchy with the reason for the guess."""
+    return frames.draft_frame(frame, k)
 
 
 def plan_recipients(spec: Spec | PathLike, options: Options = DEFAULT) -> RecipientsPlan:
@@ -122,6 +149,15 @@ def audit(
 def spec_of(path: Path, lock: Lock) -> Path:
     """The spec that a lock file was made from: named relative to the lock file."""
     return path.parent / lock.spec
+
+
+def _frame_first(spec: Any, options: Any, source: Any) -> tuple[Any, Options, Any]:
+    """Spec, options and dataframe, in whichever of the two orders they were given; without a spec None."""
+    if not frames.is_frame(spec):
+        return spec, options, source
+    if source is not None:
+        raise UsageError("source: two dataframes were given; name the spec first, or leave source out")
+    return (None, options, spec) if isinstance(options, Options) else (options, DEFAULT, spec)
 
 
 def _spec(spec: SpecLike) -> Spec:

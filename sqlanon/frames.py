@@ -6,12 +6,16 @@ The rows are in Python already; DuckDB reads them there. Imports none of these p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from sqlanon import pipeline
 from sqlanon.audit import AuditResult
+from sqlanon.draft import Draft, draft_spec
+from sqlanon.draft.drafting import Places
+from sqlanon.engines.base import Session
 from sqlanon.engines.duckdb_frames import NAME, FrameEngine, Kept, is_frame, opener
 from sqlanon.errors import UsageError
 from sqlanon.place import ARGUMENTS, measure_place
@@ -20,12 +24,29 @@ from sqlanon.results import PlanResult, RunResult
 from sqlanon.runs import DEFAULT, Options
 from sqlanon.spec import Spec, TableSource, TableTarget, load_spec, spec_from_dict
 from sqlanon.spec.document import read_document
+from sqlanon.spec.secret import IN_MEMORY
 from sqlanon.sqlgen.relations import Table
 
-__all__ = ["FrameRun", "SpecLike", "audit_frame", "is_frame", "plan_frame", "run_frame"]
+__all__ = [
+    "Frame",
+    "FrameRun",
+    "SpecLike",
+    "audit_frame",
+    "draft_frame",
+    "is_frame",
+    "plan_draft",
+    "plan_frame",
+    "run_frame",
+]
 
 SpecLike = Spec | Mapping[str, Any] | str | Path
 """A spec, the values of one, or the YAML file of one."""
+
+Frame = Any
+"""A pandas or polars DataFrame or an Arrow Table; none of these packages is imported here, not even for its types."""
+
+K = 5
+"""What is asked for where nobody says."""
 
 RELEASE = "release"
 """The table in memory that a release goes to where the spec names no target."""
@@ -63,6 +84,31 @@ def plan_frame(frame: object, spec: SpecLike, options: Options = DEFAULT, recipi
     """Search for the generalization of a dataframe; nothing is written."""
     _refuse_others(frame)
     return pipeline.plan(_spec(spec, recipient), replace(options, open=opener(frame, lambda engine: None)))
+
+
+def draft_frame(frame: object, k: int) -> str:
+    """A spec for a dataframe as commented YAML: a guess for every column, with its reason."""
+    text, _ = _drafted(frame, k, DEFAULT)
+    return text
+
+
+def plan_draft(frame: object, options: Options = DEFAULT) -> PlanResult:
+    """Search for the generalization of a dataframe by guessed roles; nothing is written."""
+    text, draft = _drafted(frame, K, options)
+    result = plan_frame(frame, read_document(text).value, options)
+    guessed = ", ".join(f"{column.profile.name} {column.guess.role}" for column in draft.columns)
+    warning = (
+        f"the roles of the columns are guesses, and k = {K}: {guessed}; sqlanon.init(frame) drafts a spec to correct"
+    )
+    return replace(result, warnings=(*result.warnings, warning))
+
+
+def _drafted(frame: object, k: int, options: Options) -> tuple[str, Draft]:
+    _refuse_others(frame)
+    session = Session("init", hooks=list(options.hooks))
+    with closing(opener(frame, lambda engine: None)(IN_MEMORY, session, Path())) as engine:
+        draft = draft_spec(engine, Table((NAME,)))
+    return draft.text(Places(NAME, RELEASE), k), draft
 
 
 def run_frame(frame: object, spec: SpecLike, options: Options = DEFAULT) -> FrameRun:
