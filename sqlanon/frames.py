@@ -17,7 +17,7 @@ from sqlanon.draft import Draft, draft_spec
 from sqlanon.draft.drafting import Places
 from sqlanon.engines.base import Session
 from sqlanon.engines.duckdb_frames import NAME, FrameEngine, Kept, is_frame, opener
-from sqlanon.errors import UsageError
+from sqlanon.errors import SpecError, UsageError
 from sqlanon.place import ARGUMENTS, measure_place
 from sqlanon.recipients import one_release
 from sqlanon.results import PlanResult, RunResult
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 SpecLike = Spec | Mapping[str, Any] | str | Path
-"""A spec, the values of one, or the YAML file of one."""
+"""A spec, the values of one, or the YAML file of one; beside a dataframe also its text, of several lines."""
 
 Frame = Any
 """A pandas or polars DataFrame or an Arrow Table; none of these packages is imported here, not even for its types."""
@@ -97,9 +97,8 @@ def plan_draft(frame: object, options: Options = DEFAULT) -> PlanResult:
     text, draft = _drafted(frame, K, options)
     result = plan_frame(frame, read_document(text).value, options)
     guessed = ", ".join(f"{column.profile.name} {column.guess.role}" for column in draft.columns)
-    warning = (
-        f"the roles of the columns are guesses, and k = {K}: {guessed}; sqlanon.init(frame) drafts a spec to correct"
-    )
+    words = f"the roles of the columns and k = {K} are guesses: {guessed}"
+    warning = f"{words}; sqlanon.init(frame) drafts a spec to correct"
     return replace(result, warnings=(*result.warnings, warning))
 
 
@@ -155,11 +154,23 @@ def _spec(spec: SpecLike, recipient: str | None = None) -> Spec:
 def _read(spec: Mapping[str, Any] | str | Path) -> Spec:
     if isinstance(spec, Mapping):
         return spec_from_dict(_completed(spec))
+    if isinstance(spec, str) and "\n" in spec:
+        return _from_text(spec)
     document = read_document(Path(spec).read_text(encoding="utf-8-sig")) if Path(spec).is_file() else None
     values = None if document is None else document.value
     if not isinstance(values, Mapping) or {"source", "target"} <= values.keys():
         return load_spec(spec)
     return spec_from_dict(_completed(values), Path(spec).parent)
+
+
+def _from_text(text: str) -> Spec:
+    """The spec in a YAML text, as `draft_frame` gives one."""
+    document = read_document(text)
+    for path, problem in document.findings:
+        raise SpecError(f"line {document.line(path)} of the spec: {problem}")
+    if not isinstance(document.value, Mapping):
+        raise SpecError("the text of the spec has no keys; give a file, a dict or the YAML of a spec")
+    return spec_from_dict(_completed(document.value))
 
 
 def _completed(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -168,7 +168,9 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_the_public_names() -> None:
-    assert sorted(sqlanon.__all__) == sorted(["__version__", "apply", "audit", "errors", "load_spec", "plan", "run"])
+    assert sorted(sqlanon.__all__) == sorted(
+        ["__version__", "apply", "audit", "errors", "init", "load_spec", "plan", "run"]
+    )
     for name in sqlanon.__all__:
         assert getattr(sqlanon, name) is not None
     assert f'version = "{sqlanon.__version__}"' in text_of("pyproject.toml")

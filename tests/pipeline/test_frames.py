@@ -77,6 +77,30 @@ def test_plan_run_and_audit(frame: Any) -> None:
     assert not sqlanon.audit(frame, case.quasi_identifier, k=3).satisfied
 
 
+def test_the_dataframe_may_come_first(frame: Any) -> None:
+    spec = values_of(load_case("c1"), 3, 1)
+    assert sqlanon.plan(frame, spec).to_dict()["levels"] == sqlanon.plan(spec, source=frame).levels
+    assert sqlanon.run(frame, spec).to_arrow().num_rows == sqlanon.run(spec, source=frame).audit.rows
+    with pytest.raises(UsageError, match="two dataframes were given"):
+        sqlanon.plan(frame, spec, source=frame)  # type: ignore[call-overload]
+
+
+def test_a_dataframe_alone_is_planned_by_guesses(frame: Any) -> None:
+    guessed = sqlanon.plan(frame)
+    assert guessed.rows == len(load_case("c1").rows)
+    assert set(guessed.levels) <= set(load_case("c1").columns)
+    [warning] = guessed.warnings
+    assert warning.startswith("the roles of the columns and k = 5 are guesses: zip quasi_identifier, ")
+    draft = sqlanon.init(frame)
+    assert sqlanon.plan(frame, draft).levels == guessed.levels
+    assert sqlanon.run(frame, draft.replace("k: 5", "k: 2")).audit.k >= 2
+    with pytest.raises(UsageError, match=r"needs a spec that somebody has read: sqlanon\.init\(frame\) drafts one"):
+        sqlanon.run(frame)
+    for text in ("columns: [\n", "- a\n- b\n"):
+        with pytest.raises(SpecError, match="of the spec"):
+            sqlanon.plan(frame, text)
+
+
 def test_missing_values_are_null(frame: Any) -> None:
     for make in MAKERS.values():
         gaps = make({"a": ["x", None, "x", None], "n": [1, 2, 3, 4]})
