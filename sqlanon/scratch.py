@@ -6,6 +6,7 @@ A run that died leaves its tables behind; the next run in the same schema drops 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 
 from sqlglot import exp
@@ -14,6 +15,14 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SqlanonError
 from sqlanon.sqlgen.build import create_table_as, create_text_table, drop_table, row_count
 from sqlanon.sqlgen.relations import Table, table_expression
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A scratch table that the same statement makes again and again; its text is rendered once."""
+
+    table: Table
+    statement: Statement
 
 
 class Scratch:
@@ -45,6 +54,18 @@ class Scratch:
     def create(self, step: str, name: str, query: exp.Query) -> Table:
         """Make a scratch table from a query."""
         return self._made(step, name, lambda table: create_table_as(table, query, self.engine.traits, scratch=True))
+
+    def recipe(self, step: str, name: str, query: exp.Query) -> Recipe:
+        """A scratch table to be made from a query many times."""
+        table = self.name(name)
+        create = create_table_as(table, query, self.engine.traits, scratch=True)
+        return Recipe(table, Statement(step, create, texts={}))
+
+    def make(self, recipe: Recipe) -> Table:
+        """Make the table of a recipe; drop it before it is made again."""
+        self._tables.append(recipe.table)
+        self.engine.execute(recipe.statement)
+        return recipe.table
 
     def create_counted(self, step: str, name: str, query: exp.Query) -> tuple[Table, int]:
         """As `create`, and how many rows the table has."""

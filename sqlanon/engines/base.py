@@ -54,6 +54,8 @@ class Statement:
     expression: exp.Expr
     fresh: bool = False
     """Made for this statement alone: rendering may change it, which saves a copy of the whole tree."""
+    texts: dict[str, str] | None = field(default=None, compare=False, repr=False)
+    """Of a statement that is run many times: its text by tag, kept from the first time."""
 
 
 @dataclass
@@ -106,7 +108,12 @@ class Engine(ABC):
     def render(self, statement: Statement) -> str:
         """The text that is sent: the tag of run and step as a comment, then the statement."""
         self.step = statement.step
-        return self.traits.render(statement.expression, tag=self.tag, copy=not statement.fresh)
+        if statement.texts is not None and self.tag in statement.texts:
+            return statement.texts[self.tag]
+        text = self.traits.render(statement.expression, tag=self.tag, copy=not statement.fresh)
+        if statement.texts is not None:
+            statement.texts[self.tag] = text
+        return text
 
     @final
     def execute(self, statement: Statement) -> int:
