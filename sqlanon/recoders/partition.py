@@ -59,6 +59,8 @@ class Partitioning:
         self.asked = Asked(asked.measures(), asked.satisfied(), made.value_tables, made.persons)
         self.space = self._space(asked, settings)
         self._recipes: dict[str, Recipe] = {}
+        self._done: tuple[Table, Table] | None = None
+        """Final regions and their points."""
 
     def satisfiable(self) -> bool:
         """Whether all rows together, as one class, satisfy."""
@@ -70,31 +72,30 @@ class Partitioning:
         create, space = self.scratch.create, self.space
         points = create("first region", "points0", regions_sql.first_points(self.made.table, space))
         regions = create("first region", "regions0", regions_sql.first_region(space))
-        done: tuple[Table, Table] | None = None
         judged = 0
         for number in count(1):
-            looked = self._made(
-                "look at regions", "looked", number, lambda: regions_sql.looked_at(points, regions, space)
-            )
+            looked = self._looked_at(points, regions, number)
             [(final, active)] = self.engine.query(Statement("count regions", regions_sql.progress(looked)))
             # What is final is put away when it is worth a pass over it.
             put_away = 4 * final > active or not active
             if put_away and final:
-                done = self._put_away(done, points, looked)
-            if not active:
-                break
-            judged += int(active)
-            after = self._parted(points, regions, looked, number, only_active=put_away)
+                self._put_away(points, looked)
+            after = self._parted(points, looked, number, only_active=put_away) if active else ()
             self.scratch.drop(points, regions, looked)
+            if not after:
+                break
             points, regions = after
-        self.scratch.drop(points, regions, looked)
-        if done is None:
+            judged += int(active)
+        if self._done is None:
             raise ValueError("a partition has at least one region")
-        return Partition(*done, space, number, judged)
+        return Partition(*self._done, space, number, judged)
 
-    def _parted(
-        self, points: Table, regions: Table, looked: Table, number: int, *, only_active: bool
-    ) -> tuple[Table, Table]:
+    def _looked_at(self, points: Table, regions: Table, number: int) -> Table:
+        return self._made(
+            "look at regions", "looked", number, lambda: regions_sql.looked_at(points, regions, self.space)
+        )
+
+    def _parted(self, points: Table, looked: Table, number: int, *, only_active: bool) -> tuple[Table, Table]:
         """One round of cuts: the points and regions after it."""
         space, made = self.space, self._made
         beside: list[Table] = []
@@ -138,21 +139,16 @@ class Partitioning:
             self._recipes[key] = self.scratch.recipe(step, name, query())
         return self.scratch.make(self._recipes[key])
 
-    def _put_away(self, done: tuple[Table, Table] | None, points: Table, looked: Table) -> tuple[Table, Table]:
+    def _put_away(self, points: Table, looked: Table) -> None:
         """Keep what is final apart from what is still cut."""
-        found = (
-            regions_sql.final_regions(looked, self.space),
-            regions_sql.final_points(points, looked, self.space),
-        )
-        if done is None:
-            regions, kept = found
-            return (
-                self.scratch.create("final regions", "regions", regions),
-                self.scratch.create("final points", "placed", kept),
-            )
-        for table, query in zip(done, found, strict=True):
+        regions = regions_sql.final_regions(looked, self.space)
+        kept = regions_sql.final_points(points, looked, self.space)
+        if self._done is None:
+            create = self.scratch.create
+            self._done = create("final regions", "regions", regions), create("final regions", "placed", kept)
+            return
+        for table, query in zip(self._done, (regions, kept), strict=True):
             self.engine.execute(Statement("final regions", regions_sql.appended(table, query)))
-        return done
 
     def _space(self, asked: Grouping, settings: Settings) -> Space:
         domains, relaxed = self.made.domains, settings.relaxed

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sqlanon.recoders.base import Recoder
+from sqlanon.recoders.mondrian import mondrian
 
-RECODERS: dict[str, Recoder] = {}
+RECODERS: dict[str, Recoder] = {"mondrian": mondrian}
 
 
 def recoder_named(name: str) -> Recoder | None:

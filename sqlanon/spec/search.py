@@ -14,7 +14,7 @@ from sqlanon.hierarchies.definition import Definition, Real, Whole
 from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
 
 Positive = Annotated[Real, Field(gt=0)]
-Algorithm = Literal["samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus"]
+Algorithm = Literal["samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus", "mondrian"]
 Metric = Literal["height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm"]
 Preference = Literal[
     "minimum_suppression",
@@ -65,6 +65,21 @@ class Constraints(Definition):
         return before
 
 
+class Mondrian(Definition):
+    """How algorithm mondrian cuts regions."""
+
+    kind: Literal["strict", "relaxed"] = Field(
+        "strict", description="strict: regions share no value. relaxed: rows of one value may lie in several regions."
+    )
+    cuts: Literal["guided", "ordered"] = Field(
+        "guided",
+        description="guided: branches of a hierarchy are cut apart first. ordered: the most even cut comes first.",
+    )
+    bounds: Literal["space", "values"] = Field(
+        "space", description="space: regions cover all values together. values: labels end where values occur."
+    )
+
+
 class Search(Definition):
     """How to look for the generalization."""
 
@@ -81,6 +96,10 @@ class Search(Definition):
     )
     constraints: Constraints = Field(
         default=Constraints(before=(), forbidden=()), description="Nodes that may not be chosen."
+    )
+    mondrian: Mondrian = Field(
+        default=Mondrian(kind="strict", cuts="guided", bounds="space"),
+        description="How algorithm mondrian cuts regions.",
     )
     budget: Budget = Field(default=Budget(nodes=None, seconds=None), description="When the search gives up.")
 

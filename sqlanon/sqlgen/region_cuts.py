@@ -1,6 +1,6 @@
 """Statements that find and judge the cuts of all active regions of a Mondrian round.
 
-Strict cuts go between two values: the most even one first, all others where that one is not allowable. Relaxed cuts part
+Strict cuts go between two values: the first choice, then all others where that one is not allowable. Relaxed cuts part
 the rows in half. Counts alone decide k; whatever else a requirement asks is asked of both sides as of any class.
 """
 
@@ -133,7 +133,7 @@ def _choices(points: Table, looked: Table, space: Space) -> exp.Select:
     ).from_(subquery(by_value, "by_value"), copy=False)
     above = exp.Sub(this=column("rows", "c"), expression=column("below", "c"))
     enough = [exp.GTE(this=side, expression=literal(space.least)) for side in (column("below", "c"), above)]
-    items = [column(name, "c") for name in ("region", *kept)]
+    items: list[exp.Expression] = [column(name, "c") for name in ("region", *kept)]
     items += [named(column("v", "c"), "cut"), named(_choice(space), "choice")]
     select = exp.select(*items).from_(subquery(running, "c"), copy=False).where(*enough)
     if space.ladder is None:
@@ -171,18 +171,18 @@ def _choice(space: Space) -> exp.Expression:
 # -- relaxed -----------------------------------------------------------------------------------------------------------
 
 
-def parted(points: Table, looked: Table, space: Space) -> exp.Select:
+def parted(points: Table, looked: Table, space: Space) -> exp.Query:
     """The points of active regions by `side`: rows in the order of the chosen column, the first half on side 0.
 
     A combination that lies across the middle is parted: some of its rows here, some there.
     """
     value = space.chosen("p", "r")
     keys = [name for name in (*space.ordinals, *space.others) if name != "last_row"]
-    order = exp.Order(
-        expressions=[exp.Ordered(this=value), *(exp.Ordered(this=column(name, "p")) for name in keys)]
-    )
+    order = exp.Order(expressions=[exp.Ordered(this=value), *(exp.Ordered(this=column(name, "p")) for name in keys)])
     upto = exp.Window(this=exp.Sum(this=column("n", "p")), partition_by=[column("region", "p")], order=order)
-    half = exp.Sub(this=column("n", "r"), expression=exp.Paren(this=exp.IntDiv(this=column("n", "r"), expression=literal(2))))
+    half = exp.Sub(
+        this=column("n", "r"), expression=exp.Paren(this=exp.IntDiv(this=column("n", "r"), expression=literal(2)))
+    )
     carried = [column(name, "p") for name in (*space.ordinals, *space.others, "n", "region")]
     more = [named(whole(half), "half"), named(whole(upto), "upto"), named(value.copy(), "v"), column("dim", "r")]
     inner = with_regions(points, looked, [*carried, *more], active())
@@ -198,6 +198,7 @@ def parted(points: Table, looked: Table, space: Space) -> exp.Select:
 def _side(measured: exp.Select, kept: Sequence[str], side: int) -> exp.Select:
     first, last, taken = column("first_row"), column("last_row"), column("taken")
     middle = exp.Add(this=first.copy(), expression=taken.copy())
+    rows: tuple[exp.Expression, ...]
     if side == 0:
         rows = (first, exp.Sub(this=middle, expression=literal(1)), taken.copy())
         some: exp.Expression = exp.GT(this=taken.copy(), expression=literal(0))

@@ -117,7 +117,9 @@ def simple_names(found: Table, node_table: Table, natural: Sequence[int]) -> exp
     in_order: exp.Expression = within if natural else exp.false()
     low, high = column("label", "low"), column("label", "high")
     dash = exp.Case(
-        ifs=[when(any_of(exp.Like(this=text.copy(), expression=literal("%-%")) for text in (low, high)), literal(" - "))],
+        ifs=[
+            when(any_of(exp.Like(this=text.copy(), expression=literal("%-%")) for text in (low, high)), literal(" - "))
+        ],
         default=literal("-"),
     )
     values = exp.Case(
@@ -201,12 +203,11 @@ def open_sets(sets: Table) -> exp.Select:
     return exp.select(count()).from_(table_expression(sets)).where(exp.LTE(this=column("at"), expression=column("hi")))
 
 
-def all_names(named_ranges: Table, sets: Table | None, node_table: Table, totals: Table) -> exp.Select:
+def all_names(named_ranges: Table, sets: Table, node_table: Table, totals: Table) -> exp.Select:
     """Every range with its label, the leaves it covers and the rows of the source whose value it covers."""
     items = [column(name) for name in ("dim", "lo", "hi", "label", "leaves")]
     found: exp.Query = exp.select(*items).from_(table_expression(named_ranges)).where(column("named"))
-    if sets is not None:
-        found = exp.union(found, _closed(sets, node_table), distinct=False)
+    found = exp.union(found, _closed(sets, node_table), distinct=False)
     before = exp.Coalesce(this=column("upto", "below"), expressions=[literal(0)])
     select = exp.select(
         *(column(name, "r") for name in ("dim", "lo", "hi", "label", "leaves")),

@@ -1,7 +1,7 @@
 """Statements of Mondrian's rounds: all regions are looked at, cut and parted by a few statements.
 
-`points` are combinations with their `region`. A region has bounds `lo_i`, `hi_i`; `failed`, a set of columns without an
-allowable cut, and `tried`, of those whose first choice failed, as bits; `top`, the greatest number of any region. Looked
+`points` are combinations with their `region`. A region has bounds `lo_i`, `hi_i`; as bits, `failed`, the columns that
+have no allowable cut, and `tried`, those whose first choice failed; `top`, the greatest number of any region. Looked
 at, it also has its rows `n`, the least and greatest value that occurs, `a_i` and `b_i`, and `dim`, the column to cut;
 NULL: the region is final. `cuts` has for regions with candidates `dim`; for those that are cut also `cut`, the last
 ordinal on the left, `next`, the first on the right, and `other`, the number of the right part.
@@ -188,6 +188,11 @@ def progress(looked: Table) -> exp.Select:
     return exp.select(total_where(final, literal(1)), total_where(exp.Not(this=final.copy()), literal(1))).from_(
         table_expression(looked)
     )
+
+
+def sizes(regions: Table) -> exp.Select:
+    """One row: the rows of the largest region, and how many regions there are."""
+    return exp.select(exp.Max(this=column("n")), count()).from_(table_expression(regions))
 
 
 def final_regions(looked: Table, space: Space) -> exp.Select:

@@ -1,0 +1,60 @@
+"""Labels for regions of ordinals: a hierarchy's label, a range, a set; and the assignment that publishes them."""
+
+from __future__ import annotations
+
+from sqlanon.assigned import Assignment
+from sqlanon.combinations import Combinations
+from sqlanon.engines.base import Statement
+from sqlanon.recoders.partition import Partition
+from sqlanon.runs import Run
+from sqlanon.sqlgen import region_labels as labels_sql
+from sqlanon.sqlgen.region_labels import OrderedDomain
+from sqlanon.sqlgen.relations import Table
+
+MOST_MEMBERS = 10
+"""Labels that a set lists; of a longer one it shows the first and the last."""
+
+
+def name_regions(run: Run, made: Combinations, partition: Partition, *, space: bool) -> Assignment:
+    """The classes of a partition with their labels: of the regions' bounds, or of the values that occur in them."""
+    low, high = ("lo", "hi") if space else ("a", "b")
+    domains = [
+        OrderedDomain(position, domain.table, domain.height, domain.natural, domain.null)
+        for position, domain in enumerate(made.domains)
+    ]
+    names = _names(run, partition.regions, domains, low, high)
+    create, width = run.scratch.create, len(domains)
+    query = labels_sql.named_regions(partition.regions, names, width, low, high)
+    named = create("name regions", "named", query)
+    labels = create("labels", "labels", labels_sql.labels(named, width))
+    query = labels_sql.assignment(partition.points, named, partition.space, made.coded)
+    table = create("assignment", "assignment", query)
+    run.scratch.drop(named, names)
+    return Assignment(made, table, labels, whole=not partition.space.relaxed)
+
+
+def _names(run: Run, regions: Table, domains: list[OrderedDomain], low: str, high: str) -> Table:
+    """The label of every range that some region has."""
+    create, drop = run.scratch.create, run.scratch.drop
+    nodes = create("labels of branches", "nodes", labels_sql.nodes(domains))
+    totals = create("rows of values", "upto", labels_sql.counted(domains))
+    ranges = create("ranges", "ranges", labels_sql.ranges(regions, domains, low, high))
+    natural = [domain.position for domain in domains if domain.natural]
+    simple = create("name ranges", "simple", labels_sql.simple_names(ranges, nodes, natural))
+    sets = _sets(run, simple, nodes)
+    names = create("name ranges", "names", labels_sql.all_names(simple, sets, nodes, totals))
+    drop(nodes, totals, ranges, simple, sets)
+    return names
+
+
+def _sets(run: Run, simple: Table, nodes: Table) -> Table:
+    """The ranges that no label covers, listed label by label."""
+    sets = run.scratch.create("list sets", "sets0", labels_sql.first_members(simple))
+    for number in range(1, MOST_MEMBERS + 1):
+        [(unfinished,)] = run.engine.query(Statement("list sets", labels_sql.open_sets(sets)))
+        if not unfinished:
+            break
+        longer = run.scratch.create("list sets", f"sets{number}", labels_sql.next_members(sets, nodes))
+        run.scratch.drop(sets)
+        sets = longer
+    return sets
