@@ -33,9 +33,10 @@ class Asked:
 
     def satisfied_sides(self, rows: exp.Select, keys: Sequence[str]) -> exp.Select:
         """The classes of counted rows by these keys, each with `kept`."""
-        counted = Counted(rows, [(name, column(name)) for name in keys], self.persons)
+        # Under names of their own: the views that models read have columns such as `place` and `level` too.
+        counted = Counted(rows, [(f"g_{name}", column(name)) for name in keys], self.persons)
         found = classes(counted, self.measures, self.tables)
-        items = [column(name) for name in keys]
+        items = [named(column(f"g_{name}"), name) for name in keys]
         return exp.select(*items, named(self.satisfied.copy(), "kept")).from_(subquery(found, "found"))
 
 
@@ -198,12 +199,12 @@ def parted(points: Table, looked: Table, space: Space) -> exp.Query:
 def _side(measured: exp.Select, kept: Sequence[str], side: int) -> exp.Select:
     first, last, taken = column("first_row"), column("last_row"), column("taken")
     middle = exp.Add(this=first.copy(), expression=taken.copy())
-    rows: tuple[exp.Expression, ...]
+    rows: list[exp.Expression]
     if side == 0:
-        rows = (first, exp.Sub(this=middle, expression=literal(1)), taken.copy())
+        rows = [first, exp.Sub(this=middle, expression=literal(1)), taken.copy()]
         some: exp.Expression = exp.GT(this=taken.copy(), expression=literal(0))
     else:
-        rows = (middle, last, exp.Sub(this=column("n"), expression=taken.copy()))
+        rows = [middle, last, exp.Sub(this=column("n"), expression=taken.copy())]
         some = exp.LT(this=taken.copy(), expression=column("n"))
     items: list[exp.Expression] = [column(name) for name in kept]
     items += [named(value, name) for value, name in zip(rows, ("first_row", "last_row", "n"), strict=True)]
