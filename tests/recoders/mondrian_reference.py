@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -86,7 +87,7 @@ class Mondrian:
         ordinals = sorted(column.at(row) for row in region.rows)
         present = sorted(set(ordinals))
         ranked = []
-        for last, following in zip(present, present[1:], strict=False):
+        for last, following in pairwise(present):
             below = sum(ordinal <= last for ordinal in ordinals)
             if min(below, len(ordinals) - below) >= self.least:
                 ranked.append((-column.level(last, following), abs(2 * below - len(ordinals)), last))

@@ -38,7 +38,9 @@ SEVERAL = settings(FEW, max_examples=8)
 
 
 @contextmanager
-def partitioned(engine: Engine, spec: Spec, **settings: Any) -> Iterator[tuple[Partitioning, Partition | None]]:
+def partitioned(
+    engine: Engine, spec: Spec, *, relaxed: bool = False, guided: bool = True, weights: tuple[float, ...] | None = None
+) -> Iterator[tuple[Partitioning, Partition | None]]:
     """The partition of a spec's source, standing while the context is open; None where not even all rows satisfy."""
     binding = bind(spec, engine)
     with Scratch(engine, binding.scratch) as scratch:
@@ -46,8 +48,7 @@ def partitioned(engine: Engine, spec: Spec, **settings: Any) -> Iterator[tuple[P
         made = combine(engine, binding, base, store_hierarchies(engine, binding, base, scratch), scratch)
         grouping = requirement_of(binding, rows=base.rows).whole
         assert grouping is not None
-        weights = tuple(float(spec.weight(name)) for name in binding.names)
-        wanted = Settings(**{"relaxed": False, "guided": True, "weights": weights} | settings)
+        wanted = Settings(relaxed, guided, weights or (1.0,) * len(binding.names))
         partitioning = Partitioning(engine, scratch, made, grouping, wanted)
         yield partitioning, partitioning.run() if partitioning.satisfiable() else None
 
