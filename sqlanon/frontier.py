@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from sqlanon.counts import NodeCounts
 from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.frequency import FrequencySet
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.pipeline import prepare
 from sqlanon.planning import Problem, lattice_of, requirement_on, solve
-from sqlanon.runs import DEFAULT, Options, running
+from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.search.result import SearchResult
 from sqlanon.spec import Limit, Spec
 
@@ -110,35 +112,55 @@ def frontier(spec: Spec, ks: Sequence[int | None], limits: Sequence[Limit], opti
     """
     if not ks or not limits or any(k is not None and k < 1 for k in ks):
         raise UsageError("a grid needs at least one limit and one k, and every k is at least 1")
+    _refuse_matrix(spec)
+    with running(spec, options) as run:
+        return grid_on(run, prepare(run), ks, limits)
+
+
+def grid_on(
+    run: Run,
+    frequency: FrequencySet,
+    ks: Sequence[int | None],
+    limits: Sequence[Limit],
+    *,
+    seconds: float | None = None,
+) -> Frontier:
+    """The grid on a frequency set that stands; with `seconds`, only those k that this time is enough for."""
+    spec = run.binding.spec
+    _refuse_matrix(spec)
+    started = monotonic()
+    with run.watch.phase("search"):
+        requirements = [requirement_on(run.binding, frequency, k) for k in ks]
+        relaxed = {
+            index: part
+            for index, item in enumerate(requirements)
+            if not item.monotone(1) and (part := item.relaxed()) is not None
+        }
+        counts = NodeCounts(run.engine, frequency, [*requirements, *relaxed.values()], run.scratch)
+        places = {index: len(ks) + place for place, index in enumerate(relaxed)}
+        cells: list[Cell] = []
+        for index, k in enumerate(ks):
+            if seconds is not None and monotonic() - started > seconds:
+                break
+            loosest = Problem(run, frequency, counts, index, frequency.rows, places.get(index))
+            cells += _cells(loosest, k, limits)
+    return Frontier(
+        columns=run.binding.names,
+        heights=counts.shape.heights(),
+        rows=frequency.rows,
+        cells=tuple(cells),
+        algorithm=spec.search.algorithm,
+        metric=spec.search.metric,
+        lattice=lattice_of(run.binding, frequency.hierarchies).size,
+        checks=counts.asked,
+        engine=run.engine.name,
+        seconds=run.watch.seconds,
+    )
+
+
+def _refuse_matrix(spec: Spec) -> None:
     if spec.search.satisfies == "matrix":
         raise UsageError("search.satisfies: the distance-vector matrix is built for one k; use counts for a grid")
-    with running(spec, options) as run:
-        frequency = prepare(run)
-        with run.watch.phase("search"):
-            requirements = [requirement_on(run.binding, frequency, k) for k in ks]
-            relaxed = {
-                index: part
-                for index, item in enumerate(requirements)
-                if not item.monotone(1) and (part := item.relaxed()) is not None
-            }
-            counts = NodeCounts(run.engine, frequency, [*requirements, *relaxed.values()], run.scratch)
-            places = {index: len(ks) + place for place, index in enumerate(relaxed)}
-            cells: list[Cell] = []
-            for index, k in enumerate(ks):
-                loosest = Problem(run, frequency, counts, index, frequency.rows, places.get(index))
-                cells += _cells(loosest, k, limits)
-        return Frontier(
-            columns=run.binding.names,
-            heights=counts.shape.heights(),
-            rows=frequency.rows,
-            cells=tuple(cells),
-            algorithm=spec.search.algorithm,
-            metric=spec.search.metric,
-            lattice=lattice_of(run.binding, frequency.hierarchies).size,
-            checks=counts.asked,
-            engine=run.engine.name,
-            seconds=run.watch.seconds,
-        )
 
 
 def _cells(problem: Problem, k: int | None, limits: Sequence[Limit]) -> list[Cell]:

@@ -50,7 +50,6 @@ class RollUps:
         self._figures = figures
         self._sets: list[FrequencySetOf] = []
         self._clock = 0
-        self._made = 0
         self.sizes = Sizes(root.rows)
 
     def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
@@ -115,9 +114,8 @@ class RollUps:
     def _materialize(self, node: Node) -> None:
         source = self._used(self._best(node))
         self._make_room()
-        self._made += 1
         query = roll_up(source.table, node, self._shape)
-        table, rows = self._scratch.create_counted("roll up", f"r{self._made}", query)
+        table, rows = self._scratch.create_counted("roll up", self._scratch.numbered("r"), query)
         self.sizes.learn(node, rows)
         self._sets.append(FrequencySetOf(node, table, rows, self._clock))
 

@@ -5,6 +5,7 @@ A run that died leaves its tables behind; the next run in the same schema drops 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -32,6 +33,7 @@ class Scratch:
         self.engine = engine
         self.schema = schema
         self._tables: list[Table] = []
+        self._numbers: Counter[str] = Counter()
 
     def __enter__(self) -> Scratch:
         return self
@@ -50,6 +52,11 @@ class Scratch:
         """What a scratch table of this run is called. Temporary tables lie in no schema of ours."""
         schema = () if self.engine.traits.temporary_scratch else self.schema
         return Table((*schema, f"sqlanon_{self.engine.session.run}_{name}"))
+
+    def numbered(self, kind: str) -> str:
+        """A name that no other table of this run has: the kind and a number."""
+        self._numbers[kind] += 1
+        return f"{kind}{self._numbers[kind]}"
 
     def create(self, step: str, name: str, query: exp.Query) -> Table:
         """Make a scratch table from a query."""

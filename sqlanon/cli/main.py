@@ -26,6 +26,8 @@ COMMANDS = (
     "run",
     "audit",
     "status",
+    "report",
+    "explore",
     "sql",
     "hierarchies",
     "dbt",

@@ -88,8 +88,10 @@ def command(
 def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None) -> None:
     from sqlanon.frontier import frontier
 
-    asked_k = [_own_k(spec)] if ks is None else [_k(text) for text in ks.split(",")]
-    asked_limits = [spec.privacy.suppression.limit] if limits is None else [_limit(text) for text in limits.split(",")]
+    asked_k = [_own_k(spec)] if ks is None else [parsed_k(text) for text in ks.split(",")]
+    asked_limits = (
+        [spec.privacy.suppression.limit] if limits is None else [parsed_limit(text) for text in limits.split(",")]
+    )
     with settings.working() as options:
         result = frontier(spec, asked_k, asked_limits, options)
     if settings.as_json:
@@ -105,13 +107,15 @@ def _own_k(spec: Spec) -> int | None:
     return None if spec.privacy.quasi_identifiers else spec.privacy.k or 1
 
 
-def _k(text: str) -> int:
+def parsed_k(text: str) -> int:
+    """A k of a flag; UsageError when it is none."""
     if not text.strip().isascii() or not text.strip().isdigit() or int(text) < 1:
         raise UsageError("--k: whole numbers of at least 1 are expected, as 2,5,10")
     return int(text)
 
 
-def _limit(text: str) -> Limit:
+def parsed_limit(text: str) -> Limit:
+    """A suppression limit of a flag; UsageError when it is none."""
     from sqlanon.spec import Limit
 
     try:

@@ -62,12 +62,12 @@ class Settings:
         click.echo(json.dumps(_finite(content), indent=2, default=str))
 
     @contextmanager
-    def working(self, *, all_minimal: bool = False) -> Iterator[Options]:
-        """The options of a pipeline call: traced, with a progress display where somebody watches."""
+    def working(self, *, all_minimal: bool = False, quiet: bool = False) -> Iterator[Options]:
+        """The options of a pipeline call: traced, with a progress display where somebody watches; quiet, without."""
         from sqlanon.cli.progress import display
         from sqlanon.runs import Options
 
-        watched = sys.stderr.isatty() and not (self.as_json or self.show_sql or self.log_json)
+        watched = not quiet and sys.stderr.isatty() and not (self.as_json or self.show_sql or self.log_json)
         try:
             with display(shown=watched) as (step, progress):
                 hooks = (self._placing, *self._listeners(), *((step,) if step else ()))

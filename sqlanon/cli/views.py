@@ -12,10 +12,10 @@ from rich.console import Console
 from sqlanon.audit import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
 from sqlanon.audit.checks import shown
 from sqlanon.cli.console import bar, facts, grid
-from sqlanon.cli.labels import described
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.frontier import Cell, Frontier
+from sqlanon.hierarchies.described import described
 from sqlanon.lock_diff import Change
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.recoding import Cuts

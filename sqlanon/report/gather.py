@@ -1,0 +1,199 @@
+"""Gathers a report: from the lock file, the evidence, and the database that holds the source.
+
+Reads; writes scratch tables only, which are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlanon.deciding import release_of
+from sqlanon.errors import UsageError
+from sqlanon.frequency import FrequencySet, pack, scan, store_hierarchies
+from sqlanon.frontier import grid_on
+from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
+from sqlanon.lock import Lock
+from sqlanon.metrics.base import LevelFigures
+from sqlanon.planning import problem_of
+from sqlanon.report.insights import insight_grids
+from sqlanon.report.measuring import rehearsed, requirement_lines
+from sqlanon.report.model import ColumnView, Report
+from sqlanon.report.parts import column_view, costed, evidence_lines, identity_of, rare_below, recoding_grid
+from sqlanon.report.searching import Searched, searched
+from sqlanon.report.shares import sensitive_shares
+from sqlanon.report.trees import Branch, harmless_labels, trees
+from sqlanon.report.words import decision
+from sqlanon.requirements import requirement_of
+from sqlanon.runs import DEFAULT, Options, Run, running
+from sqlanon.script import ScriptWriter
+from sqlanon.spec import Limit, Spec
+from sqlanon.sqlgen.redaction import redacted
+from sqlanon.sqlgen.relations import File, Table
+
+MOST_SQL = 400_000
+"""Characters of the script that a report holds."""
+
+WHAT_IF_SECONDS = 1.5
+"""How long the grid of a report may take where nobody asked for one."""
+
+OWN_WORDS = ("UTC", "0", "1", "nulls_last", "nulls_first", "NaN", "Infinity", "-Infinity")
+"""Text literals of scripts that are no values."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The grid of the frontier; empty: around the k of the spec, as far as a moment reaches."""
+
+    ks: tuple[int | None, ...] = ()
+    limits: tuple[Limit, ...] = ()
+
+    @property
+    def asked(self) -> bool:
+        return bool(self.ks or self.limits)
+
+
+def gather(spec: Spec, lock: Lock, options: Options = DEFAULT, what_if: WhatIf | None = None) -> Report:
+    """The report of what a lock file decided, measured on the source as it is now.
+
+    `what_if` None leaves the frontier out.
+    """
+    lock.recoding_for(spec)
+    with running(spec, options) as run:
+        return _Gathering(run, lock).report(what_if)
+
+
+class _Gathering:
+    """One report under way."""
+
+    def __init__(self, run: Run, lock: Lock) -> None:
+        self._run = run
+        self._lock = lock
+        self._spec = run.binding.spec
+        self._names = run.binding.names
+        self._notes: list[str] = []
+        self._rare = rare_below(self._spec, run.binding.k)
+
+    def report(self, what_if: WhatIf | None) -> Report:
+        run, binding, engine = self._run, self._run.binding, self._run.engine
+        base = scan(engine, binding, run.scratch)
+        stored = store_hierarchies(engine, binding, base, run.scratch)
+        self._lock.require_hierarchies(describe_hierarchies(stored))
+        grown = trees(engine, base, stored, run.scratch, self._rare, persons=binding.persons)
+        release = release_of(run, base, stored, self._lock.recoding_for(self._spec))
+        with rehearsed(engine, release, stored, run.scratch) as rehearsal:
+            sensitive = sensitive_shares(
+                engine, rehearsal.table, self._names, self._spec.sensitive, self._spec.respondent, self._rare
+            )
+            insights = insight_grids(
+                engine, binding.source, rehearsal.table, self._names, self._spec, binding.k, run.scratch
+            )
+        frequency = pack(engine, binding, base, stored, run.scratch)
+        found = self._searched(frequency)
+        levels = problem_of(run, frequency).evaluator().level_figures() if found is None else found.levels
+        after = rehearsal.after
+        columns = self._columns(stored, grown, levels, frequency.rows)
+        lines = requirement_lines(rehearsal.before, after)
+        identity = identity_of(self._spec, self._lock, f"{engine.name} {engine.version()}".strip())
+        published = self._is_published()
+        figures = self._figures(after.suppressed, after.classes, frequency.rows)
+        satisfied = after.satisfied and int(figures["suppressed"]) <= int(figures["limit"])
+        grid = recoding_grid(self._lock)
+        return Report(
+            identity=identity,
+            figures=figures,
+            decision=decision(identity, figures, columns, lines, after, satisfied, published),
+            satisfied=satisfied,
+            published=published,
+            requirements=lines,
+            rare_below=self._rare,
+            before=rehearsal.before.sizes,
+            after=after.sizes,
+            audit=after,
+            sensitive=sensitive,
+            columns=columns,
+            lattice=None if found is None else found.lattice,
+            search=None if found is None else found.picture,
+            frontier=None if found is None else self._frontier(frequency, what_if),
+            sql=self._script(grown),
+            dialect=engine.dialect,
+            evidence=evidence_lines(self._spec, self._lock),
+            more=(*(() if grid is None else (grid,)), *insights),
+            notes=tuple(self._notes),
+        )
+
+    def _figures(self, suppressed: int | None, classes: int, rows: int) -> dict[str, Any]:
+        figures = dict(self._lock.result)
+        if figures["rows"] != rows:
+            planned = int(figures["rows"])
+            self._notes.append(f"The source has {rows:,} rows now; the plan was made on {planned:,}.")
+        return figures | {
+            "rows": rows,
+            "suppressed": figures["suppressed"] if suppressed is None else suppressed,
+            "classes": classes,
+            "limit": self._run.binding.limit_rows(rows),
+        }
+
+    def _searched(self, frequency: FrequencySet) -> Searched | None:
+        if self._lock.flexible is not None:
+            return None
+        found = searched(self._run, frequency, self._lock)
+        self._notes += found.notes
+        return found
+
+    def _columns(
+        self,
+        stored: Sequence[StoredHierarchy],
+        grown: Mapping[str, Branch | None],
+        levels: Sequence[Sequence[LevelFigures]],
+        rows: int,
+    ) -> tuple[ColumnView, ...]:
+        return tuple(
+            costed(
+                column_view(self._spec, self._lock, item.column, grown[item.column]),
+                levels[position],
+                rows,
+                item.table.leaves,
+            )
+            for position, item in enumerate(stored)
+        )
+
+    def _frontier(self, frequency: FrequencySet, what_if: WhatIf | None) -> Mapping[str, Any] | None:
+        if what_if is None:
+            return None
+        own = None if self._spec.privacy.quasi_identifiers else self._spec.privacy.k or 1
+        around = (own,) if own is None else tuple(sorted({2, own, 2 * own, 5 * own, 10 * own}))
+        try:
+            found = grid_on(
+                self._run,
+                frequency,
+                what_if.ks or around,
+                what_if.limits or (self._spec.privacy.suppression.limit,),
+                seconds=None if what_if.asked else WHAT_IF_SECONDS,
+            )
+        except UsageError as error:
+            self._notes.append(f"There is no frontier: {error}.")
+            return None
+        return found.to_dict() if len(found.cells) > 1 else None
+
+    def _script(self, grown: Mapping[str, Branch | None]) -> str | None:
+        engine, binding = self._run.engine, self._run.binding
+        if self._lock.flexible is not None:
+            return None
+        try:
+            script = ScriptWriter(engine, binding, requirement_of(binding), self._lock.levels).script()
+        except UsageError as error:
+            self._notes.append(f"There is no script: {error}.")
+            return None
+        places = [place for place in (binding.source, binding.target) if isinstance(place, File)]
+        harmless = {*harmless_labels(grown), *OWN_WORDS, *(place.path for place in places)}
+        text = redacted(script.text, engine.dialect, harmless)
+        return text if len(text) <= MOST_SQL else f"{text[:MOST_SQL]}\n-- the rest is left out here\n"
+
+    def _is_published(self) -> bool:
+        target = self._run.binding.target
+        if isinstance(target, Table):
+            return self._run.engine.relation_kind(target) is not None
+        return Path(target.path).exists()

@@ -1,0 +1,165 @@
+"""The lattice as it is drawn: the state of every node, from the verdicts of some and what follows from them.
+
+Pure. A lattice too large to draw node by node is told by its heights and the nodes that were evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from sqlanon.lattice import Lattice, Node
+from sqlanon.metrics.base import Verdict
+from sqlanon.search.coding import MOST_NODES, Coding, members
+from sqlanon.search.marking import Marking
+from sqlanon.search.totals import Totals
+
+DRAWN = 60_000
+"""Nodes that a page draws one by one."""
+
+UNKNOWN, ACCEPTABLE, UNACCEPTABLE = "0", "1", "2"
+"""States of a node, as the page has them."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the database said of a node, with its score where the metric gives one."""
+
+    verdict: Verdict
+    score: float | None = None
+
+    def to_list(self) -> list[Any]:
+        """Levels, suppressed rows, classes, score."""
+        return [list(self.verdict.node), self.verdict.suppressed, self.verdict.classes, self.score]
+
+
+@dataclass(frozen=True)
+class LatticeView:
+    """Everything that a page needs to draw a lattice."""
+
+    columns: tuple[str, ...]
+    heights: Node
+    """The top of each hierarchy, also where the lattice ends below it."""
+    lattice: Lattice
+    limit: int
+    rows: int
+    metric: str
+    chosen: Node | None
+    minimal: tuple[Node, ...]
+    evaluated: tuple[Shown, ...]
+    monotone: bool
+    """Whether verdicts were inherited."""
+    states: str | None = None
+    """The state of each node in vector order, where the lattice is drawn node by node."""
+    by_height: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
+    """For each height: nodes, acceptable ones, unacceptable ones."""
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Nodes, acceptable ones, unacceptable ones."""
+        nodes, good, bad = (sum(column) for column in zip(*self.by_height.values(), strict=True))
+        return nodes, good, bad
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "columns": list(self.columns),
+            "heights": list(self.heights),
+            "bottom": list(self.lattice.bottom),
+            "top": list(self.lattice.top),
+            "size": self.lattice.size,
+            "limit": self.limit,
+            "rows": self.rows,
+            "metric": self.metric,
+            "chosen": None if self.chosen is None else list(self.chosen),
+            "minimal": [list(node) for node in self.minimal],
+            "monotone": self.monotone,
+            "evaluated": [item.to_list() for item in self.evaluated],
+            "states": None if self.states is None else _run_lengths(self.states),
+            "by_height": [[height, *counts] for height, counts in sorted(self.by_height.items())],
+        }
+
+
+def lattice_view(
+    columns: Sequence[str],
+    heights: Node,
+    lattice: Lattice,
+    shown: Iterable[Shown],
+    *,
+    limit: int,
+    rows: int,
+    metric: str,
+    monotone: bool,
+    chosen: Node | None,
+    minimal: Sequence[Node] = (),
+) -> LatticeView:
+    """The lattice with what is known of its nodes."""
+    known = tuple(item for item in shown if item.verdict.node in lattice)
+    states, by_height = _states(lattice, heights, [item.verdict for item in known], limit, monotone)
+    return LatticeView(
+        columns=tuple(columns),
+        heights=heights,
+        lattice=lattice,
+        limit=limit,
+        rows=rows,
+        metric=metric,
+        chosen=chosen,
+        minimal=tuple(minimal),
+        evaluated=known,
+        monotone=monotone,
+        states=states,
+        by_height=by_height,
+    )
+
+
+def _states(
+    lattice: Lattice, heights: Node, verdicts: Sequence[Verdict], limit: int, monotone: bool
+) -> tuple[str | None, dict[int, tuple[int, int, int]]]:
+    if lattice.size > MOST_NODES:
+        return None, {height: (number, 0, 0) for height, number in _sizes(lattice).items()}
+    coding = Coding(lattice)
+    marking = Marking(coding, limit, monotone)
+    for verdict in verdicts:
+        marking.record(verdict)
+    totals = Totals(coding, [range(height + 1) for height in heights])
+    by_height: dict[int, tuple[int, int, int]] = {}
+    before = 0
+    for height in range(lattice.lowest, lattice.highest + 1):
+        upto = totals.up_to(height + 0.5)
+        here = upto & ~before
+        before = upto
+        counts = (here, here & marking.acceptable, here & marking.unacceptable)
+        by_height[height] = (counts[0].bit_count(), counts[1].bit_count(), counts[2].bit_count())
+    if lattice.size > DRAWN:
+        return None, by_height
+    states = [UNKNOWN] * lattice.size
+    for bits, state in ((marking.acceptable, ACCEPTABLE), (marking.unacceptable, UNACCEPTABLE)):
+        for number in members(bits):
+            states[number] = state
+    return "".join(states), by_height
+
+
+def _sizes(lattice: Lattice) -> dict[int, int]:
+    """How many nodes each height has.
+
+    >>> _sizes(Lattice.of_heights([1, 2]))
+    {0: 1, 1: 2, 2: 2, 3: 1}
+    """
+    found = {0: 1}
+    for low, high in zip(lattice.bottom, lattice.top, strict=True):
+        wider: dict[int, int] = {}
+        for height, number in found.items():
+            for level in range(low, high + 1):
+                wider[height + level] = wider.get(height + level, 0) + number
+        found = wider
+    return found
+
+
+def _run_lengths(states: str) -> str:
+    """Equal states in a row as their number and the state, separated by spaces.
+
+    >>> _run_lengths("1110")
+    '3x1 1x0'
+    """
+    return " ".join(f"{len(list(run))}x{state}" for state, run in groupby(states))

@@ -1,0 +1,60 @@
+/* What a database adds to the lattice: verdicts of nodes that are clicked, another k or limit, the lock file. */
+(() => {
+  const lattice = window.sqlanonLattice;
+  const byId = (id) => document.getElementById(id);
+  const status = byId("explore-status");
+  const asked = { k: byId("k").value, limit: byId("limit").value };
+  let waiting = 0;
+
+  const say = (text) => { status.textContent = text; };
+
+  const ask = async (question, content) => {
+    waiting += 1;
+    document.body.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(question, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ ...asked, ...content }),
+      });
+      const found = await answer.json();
+      if (!answer.ok) { say(found.error); return null; }
+      return found;
+    } catch {
+      say("sqlanon does not answer any more: start it again.");
+      return null;
+    } finally {
+      waiting -= 1;
+      if (!waiting) document.body.removeAttribute("aria-busy");
+    }
+  };
+
+  lattice.onSelect(async (levels, verdict) => {
+    byId("explore-save").disabled = false;
+    if (verdict) return;
+    say("The database evaluates (" + levels.join(",") + ") …");
+    const found = await ask("evaluate", { levels });
+    if (!found) return;
+    lattice.load(found.lattice);
+    say("Evaluated (" + levels.join(",") + ").");
+  });
+
+  byId("settings").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const given = { k: byId("k").value.trim(), limit: byId("limit").value.trim() };
+    say("Searching with k = " + (given.k || "as the spec says") + " and limit " + given.limit + " …");
+    const found = await ask("settings", given);
+    if (!found) return;
+    Object.assign(asked, given);
+    lattice.load(found.lattice);
+    const own = found.own ? " This is what the spec asks for." : " The spec asks for something else.";
+    say(found.message || "The search chose (" + found.lattice.chosen.join(",") + ")." + own);
+  });
+
+  byId("explore-save").addEventListener("click", async () => {
+    const levels = lattice.selected();
+    if (!levels) return;
+    const found = await ask("save", { levels });
+    if (found) say("Wrote (" + levels.join(",") + ") to " + found.lock + ".");
+  });
+})();

@@ -1,0 +1,234 @@
+"""The report: its figures against brute force, its formats, and that no rare value enters it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlanon.cli.main import run
+from sqlanon.cli.report import write
+from sqlanon.lattice import Lattice
+from sqlanon.lock import Lock
+from sqlanon.metrics.base import Verdict
+from sqlanon.report.gather import WhatIf, gather
+from sqlanon.report.lattice_view import Shown, lattice_view
+from sqlanon.report.trees import tree_of
+from sqlanon.spec import load_spec
+from tests.fixtures_support import PAPERS
+from tests.report.support import RARE, K, command, people, report_of, rows
+
+pytestmark = pytest.mark.kept_open
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def lock(duckdb_url: str, folder: Path) -> Path:
+    command("run", people(duckdb_url, folder))
+    return folder / "people.lock.json"
+
+
+def shown_in(text: str, value: str) -> bool:
+    """Whether a value stands in an artifact, however it is written there."""
+    spellings = {value, html.escape(value), json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    spellings |= {value.replace("'", "''"), value.replace("|", "\\|").replace("<", "\\<"), value.replace("\\", "\\\\")}
+    return any(spelling in text for spelling in spellings)
+
+
+def artifacts(folder: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix in (".html", ".md", ".json") and "test.duckdb" not in path.name:
+            yield path.name, path.read_text(encoding="utf-8")
+
+
+def test_no_rare_value_is_shown(engine_url: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The planted values stand in the source, in a hierarchy's definition and in a requirement; in nothing written."""
+    spec = people(engine_url, folder)
+    command("run", spec, "--log", "json")
+    report = gather(load_spec(spec), Lock.read(folder / "people.lock.json"), what_if=WhatIf((2, 3), ()))
+    for kind in ("html", "md", "json"):
+        write(report, kind, folder / f"report.{kind}")
+    printed = capsys.readouterr()
+    texts = dict([*artifacts(folder), ("stdout", printed.out), ("stderr", printed.err)])
+    assert texts.keys() >= {"report.html", "report.md", "report.json", "people.lock.json"}
+    assert any(re.fullmatch(r"[0-9a-f]{12}\.json", name) for name in texts), "the evidence is read too"
+    planted = [value for values in RARE.values() for value in values]
+    assert not [(name, value) for name, text in texts.items() for value in planted if shown_in(text, value)]
+    assert "Bern" in texts["report.html"]
+    assert "2 rare values" in texts["report.html"]
+    assert "1 rare value<" in texts["report.html"]
+    check_figures(json.loads(texts["report.json"]))
+
+
+def check_figures(report: dict[str, Any]) -> None:
+    """The figures of the table, counted by hand."""
+    every = rows()
+    city = report["columns"][0]["tree"]
+    labels = {child["label"]: child for child in city["children"]}
+    count = Counter(row[0] for row in every)
+    river = sum(count[name] for name in ("Bern", "Basel", "Null'land", "Ünïque|<b>burg"))
+    assert city["share"] == 1
+    assert labels["river"]["share"] == pytest.approx(river / len(every), abs=1e-4)
+    assert {child["label"] for child in labels["river"]["children"]} == {"Bern", "Basel"}
+    assert (labels["river"]["rare"], labels["lake"]["rare"]) == (2, 1)
+    assert labels[None]["share"] == pytest.approx(3 / len(every), abs=1e-4)
+    [sensitive] = report["sensitive"]
+    assert set(sensitive["overall"]["shares"]) == {"flu", "cold", "asthma"}
+    assert len(sensitive["worst_classes"]) == 5
+    before, after = report["sizes"]["before"], report["sizes"]["after"]
+    groups = Counter(row[:3] for row in every)
+    assert (before["rows"], before["classes"], before["k"]) == (len(every), len(groups), min(groups.values()))
+    assert after["k"] >= K
+    assert after["rows"] == len(every) - report["figures"]["suppressed"]
+    asked = {line["requirement"]: line for line in report["requirements"]}
+    assert asked["k"]["rows_at_risk_before"] == sum(n for n in groups.values() if n < K)
+    assert all(line["satisfied"] and line["rows_at_risk_after"] == 0 for line in asked.values())
+    assert (report["published"], report["satisfied"]) == (True, True)
+    assert [item["k"] for item in report["evidence"]] == [after["k"]]
+    assert [(cell["k"], cell["feasible"]) for cell in report["frontier"]["grid"]] == [(2, True), (3, True)]
+
+
+def test_shares_of_the_worst_classes(engine_url: str, folder: Path) -> None:
+    """Against classes counted by hand, on a release that keeps the values as they are."""
+    columns = {
+        "job": {"role": "quasi_identifier", "levels": {"max": 0}},
+        "city": {"role": "identifier"},
+        "age": {"role": "insensitive"},
+        "disease": {"role": "sensitive"},
+    }
+    spec = people(engine_url, folder, columns=columns, privacy={"k": K, "suppression": {"limit": 1}})
+    command("plan", spec)
+    [sensitive] = report_of(folder / "people.lock.json", "--no-what-if")["sensitive"]
+    classes: dict[Any, Counter[Any]] = {}
+    for _, job, _, disease in rows():
+        classes.setdefault(job, Counter())[disease] += 1
+    classes = {job: found for job, found in classes.items() if found.total() >= K}
+    order = sorted(classes.values(), key=lambda found: (-max(found.values()) / found.total(), -found.total()))
+    expected = [
+        {value: round(n / found.total(), 4) for value, n in found.items() if n >= K and value not in RARE["disease"]}
+        for found in order
+    ]
+    assert [item["shares"] for item in sensitive["worst_classes"]] == expected
+
+
+def test_run_and_lock_are_one_report(lock: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    by_lock = report_of(lock, "--offline")
+    out = lock.with_name("by_run.md")
+    command("report", by_lock["evidence"][0]["run"], "--out", out, "--no-what-if")
+    assert out.read_text(encoding="utf-8").startswith("# Release of released")
+    assert run(["report", "people.yaml"]) == 2
+    assert run(["report", "0123456789ab"]) == 2
+    content = json.loads(lock.read_text(encoding="utf-8"))
+    content["recoding"]["levels"]["age"] = 2
+    lock.write_text(json.dumps(content), encoding="utf-8")
+    capsys.readouterr()
+    assert run(["report", by_lock["evidence"][0]["run"]]) == 2
+    assert "decides other levels" in capsys.readouterr().err
+
+
+def test_offline_asks_no_database(lock: Path) -> None:
+    (lock.parent / "people.yaml").write_text(
+        (lock.parent / "people.yaml").read_text(encoding="utf-8").replace("connection: ", "connection: nowhere+"),
+        encoding="utf-8",
+    )
+    report = report_of(lock, "--offline")
+    assert report["satisfied"] is None
+    assert report["lattice"]["chosen"] == [1, 0, 0]
+    assert "nothing was measured" in report["notes"][0]
+    command("report", lock, "--offline", "--out", lock.with_name("offline.html"))
+
+
+@pytest.fixture
+def s3(tmp_path: Path) -> Path:
+    spec = (PAPERS / "s3" / "spec.yaml").read_text(encoding="utf-8")
+    spec = spec.replace("table.csv", str(PAPERS / "s3" / "table.csv")).replace("../", f"{PAPERS}/")
+    (tmp_path / "s3.yaml").write_text(spec, encoding="utf-8")
+    command("plan", tmp_path / "s3.yaml")
+    return tmp_path / "s3.lock.json"
+
+
+def test_the_page_of_s3(s3: Path) -> None:
+    page = s3.with_name("page.html")
+    command("report", s3, "--out", page, "--k", "2,3", "--limit", "0,1")
+    text = page.read_text(encoding="utf-8")
+    assert len(text) < 2_000_000
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
+    assert not re.findall(r'(?:src|href|action)="(?!#)[^"]*"', text)
+    assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org)", text)
+    for section in ("decision", "requirement", "sizes", "columns", "lattice", "frontier", "search", "sql", "evidence"):
+        assert f'<section id="{section}"' in text
+    assert all(words in text for words in ("expert determination", "linkability", "no statement of compliance"))
+    assert "complian" not in text.replace("no statement of compliance", "")
+
+
+def test_the_search_is_made_again_as_it_was(s3: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The picture shows as many questions as the plan asked, and the same binary search."""
+    capsys.readouterr()
+    assert run(["plan", str(s3.with_name("s3.yaml")), "--fresh", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    report = report_of(s3, "--no-what-if")
+    assert len(report["search"]["asked"]) == plan["checks"]
+    assert report["search"]["halvings"] == plan["trace"]
+    assert report["lattice"]["chosen"] == [0, 1, 0, 0, 0]
+    assert report["lattice"]["minimal"] == [[0, 1, 0, 0, 0]]
+
+
+def test_stale_locks_and_formats(s3: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PATH", str(s3.parent))
+    assert run(["report", str(s3), "--format", "pdf"]) == 2
+    assert "no Chromium" in capsys.readouterr().err
+    spec = s3.with_name("s3.yaml")
+    spec.write_text(spec.read_text(encoding="utf-8").replace("k: 2", "k: 3"), encoding="utf-8")
+    assert run(["report", str(s3)]) == 2
+    assert "plan again" in capsys.readouterr().err
+
+
+# -- pure parts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+def test_states_of_a_lattice(monotone: bool) -> None:
+    """Against inheritance by hand over every node."""
+    lattice = Lattice((0, 1, 0), (2, 3, 1))
+    nodes = [tuple(node) for node in product(range(3), range(1, 4), range(2))]
+    verdicts = [Verdict((1, 2, 0), 3, 1), Verdict((0, 3, 1), 9, 1), Verdict((2, 1, 0), 12, 1)]
+    view = lattice_view(
+        "abc", (2, 3, 1), lattice, map(Shown, verdicts), limit=5, rows=20, metric="loss", monotone=monotone, chosen=None
+    )
+
+    def state(node: tuple[int, ...]) -> str:
+        for verdict in verdicts:
+            above = all(a >= b for a, b in zip(node, verdict.node, strict=True))
+            below = all(a <= b for a, b in zip(node, verdict.node, strict=True))
+            if node == verdict.node or (monotone and (above if verdict.suppressed <= 5 else below)):
+                return "1" if verdict.suppressed <= 5 else "2"
+        return "0"
+
+    assert view.states == "".join(map(state, nodes))
+    heights = Counter(map(sum, nodes))
+    assert {height: counts[0] for height, counts in view.by_height.items()} == heights
+    assert view.counts == (len(nodes), view.states.count("1"), view.states.count("2"))
+
+
+def test_trees_of_chains_and_null() -> None:
+    labels = [(2, "*", "*", 10), (1, "x", "*", 6), (1, None, "*", 4), (0, "a", "x", 6), (0, None, None, 4)]
+    totals = [(1, "*", 3, 1), (0, "x", 2, 1), (0, None, 1, 0)]
+    tree = tree_of(labels, totals, 2, "*", 10)
+    assert tree is not None
+    assert [(child.label, child.share, child.rare) for child in tree.children] == [("x", 0.6, 1), (None, 0.4, 0)]
+    assert tree.rare == 1
+    assert tree_of([], [], 2, "*", 10) is None
