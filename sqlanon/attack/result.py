@@ -19,8 +19,8 @@ class Exposure:
     sql: str
     """The statement that counted."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**self.figures, "sql": self.sql}
+    def to_dict(self, *, statements: bool = False) -> dict[str, Any]:
+        return {**self.figures, "sql": self.sql} if statements else dict(self.figures)
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Attack:
             self.name, "rows"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, statements: bool = False) -> dict[str, Any]:
         return {
             "attack": self.name,
             "column": self.column,
             "explained": self.explained,
             "headline": self.headline,
-            "before": None if self.before is None else self.before.to_dict(),
-            "after": None if self.after is None else self.after.to_dict(),
+            "before": None if self.before is None else self.before.to_dict(statements=statements),
+            "after": None if self.after is None else self.after.to_dict(statements=statements),
         }
 
 
@@ -71,11 +71,12 @@ class AttackResult:
         """The attack of a name, on a column where one is named."""
         return next(item for item in self.attacks if item.name == name and column in (None, item.column))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, statements: bool = False) -> dict[str, Any]:
+        """Plain data; with the SQL of each attack where statements are asked for."""
         content: dict[str, Any] = {
             "source": self.source,
             "target": self.target,
-            "attacks": [item.to_dict() for item in self.attacks],
+            "attacks": [item.to_dict(statements=statements) for item in self.attacks],
             "notes": list(self.notes),
         }
         return content if self.names is None else content | {"names": list(self.names)}

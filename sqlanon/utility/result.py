@@ -57,6 +57,13 @@ class Association:
     columns: tuple[str, str]
     before: float
     after: float
+    corrected_before: float
+    """Without the association that mere chance gives columns of many values (Bergsma)."""
+    corrected_after: float
+
+    @property
+    def figures(self) -> tuple[float, float, float, float]:
+        return self.before, self.after, self.corrected_before, self.corrected_after
 
 
 @dataclass(frozen=True)
@@ -109,8 +116,8 @@ class UtilityResult:
 
     @property
     def association_change(self) -> float | None:
-        """The mean of how far Cramer's V of a pair moved."""
-        moved = [abs(item.before - item.after) for item in self.associations]
+        """The mean of how far the corrected V of a pair moved."""
+        moved = [abs(item.corrected_before - item.corrected_after) for item in self.associations]
         return sum(moved) / len(moved) if moved else None
 
     def to_dict(self) -> dict[str, Any]:

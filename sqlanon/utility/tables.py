@@ -89,24 +89,33 @@ def associations(engine: Engine, before: Counted, after: Counted) -> tuple[Assoc
     """Cramer's V of every pair of columns in both tables."""
     pairs = list(combinations(before.names, 2))
     values = [_cramers_v(engine, counted, pairs) for counted in (before, after)]
-    return tuple(Association(pair, values[0][place], values[1][place]) for place, pair in enumerate(pairs))
+    return tuple(
+        Association(pair, old[0], new[0], old[1], new[1]) for pair, old, new in zip(pairs, *values, strict=True)
+    )
 
 
-def _cramers_v(engine: Engine, counted: Counted, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    found: list[float] = []
+def _cramers_v(engine: Engine, counted: Counted, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, float]]:
+    found: list[tuple[float, float]] = []
     for first in range(0, len(pairs), BATCH):
         batch = [(counted.names[one], counted.names[other]) for one, other in pairs[first : first + BATCH]]
         rows = engine.query(Statement("associations", utility_sql.associations(counted.table, batch)))
-        found += [_v(*row[1:]) for row in sorted(rows, key=lambda row: int(row[0]))]
+        for _, number, ones, others, squares in sorted(rows, key=lambda row: int(row[0])):
+            found.append(_v(float(number), int(ones), int(others), float(squares or 1) - 1))
     return found
 
 
-def _v(rows: object, ones: object, others: object, squares: object) -> float:
-    """V = sqrt(chi^2 / (N * (least values - 1))), chi^2 / N being the sum of n_ij^2 / (n_i * n_j), less one."""
-    least = min(int(str(ones)), int(str(others))) - 1
-    if least < 1 or squares is None:
-        return 0.0
-    return rounded(min(1.0, sqrt(max(0.0, float(str(squares)) - 1) / least))) or 0.0
+def _v(rows: float, ones: int, others: int, phi: float) -> tuple[float, float]:
+    """V = sqrt(phi / (least values - 1)), phi = chi^2 / N; and the same without its bias (Bergsma 2013)."""
+    plain = _root(phi, min(ones, others) - 1)
+    if rows < 2:
+        return plain, plain
+    less = phi - (ones - 1) * (others - 1) / (rows - 1)
+    fewer = [values - (values - 1) ** 2 / (rows - 1) for values in (ones, others)]
+    return plain, _root(less, min(fewer) - 1)
+
+
+def _root(phi: float, values: float) -> float:
+    return rounded(min(1.0, sqrt(max(0.0, phi) / values))) or 0.0 if values > 1e-9 else 0.0
 
 
 def group_means(

@@ -91,19 +91,21 @@ def scores(found: Sequence[Sequence[tuple[str, ...]]], columns: int, size: int) 
     ]
 
 
-def cramers_v(rows: Sequence[Row], one: str, other: str) -> float:
-    """From the table of observed and expected counts."""
+def cramers_v(rows: Sequence[Row], one: str, other: str) -> tuple[float, float]:
+    """From the table of observed and expected counts; and Bergsma's correction of it."""
     first, second = sizes(rows, [one]), sizes(rows, [other])
     both = sizes(rows, [one, other])
-    least = min(len(first), len(second)) - 1
-    if least < 1:
-        return 0.0
     chi = sum(
         (both[a + b] - first[a] * second[b] / len(rows)) ** 2 / (first[a] * second[b] / len(rows))
         for a in first
         for b in second
     )
-    return float((chi / len(rows) / least) ** 0.5)
+    n, r, c = len(rows), len(first), len(second)
+    least = min(r, c) - 1
+    plain = (chi / n / least) ** 0.5 if least else 0.0
+    phi = max(0.0, chi / n - (r - 1) * (c - 1) / (n - 1))
+    few = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1
+    return plain, min(1.0, (phi / few) ** 0.5) if few > 1e-9 else 0.0
 
 
 def leave_one_out(rows: Sequence[Row], columns: Sequence[str], target: str) -> float:

@@ -79,12 +79,13 @@ def test_associations_and_stumps_equal_brute_force(
     with Scratch(shared_engine, ()) as scratch:
         before, after = count_tables(shared_engine, tables, ["a", "b"], ["y"], scratch)
         for item in associations(shared_engine, before, after):
-            assert item.before == pytest.approx(brute.cramers_v(rows, *item.columns), abs=1e-6)
-            assert item.after == pytest.approx(brute.cramers_v(others, *item.columns), abs=1e-6)
+            expected = (brute.cramers_v(rows, *item.columns), brute.cramers_v(others, *item.columns))
+            assert (item.before, item.corrected_before) == pytest.approx(expected[0], abs=1e-6)
+            assert (item.after, item.corrected_after) == pytest.approx(expected[1], abs=1e-6)
         found = classify(shared_engine, before, after, ["a", "b"], "y")
     for name in ("a", "b"):
-        expected = (brute.leave_one_out(rows, [name], "y"), brute.leave_one_out(others, [name], "y"))
-        assert found.stumps[name] == pytest.approx(expected)
+        stump = (brute.leave_one_out(rows, [name], "y"), brute.leave_one_out(others, [name], "y"))
+        assert found.stumps[name] == pytest.approx(stump)
     assert found.together_before == pytest.approx(brute.leave_one_out(rows, ["a", "b"], "y"))
     assert found.best[1] == max(pair[0] for pair in found.stumps.values())
 

@@ -1,0 +1,111 @@
+"""`sqlanon attack`: run the adversary's attacks on the source and on the release, and count whom they reach.
+
+Reads counts, and names only where they are asked for; writes nothing but scratch tables, which are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlanon.cli.recipients import chosen, recipient_option
+from sqlanon.cli.settings import Settings, flags
+
+if TYPE_CHECKING:
+    from sqlanon.insight import AttackOptions
+
+
+@click.command("attack", short_help="Run the adversary's attacks on a release: linking, homogeneity and more.")
+@click.argument("spec", type=click.Path(path_type=Path))
+@recipient_option("Attack the release of this recipient of the spec.")
+@click.option("--external", metavar="TABLE", help="An identified table to link with. Default: the spec's population.")
+@click.option("--map", "mapped", multiple=True, metavar="COLUMN=NAME", help="A column's name in the identified table.")
+@click.option("--within", metavar="LIST", help="Count people with up to so many candidates; default 2,5,10.")
+@click.option("--excluded", metavar="LIST", help="Values that somebody can exclude for a person; default 1.")
+@click.option("--similar", metavar="SHARE", help="Numbers within this share of the whole range are alike; default 0.1.")
+@click.option("--release", metavar="TABLE", help="Another release of the same people, to intersect with.")
+@click.option("--names", metavar="COLUMN", help="Show this column of the identified table for whom it re-identifies.")
+@click.option("--statements", is_flag=True, help="Show the statement of each attack.")
+@flags()
+def command(
+    settings: Settings,
+    spec: Path,
+    recipient: str | None,
+    external: str | None,
+    mapped: Sequence[str],
+    within: str | None,
+    excluded: str | None,
+    similar: str | None,
+    release: str | None,
+    names: str | None,
+    statements: bool,
+) -> None:
+    """Attack the source and the published target of a spec: link people of an identified table, and tell sensitive
+    values from classes. Counts only, unless names are asked for.
+    """
+    from sqlanon.insight import attack
+    from sqlanon.spec import load_spec
+
+    asked = _asked(external, mapped, within, excluded, similar, release, names)
+    with settings.working() as options:
+        result = attack(chosen(load_spec(spec), recipient), options, asked)
+    if settings.as_json:
+        settings.emit(result.to_dict(statements=statements))
+        return
+    from sqlanon.cli.insight_views import show_attacks
+
+    show_attacks(settings.console, result, statements=statements)
+    for note in result.notes:
+        settings.note(note)
+
+
+def _asked(
+    external: str | None,
+    mapped: Sequence[str],
+    within: str | None,
+    excluded: str | None,
+    similar: str | None,
+    release: str | None,
+    names: str | None,
+) -> AttackOptions:
+    from sqlanon.insight import PLAIN_ATTACK, AttackOptions
+
+    if mapped and external is None:
+        raise click.UsageError("--map names columns of the table of --external")
+    return AttackOptions(
+        external=external,
+        columns=dict(_pair(text) for text in mapped),
+        within=PLAIN_ATTACK.within if within is None else _numbers("--within", within, 1),
+        excluded=PLAIN_ATTACK.excluded if excluded is None else _numbers("--excluded", excluded, 0),
+        similar=PLAIN_ATTACK.similar if similar is None else _share(similar),
+        release=release,
+        names=names,
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    column, equals, name = text.partition("=")
+    if not (column and equals and name):
+        raise click.UsageError("--map: COLUMN=NAME is expected")
+    return column, name
+
+
+def _numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 and int(part) >= least for part in parts):
+        raise click.UsageError(f"{flag}: whole numbers of at least {least} are expected, as 1,2,5")
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+def _share(text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal(-1)
+    if not (value.is_finite() and 0 <= value <= 1):
+        raise click.UsageError("--similar: a share between 0 and 1 is expected")
+    return value
