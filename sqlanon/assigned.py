@@ -15,6 +15,7 @@ from sqlanon.binding import Binding
 from sqlanon.combinations import Combinations, source_rows
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, RequirementError
+from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.privacy.base import Requirement
 from sqlanon.sqlgen import assigned as assigned_sql
 from sqlanon.sqlgen import combinations as combinations_sql
@@ -110,6 +111,11 @@ class AssignedRelease:
             raise InfeasibleError("no class satisfies the requirement: nothing to release")
         blank = self.binding.blank and self.binding.simple and suppressed >= self.binding.k
         return rows, suppressed, blank
+
+    @property
+    def hierarchies(self) -> tuple[StoredHierarchy, ...]:
+        """The hierarchies of the quasi-identifiers."""
+        return tuple(domain.hierarchy for domain in self.assignment.combinations.domains)
 
     def taxonomies(self) -> dict[str, Query]:
         """The labels of sensitive columns that have a hierarchy of their own."""

@@ -107,6 +107,8 @@ def lattice_of(binding: Binding, hierarchies: Sequence[StoredHierarchy]) -> Latt
     for item, hierarchy in zip(binding.quasi_identifiers, hierarchies, strict=True):
         bounds = binding.spec.columns[item.name].levels
         highest = hierarchy.height if bounds.max is None else bounds.max
+        if binding.spec.search.model == "_TS":
+            highest = bounds.min
         if max(bounds.min, highest) > hierarchy.height:
             raise UsageError(
                 f"columns.{item.name}.levels: level {max(bounds.min, highest)} does not exist, "

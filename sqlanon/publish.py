@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlanon.assigned import AssignedRelease
-from sqlanon.audit import AuditResult, Beside, Request, audit
+from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
 from sqlanon.measured import (
@@ -89,14 +89,14 @@ def _publish_table(engine: Engine, release: Released, target: Table, scratch: Sc
     if release.binding.persons:
         # Persons are counted before their key is left out: the table that is published never holds it.
         named_persons = scratch.create("stage with respondents", "named", query)
-        audited = _audited(engine, release, named_persons, judged)
+        audited = _audited(engine, release, named_persons, judged, scratch)
         query = _without_respondent(release, named_persons)
         engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
         scratch.drop(named_persons)
         _refuse_other_count(engine, staging, judged)
     else:
         engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
-        audited = _audited(engine, release, staging, judged)
+        audited = _audited(engine, release, staging, judged, scratch)
     engine.replace(staging, target)
     scratch.drop(*judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
@@ -106,7 +106,7 @@ def _publish_file(engine: Engine, release: Released, target: File, scratch: Scra
     judged = _judge(engine, release, scratch)
     query = _rows(engine, release, judged)
     staging = scratch.create("stage release", "staging", query)
-    audited = _audited(engine, release, staging, judged)
+    audited = _audited(engine, release, staging, judged, scratch)
     if release.binding.persons:
         named_persons = staging
         staging = scratch.create("stage file", "file", _without_respondent(release, named_persons))
@@ -127,10 +127,10 @@ def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scra
     engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
     if release.binding.persons:
         with_persons = release_query(engine, live, classes, shuffle=False, with_respondent=True)
-        audited = _audited(engine, release, Query(with_persons), judged)
+        audited = _audited(engine, release, Query(with_persons), judged, scratch)
         _refuse_other_count(engine, staging, judged)
     else:
-        audited = _audited(engine, release, staging, judged)
+        audited = _audited(engine, release, staging, judged, scratch)
     engine.execute(Statement("drop staging view", drop_view(staging)))
     _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
     scratch.drop(*judged.scratch)
@@ -199,8 +199,11 @@ def _refuse_other_count(engine: Engine, staging: Table, judged: _Judged) -> None
         )
 
 
-def _audited(engine: Engine, release: Released, staging: Relation, judged: _Judged) -> AuditResult:
-    measured = audit(engine, staging, _request(release), _beside(engine, release, judged))
+def _audited(engine: Engine, release: Released, staging: Relation, judged: _Judged, scratch: Scratch) -> AuditResult:
+    beside = _beside(engine, release, judged)
+    if release.binding.spec.privacy.anonymity != "classic":
+        beside = replace(beside, source=release.binding.source, ancestors=_ancestors(release, scratch))
+    measured = audit(engine, staging, _request(release), beside)
     if not measured.satisfied:
         raise RequirementError(f"the release failed its audit and was not published: {measured.violations[0]}")
     if measured.rows != judged.released:
@@ -226,6 +229,14 @@ def _beside(engine: Engine, release: Released, judged: _Judged) -> Beside:
         taxonomies=_taxonomies(release, judged),
         population=None if everybody is None else Query(everybody),
     )
+
+
+def _ancestors(release: Released, scratch: Scratch) -> Ancestors:
+    """The hierarchies by which rows of source and release fit each other."""
+    stored = {hierarchy.column: hierarchy for hierarchy in release.hierarchies}
+    tables: dict[str, Relation] = {name: hierarchy.table.table for name, hierarchy in stored.items()}
+    tops = {name: hierarchy.top for name, hierarchy in stored.items()}
+    return Ancestors(tables, tops, scratch, release.binding.blank)
 
 
 def _taxonomies(release: Released, judged: _Judged) -> dict[str, Query]:

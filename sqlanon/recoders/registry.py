@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from sqlanon.recoders import cells, matching
 from sqlanon.recoders.base import Recoder
 from sqlanon.recoders.mondrian import mondrian
 
-RECODERS: dict[str, Recoder] = {"mondrian": mondrian}
+RECODERS: dict[str, Recoder] = {
+    "mondrian": mondrian,
+    "forest": cells.recode,
+    "matching": matching.recode,
+}
 
 
 def recoder_named(name: str) -> Recoder | None:

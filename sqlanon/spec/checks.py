@@ -12,6 +12,11 @@ from sqlanon.spec.keys import SpecKeys
 from sqlanon.spec.places import ViewTarget, same_place
 from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.refusals import Finding
+from sqlanon.spec.search import CELL_ALGORITHMS, CELL_MODELS
+
+LATTICE_ALGORITHMS = frozenset({"samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus"})
+"""Those that give every column one level."""
+WITHOUT_ROW_SUPPRESSION = frozenset({"AG_", "_AS", "CG_", "_CS"})
 
 _SUBJECT = {
     "l_diversity": "kind",
@@ -32,6 +37,7 @@ def findings_across(spec: SpecKeys) -> Iterator[Finding]:
     yield from _groups(spec)
     yield from _population(spec)
     yield from _anonymity(spec)
+    yield from _model(spec)
     yield from _forms_of_release(spec)
     yield from _search(spec)
 
@@ -139,6 +145,25 @@ def _anonymity(spec: SpecKeys) -> Iterator[Finding]:
         yield path, f"{privacy.anonymity} counts rows; remove respondent, or take classic"
     if privacy.quasi_identifiers or privacy.other_sensitive == "known":
         yield path, f"{privacy.anonymity} needs a single quasi-identifier, and other_sensitive unknown"
+
+
+def _model(spec: SpecKeys) -> Iterator[Finding]:
+    model, algorithm, privacy = spec.search.model, spec.search.algorithm, spec.privacy
+    if algorithm in CELL_ALGORITHMS and model not in CELL_MODELS:
+        yield ("search", "model"), f"{algorithm} recodes cells: CG_, _CS or AG_CS must stand here"
+    elif model in CELL_MODELS and algorithm not in CELL_ALGORITHMS:
+        yield ("search", "algorithm"), f"model {model} recodes cells: forest or matching must stand here"
+    elif model is not None and model not in CELL_MODELS and algorithm not in LATTICE_ALGORITHMS:
+        yield ("search", "model"), f"{algorithm} generalizes in a way of its own; leave the model out"
+    if model in WITHOUT_ROW_SUPPRESSION and not privacy.suppression.limit.is_zero:
+        yield ("privacy", "suppression", "limit"), f"model {model} suppresses no rows; the limit must be 0"
+    if model in CELL_MODELS:
+        if privacy.k is None or privacy.beyond_k or privacy.several_groupings or spec.respondent is not None:
+            yield ("search", "model"), f"model {model} takes k alone, of rows and a single quasi-identifier"
+        if isinstance(spec.target, ViewTarget):
+            yield ("target",), f"model {model} decides from the rows as they are now, which a view cannot; name a table"
+    if algorithm == "matching" and privacy.k != 2:
+        yield ("search", "algorithm"), "matching is for k = 2; take forest"
 
 
 def _forms_of_release(spec: SpecKeys) -> Iterator[Finding]:

@@ -64,6 +64,7 @@ class SpecKeys(Definition):
     search: Search = Field(
         default=Search(
             algorithm="optimal",
+            model=None,
             satisfies="counts",
             prefer=(),
             metric="loss",
@@ -151,8 +152,10 @@ class SpecKeys(Definition):
         return self._with_role("insensitive")
 
     def hierarchy(self, column: str) -> HierarchySpec:
-        """The hierarchy of a column; suppression where the spec names none."""
+        """The hierarchy of a column; suppression where the spec names none, or the model generalizes nothing."""
         named = self.columns[column].hierarchy
+        if column in self.quasi_identifiers and (self.search.model or "").startswith("_"):
+            named = None
         return named if named is not None else Suppression(label=TOP)
 
     def weight(self, column: str) -> float:

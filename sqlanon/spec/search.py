@@ -6,15 +6,21 @@ Pure. Which algorithms and measures do what is the business of the search and me
 from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from sqlanon.hierarchies.definition import Definition, Real, Whole
 from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
 
 Positive = Annotated[Real, Field(gt=0)]
-Algorithm = Literal["samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus", "mondrian"]
+Algorithm = Literal[
+    "samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus", "mondrian", "forest", "matching"
+]
+Model = Literal["AG_TS", "AG_CS", "AG_", "CG_", "_TS", "_AS", "_CS"]
+"""Attribute or cell generalization, or none, with tuple, attribute or cell suppression, or none (Samarati 2008)."""
+CELL_MODELS = frozenset({"AG_CS", "CG_", "_CS"})
+CELL_ALGORITHMS = frozenset({"forest", "matching"})
 Metric = Literal["height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm"]
 Preference = Literal[
     "minimum_suppression",
@@ -84,6 +90,11 @@ class Search(Definition):
     """How to look for the generalization."""
 
     algorithm: Algorithm = Field("optimal", description="The search algorithm.")
+    model: Model | None = Field(
+        None,
+        description="What may be generalized (AG: whole columns, CG: cells) and suppressed (TS: rows, AS: columns, "
+        "CS: cells). Default: what the algorithm does.",
+    )
     satisfies: Literal["counts", "matrix"] = Field(
         "counts", description="How samarati tests a node: by GROUP BY counts, or by the distance-vector matrix."
     )
@@ -102,6 +113,14 @@ class Search(Definition):
         description="How algorithm mondrian cuts regions.",
     )
     budget: Budget = Field(default=Budget(nodes=None, seconds=None), description="When the search gives up.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choose_algorithm(cls, values: Any) -> Any:
+        """Cells are recoded by the forest where nothing else is said."""
+        if isinstance(values, dict) and values.get("model") in CELL_MODELS and "algorithm" not in values:
+            return {**values, "algorithm": "forest"}
+        return values
 
     @field_validator("prefer", mode="after")
     @classmethod

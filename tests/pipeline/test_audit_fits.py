@@ -14,6 +14,7 @@ from sqlanon import pipeline
 from sqlanon.audit import Consistency
 from sqlanon.audit.matching import Assignment
 from sqlanon.spec import spec_from_dict
+from tests.fitting import fitting
 from tests.fixtures_support import PAPERS, Labels, Row, load_case, read_csv
 from tests.pipeline.support import Database
 
@@ -27,29 +28,6 @@ TREE: Labels = {
     None: (None, None, "*"),
 }
 ORIGINALS = st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from(["a", "b", "c", None]))
-
-
-def fits(original: Row, released: Row, labels: Sequence[Labels]) -> bool:
-    return all(label in chain[value] for value, label, chain in zip(original, released, labels, strict=True))
-
-
-def figures(originals: Sequence[Row], released: Sequence[Row], labels: Sequence[Labels]) -> tuple[int, int, int]:
-    """(1,k), (k,1) and global (1,k), the last by trying every assignment."""
-    found = [[fits(one, other, labels) for other in released] for one in originals]
-    one_k = [sum(row) for row in found]
-    k_one = [sum(column) for column in zip(*found, strict=True)]
-    if not all(k_one) or one_k.count(0) > len(originals) - len(released):
-        return 0, min(k_one), 0
-    partners: list[set[int]] = [set() for _ in originals]
-    for chosen in permutations(range(len(originals)), len(released)):
-        if all(found[o][r] for r, o in enumerate(chosen)):
-            for r, o in enumerate(chosen):
-                partners[o].add(r)
-    return (
-        min(number for number in one_k if number),
-        min(k_one),
-        min((len(each) for each in partners if each), default=0),
-    )
 
 
 def spec_values(url: str, names: Sequence[str] = ("x", "y"), **privacy: Any) -> dict[str, Any]:
@@ -93,7 +71,7 @@ def releases(draw: st.DrawFn) -> tuple[list[Row], list[Row]]:
 def test_figures_equal_brute_force(engine_url: str, drawn: tuple[list[Row], list[Row]]) -> None:
     originals, released = drawn
     found = measured(Database(engine_url), originals, released)
-    expected = figures(originals, released, [TREE, TREE])
+    expected = fitting(originals, released, [TREE, TREE])
     assert (found.one_k, found.k_one, found.global_one_k) == expected
     assert found.k_k == min(expected[:2])
 
@@ -113,7 +91,7 @@ def test_the_slides_four_releases(engine_url: str, name: str) -> None:
     assert {key: found[key] for key in ("one_k", "k_one", "global_one_k")} == {
         key: expected[key] for key in ("one_k", "k_one", "global_one_k")
     }
-    assert figures(case.rows, released, case.labels) == (found["one_k"], found["k_one"], found["global_one_k"])
+    assert fitting(case.rows, released, case.labels) == (found["one_k"], found["k_one"], found["global_one_k"])
     # The slide: the first is 2-anonymous either way, the second only revisited, the others not at all.
     assert result.satisfied == (name == "classic")
     revisited = {**values, "privacy": {"k": 2, "anonymity": "(k,k)"}}

@@ -15,6 +15,7 @@ from sqlanon.frequency import FrequencySet
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.metrics.registry import METRICS
 from sqlanon.planning import Problem, problem_of, solve
+from sqlanon.recoders.registry import RECODERS
 from sqlanon.results import PlanResult
 from sqlanon.runs import Options, Run
 from sqlanon.scratch import Scratch
@@ -76,7 +77,7 @@ def plan(url: str, *, all_minimal: bool = False, **search: Any) -> PlanResult:
 
 
 def test_a_spec_may_name_exactly_what_there_is() -> None:
-    assert set(get_args(Algorithm)) == set(ALGORITHMS)
+    assert set(get_args(Algorithm)) == {*ALGORITHMS, *RECODERS}
     assert set(get_args(Metric)) == set(METRICS)
     assert set(get_args(Preference)) == set(POLICIES)
 

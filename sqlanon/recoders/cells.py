@@ -1,0 +1,236 @@
+"""Cell recoding: models CG_, _CS and AG_CS of the taxonomy (Samarati 2008), classic or by rows that fit each other.
+
+What decides which vertices share a class is a forest or a matching; here combinations become vertices, groups become
+an assignment with labels, and the cost is held against a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import lcm
+from typing import Any
+
+from sqlglot import exp
+
+from sqlanon.assigned import Assignment
+from sqlanon.combinations import Combinations, combine
+from sqlanon.engines.base import Statement
+from sqlanon.frequency import Base, pack
+from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.lattice import Node
+from sqlanon.planning import problem_of, solve
+from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoders.forest import Forest, Neighbours
+from sqlanon.runs import Run
+from sqlanon.sqlgen import cells as cells_sql
+from sqlanon.sqlgen.cells import CellColumn
+from sqlanon.sqlgen.neighbours import Steps
+from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
+
+MOST_NODES = 8
+"""Vectors whose releases are compared for AG_CS."""
+
+
+@dataclass
+class Cells:
+    """The vertices of a cell recoding, with what is needed to write groups of them as a release."""
+
+    run: Run
+    made: Combinations
+    columns: tuple[CellColumn, ...]
+    vertices: Table
+    unit: int
+    """What one column at its top costs."""
+
+    @property
+    def steps(self) -> list[Steps]:
+        return [item.steps for item in self.columns]
+
+    def forest(self) -> Forest:
+        return Forest(self.run.engine, self.run.scratch, self.vertices, self.steps, self.run.binding.k)
+
+    def create(self, name: str, query: exp.Query) -> Table:
+        return self.run.scratch.create("cells", f"c_{name}", query)
+
+    def ask(self, query: exp.Query) -> tuple[int, ...]:
+        [row] = self.run.engine.query(Statement("cells", query))
+        return tuple(int(number or 0) for number in row)
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Rows of vertices in classes, with the step that each class reaches in each column, and what that costs."""
+
+    groups: Table
+    reached: Table
+    cost: int
+    changed: int
+    """Cells that are not released as the attribute generalization, if there is one, leaves them."""
+    suppressed: int
+    """Cells at the top."""
+
+
+@dataclass(frozen=True)
+class Divided:
+    """Vertices in groups: `v`, its rows `a` to `b`, group `g`."""
+
+    groups: Table
+    near: Neighbours
+    factor: float | None
+    """By how much the groups cost more than the best ones at most; None: nothing is proven."""
+    rounds: int
+
+
+def vertices_of(run: Run, made: Combinations, node: Node | None) -> Cells:
+    """The combinations as vertices; for AG_CS at the levels of a node."""
+    columns = _columns(run, made, node)
+    vertices = run.scratch.create("cells", "c_vertices", cells_sql.vertices(made.table, columns))
+    return Cells(run, made, columns, vertices, columns[0].steps.costs[-1])
+
+
+def _columns(run: Run, made: Combinations, node: Node | None) -> tuple[CellColumn, ...]:
+    """Each column's steps: the levels of its hierarchy from the least that may be released, or one level and `*`."""
+    ways: list[tuple[int, ...]] = []
+    for position, domain in enumerate(made.domains):
+        if node is not None:
+            ways.append((node[position],))
+        else:
+            least = run.binding.spec.columns[run.binding.names[position]].levels.min
+            ways.append(tuple(range(min(least, domain.height), max(domain.height, least + 1))))
+    unit = lcm(*(len(levels) for levels in ways))
+    found: list[CellColumn] = []
+    for domain, levels in zip(made.domains, ways, strict=True):
+        families = domain.hierarchy.families
+        texts = [_text(run, f"label_{level}", _family(families, level)) for level in levels]
+        last = cast(literal(TOP), "text") if node is not None else _text(run, f"label_{domain.height}", Family.TEXT)
+        costs = tuple(unit * (step + 1) // len(levels) for step in range(len(levels)))
+        found.append(CellColumn(domain.table, levels, (*texts, last), domain.leaves, Steps(costs)))
+    return tuple(found)
+
+
+def _family(families: Sequence[Family], level: int) -> Family:
+    """Labels of level 0 are texts of the values; the domain's top is a text too."""
+    return Family.TEXT if level in (0, len(families) - 1) else families[level]
+
+
+def _text(run: Run, name: str, family: Family) -> exp.Expression:
+    return run.engine.traits.text(column(name, "d"), family)
+
+
+def grouped(cells: Cells, groups: Table, closures: exp.Query, name: str) -> Grouped:
+    """What a grouping costs."""
+    reached = cells.create(f"{name}_reached", cells_sql.reached(closures, cells.vertices, cells.steps))
+    return Grouped(groups, reached, *cells.ask(cells_sql.cost(groups, reached, cells.steps)))
+
+
+def classic(cells: Cells, found: Table) -> Grouped:
+    """Groups of at least k rows as classes."""
+    groups = cells.create("groups", cells_sql.numbered(exp.select(exp.Star()).from_(table_expression(found))))
+    return grouped(cells, groups, cells_sql.of_groups(groups), "classic")
+
+
+def fitting(cells: Cells, near: Table) -> Grouped | None:
+    """Classes of one vertex each whose labels fit as many others as the kind of anonymity asks; None for classic."""
+    k = cells.run.binding.k
+    match cells.run.binding.spec.privacy.anonymity:
+        case "(1,k)":
+            closures = cells_sql.with_admirers(cells.vertices, near)
+        case "(k,1)":
+            closures = cells_sql.with_neighbours(cells.vertices, near)
+        case "(k,k)":
+            closures = cells_sql.with_needed(cells.vertices, near, k)
+        case "global (1,k)":
+            closures = cells_sql.with_both(cells.vertices, near)
+        case _:
+            return None
+    groups = cells.create("alone", cells_sql.each_vertex(cells.vertices))
+    return grouped(cells, groups, closures, "fitting")
+
+
+def released(cells: Cells, chosen: Grouped, details: dict[str, Any]) -> Recoded:
+    """The assignment and the labels of what was chosen."""
+    coverages = {i: cells.create(f"covers{i}", cells_sql.coverage(item)) for i, item in enumerate(cells.columns)}
+    labels = cells.create("labels", cells_sql.labels(chosen.reached, coverages, cells.columns))
+    parts = cells.create("parts", cells_sql.parts(cells.made.table, cells.vertices, cells.columns))
+    table = cells.create("assignment", cells_sql.assignment(parts, chosen.groups, len(cells.columns)))
+    cells.run.scratch.drop(parts, *coverages.values())
+    figures = {"cost": chosen.cost / cells.unit, "cells_changed": chosen.changed, "cells_suppressed": chosen.suppressed}
+    found = recoded_by(cells.run, Assignment(cells.made, table, labels, whole=False), {**details, **figures})
+    return replace(found, scores={**found.scores, "cells": float(chosen.changed)})
+
+
+Divide = Callable[[Cells], Divided]
+"""How vertices become groups."""
+
+
+def by_forest(cells: Cells) -> Divided:
+    """Groups of the forest."""
+    forest = cells.forest()
+    near = forest.neighbours()
+    factor = float(3 * cells.run.binding.k - 3) if near.exact else None
+    return Divided(forest.groups(near.table), near, factor, forest.rounds)
+
+
+def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy], divide: Divide = by_forest) -> Recoded:
+    """Recode cells: of whole columns first for AG_CS, then of groups of vertices."""
+    requirement_for(run)
+    made = combine(run.engine, run.binding, base, stored, run.scratch)
+    node = None
+    if run.binding.spec.search.model == "AG_CS":
+        nodes = _attribute_levels(run, base, stored)
+        node = nodes[0] if len(nodes) == 1 else min(nodes, key=lambda item: (_loss(run, made, item, divide), item))
+    return _recoded(run, made, node, divide)
+
+
+def _attribute_levels(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> list[Node]:
+    """AG_CS: the optimal levels when the rows of small classes may have cells suppressed, and the minimal ones."""
+    spec = run.binding.spec
+    searching = spec.model_copy(update={"search": spec.search.model_copy(update={"algorithm": "optimal"})})
+    binding, options = replace(run.binding, spec=searching), replace(run.options, all_minimal=True)
+    problem = problem_of(
+        replace(run, binding=binding, options=options), pack(run.engine, run.binding, base, stored, run.scratch)
+    )
+    found = solve(problem, problem.evaluator())
+    return list(dict.fromkeys([found.chosen.node, *sorted(found.minimal, key=lambda node: (sum(node), node))]))[
+        :MOST_NODES
+    ]
+
+
+def _loss(run: Run, made: Combinations, node: Node, divide: Divide) -> float:
+    """What a release at these levels loses, cells suppressed."""
+    standing = len(run.scratch)
+    found = _recoded(run, made, node, divide)
+    run.scratch.drop_since(standing)
+    return found.scores["loss"]
+
+
+def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide) -> Recoded:
+    cells = vertices_of(run, made, node)
+    divided = divide(cells)
+    chosen = classic(cells, divided.groups)
+    relaxed = fitting(cells, divided.near.table)
+    kind = "classic"
+    if relaxed is not None and relaxed.cost < chosen.cost:
+        # Equal rows fit each other too: what costs less is taken.
+        chosen, kind = relaxed, run.binding.spec.privacy.anonymity
+    details: dict[str, Any] = {
+        "model": run.binding.spec.search.model,
+        "anonymity": kind,
+        "neighbours": "all pairs" if divided.near.exact else "windows",
+        "factor": divided.factor if kind == "classic" else None,
+    }
+    if node is not None:
+        details["levels"] = dict(zip(run.binding.names, node, strict=True))
+    return with_bound(released(cells, chosen, details), cells, divided, chosen, kind)
+
+
+def with_bound(found: Recoded, cells: Cells, divided: Divided, chosen: Grouped, kind: str) -> Recoded:
+    """How far from the optimum a classic recoding can be: each row costs what its neighbours are away, at least."""
+    found = replace(found, checks=divided.rounds)
+    if not divided.near.exact or kind != "classic":
+        return found
+    [least] = cells.ask(cells_sql.lower_bound(cells.vertices, divided.near.table))
+    gap = 1 - least / chosen.cost if chosen.cost else 0.0
+    return replace(found, gap=gap, proven=chosen.cost == least)
