@@ -166,7 +166,8 @@ class Lock:
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:
-            raise UsageError(f"{path}: is not a lock file: it is not JSON") from error
+            hint = "; `sqlanon plan` makes one from a spec" if path.suffix in (".yaml", ".yml") else ""
+            raise UsageError(f"{path}: is not a lock file: it is not JSON{hint}") from error
         try:
             if content["version"] != VERSION:
                 raise UsageError(f"{path}: is a lock file of another version, this is version {VERSION}")

@@ -30,8 +30,8 @@ class Drift:
     planned_rows: int
     rows: int | None = None
     """None where the source could not be measured; `reason` says why."""
-    changed: bool = True
-    """Whether anything differs that a verdict depends on."""
+    changed: bool | None = True
+    """Whether anything differs that a verdict depends on; None where another spec leaves nothing to compare."""
     suppressed: int | None = None
     """Rows that the planned generalization would suppress now."""
     limit: int | None = None
@@ -102,7 +102,7 @@ def status(spec: Spec, lock: Lock | None, options: Options = DEFAULT, recipient:
     with open_for(spec, options) as engine:
         target = bind_target(spec, engine)
         there = engine.relation_kind(target) is not None if isinstance(target, Table) else Path(target.path).exists()
-    audited = pipeline.audit_spec(spec, options) if there else None
+    audited = pipeline.audit_spec(spec, options, lock) if there else None
     return Status(str(target), audited, None if lock is None else drift(spec, lock, options), recipient)
 
 
@@ -127,7 +127,7 @@ def _compared(run: Run, lock: Lock, planned: int) -> Drift:
         lock.recoding_for(run.binding.spec)
         lock.require_hierarchies(describe_hierarchies([domain.hierarchy for domain in made.domains]))
     except UsageError as error:
-        return Drift(planned, made.rows, changed, limit=limit, reason=str(error).removesuffix(": plan again"))
+        return _unfit(error, planned, made.rows, changed, limit)
     if changed:
         return Drift(planned, made.rows, changed, limit=limit, reason="its classes are those of other data")
     return Drift(planned, made.rows, changed, int(lock.result["suppressed"]), limit)
@@ -140,11 +140,14 @@ def _measured(run: Run, lock: Lock, planned: int, frequency: FrequencySet) -> Dr
         lock.require_source(run.binding.schema)
         lock.require_hierarchies(describe_hierarchies(frequency.hierarchies))
     except UsageError as error:
-        reason = str(error).removesuffix(": plan again")
-        return Drift(
-            planned, frequency.rows, frequency.fingerprint != lock.fingerprint, limit=problem.limit, reason=reason
-        )
+        return _unfit(error, planned, frequency.rows, frequency.fingerprint != lock.fingerprint, problem.limit)
     node = tuple(levels[name] for name in run.binding.names)
     [verdict] = problem.evaluator().check([node])
     changed = frequency.fingerprint != lock.fingerprint
     return Drift(planned, frequency.rows, changed, verdict.suppressed, problem.limit)
+
+
+def _unfit(error: UsageError, planned: int, rows: int, differs: bool, limit: int) -> Drift:
+    """Of a lock file that no longer fits. Fingerprints hold hierarchies too: they differ also where the data do not."""
+    changed = True if rows != planned else None if differs else False
+    return Drift(planned, rows, changed, limit=limit, reason=str(error).removesuffix(": plan again"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -52,7 +53,9 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            near = get_close_matches(cmd_name, COMMANDS, 1)
+            hint = f", perhaps '{near[0]}'" if near else ""
+            ctx.fail(f"no such command '{cmd_name}'{hint}")
         command: click.Command = import_module(f"sqlanon.cli.{cmd_name}").command
         return command
 

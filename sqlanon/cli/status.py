@@ -90,7 +90,8 @@ def _facts(item: Status) -> Iterator[tuple[str, str]]:
         yield "source", "not compared: there is no lock file"
         return
     lines = list(item.drift.lines())
-    yield "source", "drifted" if item.drift.changed else "as it was planned"
+    states = {True: "drifted", False: "as it was planned", None: "not compared: it was planned for another spec"}
+    yield "source", states[item.drift.changed]
     for line in lines:
         yield "", line
     yield "plan", "still holds" if item.drift.acceptable else "no longer holds: plan again"

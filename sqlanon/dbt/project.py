@@ -30,6 +30,8 @@ class Project:
     @classmethod
     def at(cls, folder: Path) -> Project:
         """The project in a folder; UsageError when there is none."""
+        if not (folder / PROJECT_FILE).is_file():
+            raise UsageError(f"there is no {PROJECT_FILE} in '{folder}': name the folder of the project with --project")
         return cls(folder, read_yaml(folder / PROJECT_FILE))
 
     @property

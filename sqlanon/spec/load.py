@@ -25,6 +25,7 @@ def load_spec(path: str | Path) -> Spec:
     document = read_document(_text(Path(path)))
     if document.value is None and not document.findings:
         raise SpecError(f"{path}:1: the spec is empty")
+    _refuse_lock(document.value, Path(path))
     findings = list(document.findings)
     spec = None
     if document.value is not None:
@@ -54,6 +55,12 @@ def _text(path: Path) -> str:
     except OSError:
         problem = "the spec cannot be read"
     raise SpecError(f"{path}: {problem}")
+
+
+def _refuse_lock(value: Any, path: Path) -> None:
+    """One line for the wrong file, instead of one for each of its keys."""
+    if isinstance(value, Mapping) and {"spec", "spec_hash", "recoding"} <= value.keys():
+        raise SpecError(f"{path}: is a lock file, not a spec; the spec it was made from is {value['spec']}")
 
 
 def _validated(values: Any, folder: Path, file: Path | None = None) -> tuple[Spec | None, list[Finding]]:

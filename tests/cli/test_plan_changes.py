@@ -120,3 +120,27 @@ def test_a_new_column_that_is_never_released_changes_nothing(sqlanon: CommandLin
     assert sqlanon("plan", spec).code == 0
     changed_database(database, "ALTER TABLE patients ADD COLUMN phone TEXT")
     assert sqlanon("apply", spec.with_name("spec.lock.json")).code == 0
+
+
+def test_a_changed_hierarchy_is_not_taken_for_changed_data(sqlanon: CommandLine, spec: Path, database: str) -> None:
+    assert sqlanon("run", spec).code == 0
+    other = {**COLUMNS, "zip": {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5, "steps": [2, 5]}}}}
+    write_spec(spec, spec_values(database, columns=other))
+    outcome = sqlanon("status", spec)
+    assert "not compared: it was planned for another spec" in outcome.out
+    assert "no longer holds: plan again" in outcome.out
+    content = sqlanon("status", spec, "--json").json
+    assert (content["drifted"], content["drift"]["rows"]) == (None, 10)
+    changed_database(database, "DELETE FROM patients WHERE zip = '94142'")
+    assert sqlanon("status", spec, "--json").json["drifted"] is True
+
+
+def test_files_that_were_mixed_up(sqlanon: CommandLine, spec: Path) -> None:
+    assert sqlanon("plan", spec).code == 0
+    lock = spec.with_name("spec.lock.json")
+    given_lock = sqlanon("plan", lock)
+    assert (given_lock.code, given_lock.err.count("\n")) == (2, 1)
+    assert "is a lock file, not a spec; the spec it was made from is spec.yaml" in given_lock.err
+    assert "`sqlanon plan` makes one from a spec" in sqlanon("apply", spec).err
+    assert sqlanon("stauts", spec).err.startswith("sqlanon: error: no such command 'stauts', perhaps 'status'")
+    assert "name the folder of the project with --project" in sqlanon("dbt").err

@@ -14,6 +14,7 @@ from sqlanon import pipeline
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.lock import Lock, lock_path
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
+from sqlanon.status import status
 from tests.pipeline.support import Database
 
 DISEASES = {"lung": ["flu", "cold"], "stomach": ["ulcer", "gastritis"]}
@@ -120,6 +121,8 @@ def test_a_lock_file_of_another_spec_says_nothing_of_the_population(engine_url: 
     lock = Lock.of(asked, pipeline.plan(asked), "spec.yaml")
     pipeline.run(asked)
     assert pipeline.audit_spec(asked, lock=lock).satisfied
+    assert status(asked, lock).satisfied
+    assert not status(asked, None).satisfied
     other = pipeline.audit_spec(spec(engine_url, k=2, k_map=3, **POPULATION), lock=lock)
     assert not other.satisfied
     assert "the spec has changed since this lock file was written" in other.notes[0]
