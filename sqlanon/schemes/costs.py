@@ -1,0 +1,95 @@
+"""The seam between searches over schemes and the database: what a generalization costs, and an interval at least.
+
+Searches see only `Evaluator`. An interval is a pair of generalizations, one below the other, with all between. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from sqlanon.schemes.partitions import Block, Partition
+
+Generalization = tuple[Partition, ...]
+"""A partition for each column."""
+
+
+class Side(Enum):
+    """Which end of an interval is the generalization asked about."""
+
+    LOWER = "lower"
+    UPPER = "upper"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All generalizations from `lower` up to `upper`."""
+
+    lower: Generalization
+    upper: Generalization
+
+    @classmethod
+    def point(cls, generalization: Generalization) -> Interval:
+        return cls(generalization, generalization)
+
+    def end(self, side: Side) -> Generalization:
+        return self.lower if side is Side.LOWER else self.upper
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the database said of an interval."""
+
+    cost: float
+    """Of the generalization at the end that was asked about."""
+    suppressed: int
+    """Rows it suppresses."""
+    bound: float
+    """No generalization of the interval costs less (Li and Li 2007, section 4.3)."""
+    dead: int
+    """Rows that every generalization of the interval suppresses."""
+    static: float
+    """The part of the bound that is no matter of suppression: it only grows as groups are merged."""
+
+
+@dataclass(frozen=True)
+class BlockCost:
+    """One group of the pivot's leaves, the other columns being given: its rows' part of the whole cost."""
+
+    block: int
+    cost: float
+    suppressed: int
+    bound: float
+
+
+class Evaluator(Protocol):
+    """Answers for many intervals at once."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the source."""
+
+    @property
+    def limit(self) -> int:
+        """The most rows that may be suppressed."""
+
+    @property
+    def checks(self) -> int:
+        """Generalizations and groups that the database has evaluated so far."""
+
+    @property
+    def separable(self) -> bool:
+        """Whether `block_costs` can be asked."""
+
+    def measure(self, intervals: Sequence[Interval], own: Side) -> list[Measured]:
+        """In the order asked."""
+
+    def block_costs(
+        self, intervals: Sequence[Interval], own: Side, pivot: int, blocks: Sequence[Block], slacks: Sequence[float]
+    ) -> list[list[BlockCost]]:
+        """For each interval: the groups of the pivot's leaves that its slack admits, whatever the pivot's ends are.
+
+        A slack admits groups that add no more than it to the static cost of the pivot's single leaves.
+        """

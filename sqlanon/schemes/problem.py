@@ -1,0 +1,131 @@
+"""A search over schemes: the columns' enumeration trees, moves between generalizations, options and the answer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf, prod
+from random import Random
+from typing import Literal
+
+from sqlanon.schemes.costs import Generalization
+from sqlanon.schemes.families import BasicHierarchical
+from sqlanon.schemes.partitions import Partition, blocks, canonical, identity, merged, whole
+from sqlanon.schemes.trees import Tree
+
+Direction = Literal["bottom_up", "top_down"]
+
+
+@dataclass(frozen=True)
+class Space:
+    """All generalizations that may be chosen: one tree for each column."""
+
+    trees: tuple[Tree, ...]
+
+    @property
+    def columns(self) -> range:
+        return range(len(self.trees))
+
+    @property
+    def bottom(self) -> Generalization:
+        return tuple(identity(tree.domain.size) for tree in self.trees)
+
+    @property
+    def top(self) -> Generalization:
+        return tuple(whole(tree.domain.size) for tree in self.trees)
+
+    @property
+    def size(self) -> int:
+        """How many generalizations there are."""
+        return prod(tree.scheme.count(tree.domain) for tree in self.trees)
+
+    def allows(self, generalization: Generalization) -> bool:
+        return all(tree.allows(part) for tree, part in zip(self.trees, generalization, strict=True))
+
+    def coarser(self, generalization: Generalization) -> Iterator[Generalization]:
+        """Neighbours with fewer groups: two groups of one column merged, and what its scheme merges with them."""
+        for column in self.columns:
+            for partition in dict.fromkeys(joins(self.trees[column], generalization[column])):
+                yield replaced(generalization, column, partition)
+
+    def random(self, source: Random) -> Generalization:
+        """A generalization by random merges, each column as far as chance has it."""
+        return tuple(_random(tree, source) for tree in self.trees)
+
+
+def replaced(generalization: Generalization, column: int, partition: Partition) -> Generalization:
+    return (*generalization[:column], partition, *generalization[column + 1 :])
+
+
+def joins(tree: Tree, partition: Partition) -> Iterator[Partition]:
+    """The partitions that merging two groups leads to, made valid by merging what the scheme wants with them."""
+    if isinstance(tree.scheme, BasicHierarchical):
+        yield from tree.merges(partition)
+        return
+    for first, second in combinations(blocks(partition), 2):
+        yield joined(tree, partition, (*first, *second))
+
+
+def joined(tree: Tree, partition: Partition, leaves: Sequence[int]) -> Partition:
+    """The least valid partition above this one that has these leaves in one group."""
+    found = set(leaves)
+    while True:
+        codes = {partition[leaf] for leaf in tree.scheme.closure(tree.domain, sorted(found))}
+        wider = {leaf for leaf, code in enumerate(partition) if code in codes}
+        if wider == found:
+            return merged(partition, wider)
+        found = wider
+
+
+def _random(tree: Tree, source: Random) -> Partition:
+    partition = identity(tree.domain.size)
+    if isinstance(tree.scheme, BasicHierarchical):
+        return source.choice(tree.domain.levels)
+    for _ in range(source.randrange(tree.domain.size)):
+        groups = blocks(partition)
+        if len(groups) > 1:
+            first, second = source.sample(range(len(groups)), 2)
+            partition = joined(tree, partition, (*groups[first], *groups[second]))
+    return canonical(partition)
+
+
+@dataclass(frozen=True)
+class Techniques:
+    """Li and Li 2007, section 4.4, each on or off; the last one is ours (docs/schemes.md)."""
+
+    seeding: bool = True
+    reconsider: bool = True
+    """Modified breadth-first search: a node waits, and is looked at again before it is expanded."""
+    order_nodes: bool = True
+    """Least bound first."""
+    order_applicators: bool = True
+    """Columns whose merges merge few classes first."""
+    pivot: bool = True
+    """The largest column is solved by dynamic programming once the others are given."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best generalization that a search found, and what it proved."""
+
+    generalization: Generalization
+    cost: float
+    suppressed: int
+    bound: float
+    """No valid generalization costs less."""
+    proven: bool
+    """Whether the search ended, so that the cost is the least one. Heuristics prove nothing."""
+    checks: int
+    expanded: int = 0
+    direction: Direction | None = None
+    pruned: int = 0
+
+    @property
+    def gap(self) -> float:
+        """How far the cost may lie above the least one, as a share of it."""
+        return 0.0 if self.proven or self.cost <= 0 else max(0.0, 1 - max(0.0, self.bound) / self.cost)
+
+
+NOTHING = (inf, inf)
+"""Worse than any cost, for comparisons by (rows above the limit, cost)."""
