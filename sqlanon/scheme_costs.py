@@ -1,0 +1,267 @@
+"""The evaluator of searches over schemes that asks a database: candidates in, costs and bounds out.
+
+Loads the mappings of a batch of candidates and asks one statement about all of them. Never touches the source.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, prod
+
+from sqlanon.combinations import Combinations
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import UsageError
+from sqlanon.privacy.base import Requirement
+from sqlanon.privacy.k_anonymity import KAnonymity
+from sqlanon.schemes.costs import BlockCost, Interval, Measured, Side
+from sqlanon.schemes.partitions import Block, Partition, identity
+from sqlanon.scratch import Scratch
+from sqlanon.sqlgen import schemes as schemes_sql
+from sqlanon.sqlgen.relations import Table
+from sqlanon.sqlgen.schemes import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
+
+BATCH = 400
+"""Candidates for each statement."""
+MOST_CELLS = 4_000_000
+"""Combinations times candidates of one statement."""
+MOST_COSTS = 90_000
+"""Groups whose costs one statement may return; an engine returns at most 100,000 rows."""
+LARGEST_CODE = 2**62
+DIGITS = 9
+"""Engines add in different orders: figures are rounded to what they agree on."""
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The leaves of a column that a search partitions: the leaf of each ordinal, and the rows of each leaf."""
+
+    leaf_of: tuple[int, ...]
+    rows: tuple[int, ...]
+    share: float
+    """The column's part of the mean over columns."""
+
+    def penalty(self, leaf: int, group: int, total: int) -> float:
+        """Li and Li 2007, section 4.1: of one row with this leaf in a group of so many rows."""
+        own = self.rows[leaf]
+        return self.share * (group - own) / (total - own) if total > own else 0.0
+
+    @property
+    def varies(self) -> bool:
+        return sum(count > 0 for count in self.rows) > 1
+
+
+class SchemeCosts:
+    """Implements `schemes.costs.Evaluator` for one requirement, limit and measure."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        scratch: Scratch,
+        combinations: Combinations,
+        columns: Sequence[Leaves],
+        requirement: Requirement,
+        *,
+        limit: int,
+        least: int,
+        metric: str,
+    ) -> None:
+        """`least`: rows that a class which satisfies the requirement has at least."""
+        self._engine = engine
+        self._scratch = scratch
+        self._combinations = combinations
+        self._columns = tuple(columns)
+        self._judging = _judging(requirement, combinations, limit)
+        self._strides = _strides(self._columns)
+        gone = sum(column.share for column in self._columns if column.varies)
+        self._price = Price(metric == "dm", combinations.rows, repr(float(combinations.rows if metric == "dm" else gone)), least)
+        self._blocks: tuple[Table, list[float]] | None = None
+        self._made = 0
+        self.rows = combinations.rows
+        self.limit = limit
+        self.checks = 0
+
+    @property
+    def separable(self) -> bool:
+        """Whether rows alone decide over a class."""
+        return self._judging.plain
+
+    def measure(self, intervals: Sequence[Interval], own: Side) -> list[Measured]:
+        found: list[Measured] = []
+        size = max(1, min(BATCH, MOST_CELLS // max(1, self._combinations.count)))
+        for start in range(0, len(intervals), size):
+            found += self._measure(intervals[start : start + size], own)
+        return found
+
+    def _measure(self, intervals: Sequence[Interval], own: Side) -> list[Measured]:
+        distinct = list(dict.fromkeys(intervals))
+        places = tuple(range(len(self._columns)))
+        given = self._load(distinct, places, [0.0] * len(distinct))
+        query = schemes_sql.measured(given, self._price, self._judging, upper=own is Side.UPPER)
+        answers = {
+            int(row[0]): Measured(_figure(row[1]), int(row[2]), _figure(row[3]), int(row[4]), _figure(row[5]))
+            for row in self._engine.query(Statement("cost candidates", query, fresh=True))
+        }
+        self._scratch.drop(given.maps, given.candidates)
+        self.checks += len(distinct)
+        position = {interval: index for index, interval in enumerate(distinct)}
+        return [answers[position[interval]] for interval in intervals]
+
+    # -- groups of the pivot -------------------------------------------------------------------------------------
+
+    def block_costs(
+        self, intervals: Sequence[Interval], own: Side, pivot: int, blocks: Sequence[Block], slacks: Sequence[float]
+    ) -> list[list[BlockCost]]:
+        table, extras = self._stored(pivot, blocks)
+        found: list[list[BlockCost]] = []
+        for batch in self._batches(list(zip(intervals, slacks, strict=True)), extras):
+            found += self._block_costs(batch, own, pivot, table)
+        return found
+
+    def _batches(
+        self, asked: Sequence[tuple[Interval, float]], extras: Sequence[float]
+    ) -> Iterator[list[tuple[Interval, float]]]:
+        batch: list[tuple[Interval, float]] = []
+        expected = 0
+        for interval, slack in asked:
+            admitted = bisect_right(extras, slack)
+            if batch and expected + admitted > MOST_COSTS:
+                yield batch
+                batch, expected = [], 0
+            batch.append((interval, slack))
+            expected += admitted
+        if batch:
+            yield batch
+
+    def _block_costs(
+        self, batch: Sequence[tuple[Interval, float]], own: Side, pivot: int, table: Table
+    ) -> list[list[BlockCost]]:
+        rows = self._block_figures(batch, own, pivot, table)
+        found: list[list[BlockCost]] = [[] for _ in batch]
+        for candidate, block, cost, suppressed, bound, _, _ in rows:
+            found[int(candidate)].append(BlockCost(int(block), _figure(cost), int(suppressed), _figure(bound)))
+        self.checks += len(rows)
+        return [sorted(costs, key=lambda item: item.block) for costs in found]
+
+    def _block_figures(
+        self, batch: Sequence[tuple[Interval, float]], own: Side, pivot: int, table: Table
+    ) -> list[tuple[object, ...]]:
+        places = tuple(place for place in range(len(self._columns)) if place != pivot)
+        given = self._load([interval for interval, _ in batch], places, [slack for _, slack in batch])
+        query = schemes_sql.block_costs(given, pivot, table, self._price, self._judging, upper=own is Side.UPPER)
+        rows = self._engine.query(Statement("cost groups", query, fresh=True))
+        self._scratch.drop(given.maps, given.candidates)
+        return rows
+
+    def _stored(self, pivot: int, blocks: Sequence[Block]) -> tuple[Table, list[float]]:
+        """The groups as a table, with what each adds at least to the static cost; these also in ascending order."""
+        if self._blocks is None:
+            extras = self._penalty_extras(pivot, blocks)
+            if self._price.by_size:
+                table = self._store(pivot, blocks, [0.0] * len(blocks))
+                extras = self._size_extras(pivot, blocks, table)
+                self._scratch.drop(table)
+            self._blocks = self._store(pivot, blocks, extras), sorted(extras)
+        return self._blocks
+
+    def _store(self, pivot: int, blocks: Sequence[Block], extras: Sequence[float]) -> Table:
+        leaves = self._columns[pivot]
+        members: dict[int, list[int]] = {}
+        for ordinal, leaf in enumerate(leaves.leaf_of):
+            members.setdefault(leaf, []).append(ordinal)
+        rows = [
+            [str(index), str(ordinal), repr(leaves.penalty(leaf, total, self.rows)), repr(extras[index])]
+            for index, block in enumerate(blocks)
+            for total in [sum(leaves.rows[leaf] for leaf in block)]
+            for leaf in block
+            for ordinal in members[leaf]
+        ]
+        loaded = self._loaded("groups", BLOCK_COLUMNS, rows)
+        self._made += 1
+        table = self._scratch.create("store groups", f"b{self._made}", schemes_sql.blocks_query(loaded))
+        self._scratch.drop(loaded)
+        return table
+
+    def _penalty_extras(self, pivot: int, blocks: Sequence[Block]) -> list[float]:
+        leaves = self._columns[pivot]
+        return [
+            sum(leaves.rows[leaf] * leaves.penalty(leaf, total, self.rows) for leaf in block)
+            for block in blocks
+            for total in [sum(leaves.rows[leaf] for leaf in block)]
+        ]
+
+    def _size_extras(self, pivot: int, blocks: Sequence[Block], table: Table) -> list[float]:
+        """Squares of classes grow by at least what they grow by with no other column generalized."""
+        bottom = tuple(identity(len(column.rows)) for column in self._columns)
+        rows = self._block_figures([(Interval.point(bottom), inf)], Side.LOWER, pivot, table)
+        static = {int(str(row[1])): float(str(row[6])) for row in rows}
+        alone = {block[0]: static.get(index, 0.0) for index, block in enumerate(blocks) if len(block) == 1}
+        return [
+            _figure(static.get(index, 0.0) - sum(alone[leaf] for leaf in block)) for index, block in enumerate(blocks)
+        ]
+
+    # -- loading -------------------------------------------------------------------------------------------------
+
+    def _load(self, intervals: Sequence[Interval], places: Sequence[int], slacks: Sequence[float]) -> Candidates:
+        pairs: dict[tuple[int, Partition, Partition], int] = {}
+        listed = []
+        for index, (interval, slack) in enumerate(zip(intervals, slacks, strict=True)):
+            named = [
+                pairs.setdefault((place, interval.lower[place], interval.upper[place]), len(pairs)) for place in places
+            ]
+            listed.append([str(index), *map(str, named), repr(min(slack, 1e300))])
+        rows = [row for (place, lower, upper), pair in pairs.items() for row in self._map(place, pair, lower, upper)]
+        maps = self._loaded("maps", MAP_COLUMNS, rows)
+        names = ("candidate", *(f"m_{place}" for place in places), "slack")
+        candidates = self._loaded("candidates", names, listed)
+        return Candidates(self._combinations.table, maps, candidates, tuple(places))
+
+    def _map(self, place: int, pair: int, lower: Partition, upper: Partition) -> Iterator[list[str]]:
+        leaves, stride = self._columns[place], self._strides[place]
+        below, above = self._penalties(leaves, lower), self._penalties(leaves, upper)
+        for ordinal, leaf in enumerate(leaves.leaf_of):
+            codes = [lower[leaf] * stride, upper[leaf] * stride]
+            yield [str(place), str(pair), str(ordinal), *map(str, codes), repr(below[leaf]), repr(above[leaf])]
+
+    def _penalties(self, leaves: Leaves, partition: Partition) -> list[float]:
+        totals: dict[int, int] = {}
+        for leaf, code in enumerate(partition):
+            totals[code] = totals.get(code, 0) + leaves.rows[leaf]
+        return [leaves.penalty(leaf, totals[code], self.rows) for leaf, code in enumerate(partition)]
+
+    def _loaded(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+        self._made += 1
+        table = self._scratch.create_text("load candidates", f"{name}{self._made}", list(columns))
+        self._engine.load("load candidates", table, columns, rows)
+        return table
+
+
+def _judging(requirement: Requirement, combinations: Combinations, limit: int) -> Judging:
+    whole = requirement.whole
+    if whole is None:
+        raise UsageError("schemes take one quasi-identifier and no known sensitive columns")
+    plain = not combinations.persons and all(isinstance(model, KAnonymity) for model in whole.models)
+    # Where merging classes can make one fail, only the monotone part tells what is lost for good.
+    certain = whole if requirement.monotone(limit) else whole.relaxed()
+    return Judging(
+        whole.measures(),
+        whole.satisfied(),
+        certain.measures(),
+        certain.satisfied(),
+        combinations.value_tables,
+        combinations.persons,
+        plain,
+    )
+
+
+def _strides(columns: Sequence[Leaves]) -> tuple[int, ...]:
+    """What the groups of each column are multiplied with, so that sums name classes."""
+    sizes = [len(column.rows) for column in columns]
+    if prod(sizes) >= LARGEST_CODE:
+        raise UsageError("search.algorithm: these columns have too many values together for schemes; raise levels.min")
+    return tuple(prod(sizes[:place]) for place in range(len(sizes)))
+
+
+def _figure(value: object) -> float:
+    return round(float(str(value)), DIGITS)
