@@ -90,7 +90,7 @@ def _cut_release(run: Run, base: Base, cuts: Cuts) -> Release:
 
 def _plan_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> RecodedPlan:
     settings = run.binding.spec.search
-    metric = settings.metric if settings.metric in recoded.scores else "loss"
+    metric = recoded.metric or (settings.metric if settings.metric in recoded.scores else "loss")
     found = SearchResult(
         algorithm=settings.algorithm,
         metric=metric,

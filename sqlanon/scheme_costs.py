@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
+from sqlanon.assigned import Assignment
 from sqlanon.combinations import Combinations
-from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.base import Engine, Row, Statement
 from sqlanon.errors import UsageError
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
-from sqlanon.schemes.costs import BlockCost, Interval, Measured, Side
+from sqlanon.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
 from sqlanon.schemes.partitions import Block, Partition, identity
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import schemes as schemes_sql
@@ -75,7 +76,9 @@ class SchemeCosts:
         self._judging = _judging(requirement, combinations, limit)
         self._strides = _strides(self._columns)
         gone = sum(column.share for column in self._columns if column.varies)
-        self._price = Price(metric == "dm", combinations.rows, repr(float(combinations.rows if metric == "dm" else gone)), least)
+        self._price = Price(
+            metric == "dm", combinations.rows, repr(float(combinations.rows if metric == "dm" else gone)), least
+        )
         self._blocks: tuple[Table, list[float]] | None = None
         self._made = 0
         self.rows = combinations.rows
@@ -107,6 +110,25 @@ class SchemeCosts:
         self.checks += len(distinct)
         position = {interval: index for index, interval in enumerate(distinct)}
         return [answers[position[interval]] for interval in intervals]
+
+    def assignment(self, chosen: Generalization, covered: Sequence[Sequence[int]]) -> Assignment:
+        """The classes of a generalization as tables; `covered`: for each column and leaf, the leaves of its group."""
+        places = tuple(range(len(self._columns)))
+        rows = []
+        for place, partition in enumerate(chosen):
+            column, stride = self._columns[place], self._strides[place]
+            totals = _totals(column, partition)
+            for ordinal, leaf in enumerate(column.leaf_of):
+                code = str(partition[leaf] * stride)
+                figures = [repr(float(covered[place][leaf])), repr(float(totals[partition[leaf]]))]
+                rows.append([str(place), "0", str(ordinal), code, code, *figures])
+        maps = self._loaded("maps", MAP_COLUMNS, rows)
+        names = ("candidate", *(f"m_{place}" for place in places), "slack")
+        candidates = self._loaded("candidates", names, [["0", *("0" for _ in places), "0"]])
+        given = Candidates(self._combinations.table, maps, candidates, places)
+        table = self._scratch.create("assign classes", "assignment", schemes_sql.assignment(given, self._judging))
+        labels = self._scratch.create("assign classes", "labels", schemes_sql.class_figures(given))
+        return Assignment(self._combinations, table, labels, whole=True)
 
     # -- groups of the pivot -------------------------------------------------------------------------------------
 
@@ -144,9 +166,7 @@ class SchemeCosts:
         self.checks += len(rows)
         return [sorted(costs, key=lambda item: item.block) for costs in found]
 
-    def _block_figures(
-        self, batch: Sequence[tuple[Interval, float]], own: Side, pivot: int, table: Table
-    ) -> list[tuple[object, ...]]:
+    def _block_figures(self, batch: Sequence[tuple[Interval, float]], own: Side, pivot: int, table: Table) -> list[Row]:
         places = tuple(place for place in range(len(self._columns)) if place != pivot)
         given = self._load([interval for interval, _ in batch], places, [slack for _, slack in batch])
         query = schemes_sql.block_costs(given, pivot, table, self._price, self._judging, upper=own is Side.UPPER)
@@ -225,9 +245,7 @@ class SchemeCosts:
             yield [str(place), str(pair), str(ordinal), *map(str, codes), repr(below[leaf]), repr(above[leaf])]
 
     def _penalties(self, leaves: Leaves, partition: Partition) -> list[float]:
-        totals: dict[int, int] = {}
-        for leaf, code in enumerate(partition):
-            totals[code] = totals.get(code, 0) + leaves.rows[leaf]
+        totals = _totals(leaves, partition)
         return [leaves.penalty(leaf, totals[code], self.rows) for leaf, code in enumerate(partition)]
 
     def _loaded(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -253,6 +271,14 @@ def _judging(requirement: Requirement, combinations: Combinations, limit: int) -
         combinations.persons,
         plain,
     )
+
+
+def _totals(leaves: Leaves, partition: Partition) -> dict[int, int]:
+    """The rows of each group."""
+    found: dict[int, int] = {}
+    for leaf, code in enumerate(partition):
+        found[code] = found.get(code, 0) + leaves.rows[leaf]
+    return found
 
 
 def _strides(columns: Sequence[Leaves]) -> tuple[int, ...]:

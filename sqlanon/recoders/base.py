@@ -42,6 +42,8 @@ class Recoded:
     """The answer is optimal for what the algorithm promises, and that was shown."""
     gap: float | None = None
     """How much better an answer could be at most, relative to this one; None: no bound is known."""
+    metric: str | None = None
+    """Which of the scores was minimized; None: the spec's metric, as far as it is among them."""
     trace: tuple[Step, ...] = ()
     warnings: tuple[str, ...] = field(default=())
 

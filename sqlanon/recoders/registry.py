@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlanon.recoders import cells, matching
+from sqlanon.recoders import cells, matching, schemes
 from sqlanon.recoders.base import Recoder
 from sqlanon.recoders.mondrian import mondrian
 
@@ -10,6 +10,15 @@ RECODERS: dict[str, Recoder] = {
     "mondrian": mondrian,
     "forest": cells.recode,
     "matching": matching.recode,
+    "bhs": schemes.recode_exact,
+    "ghs": schemes.recode_exact,
+    "gops": schemes.recode_exact,
+    "gsps": schemes.recode_exact,
+    "ops": schemes.recode_exact,
+    "sps": schemes.recode_exact,
+    "tds": schemes.recode_heuristic,
+    "genetic": schemes.recode_heuristic,
+    "annealing": schemes.recode_heuristic,
 }
 
 

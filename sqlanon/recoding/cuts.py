@@ -44,9 +44,9 @@ class Cuts:
         }
 
     def own_levels(self) -> dict[str, int]:
-        """The level of each column in the hierarchies of `rules`: 0 where no group has two values."""
+        """The level of each column in the hierarchies of `rules`: 0 where every value keeps its own label."""
         return {
-            name: int(any(len(group.values) > 1 for group in groups) or len(groups) == 1)
+            name: int(any(group.values != (group.label,) for group in groups) or len(groups) == 1)
             for name, groups in zip(self.columns, self.groups, strict=True)
         }
 

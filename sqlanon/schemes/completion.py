@@ -56,9 +56,7 @@ class Completion:
 
     def own(self, costs: Costs, below: float) -> tuple[Partition, float, int] | None:
         """The cheapest partition with the others at the interval's own end, if it costs less than `below`."""
-        offers = [
-            Offer(self.bits[item.block], self.blocks[item.block], item.cost, item.suppressed) for item in costs
-        ]
+        offers = [Offer(self.bits[item.block], self.blocks[item.block], item.cost, item.suppressed) for item in costs]
         prices = potentials(offers, self.size)
         if sum(prices) >= below:
             return None
@@ -69,9 +67,7 @@ class Completion:
         chosen = (offers[index].members for index in found.chosen)
         return of_blocks(chosen, self.size), found.cost, found.suppressed
 
-    def bound(
-        self, costs: Costs, start: Sequence[float] | None, below: float
-    ) -> tuple[float, tuple[float, ...]]:
+    def bound(self, costs: Costs, start: Sequence[float] | None, below: float) -> tuple[float, tuple[float, ...]]:
         """What everything in the interval costs at least, `below` if no less; and the prices that show it."""
         offers = [Offer(self.bits[item.block], self.blocks[item.block], item.bound) for item in costs]
         prices = potentials(offers, self.size, start)

@@ -186,8 +186,10 @@ class _Search:
         """Measure the children of these nodes and queue those that may hold something better."""
         families = [(node, order, self._children(node, order)) for node in nodes for order in [self._order(node)]]
         answers = iter(self._measured([child for _, _, groups in families for group in groups for child in group]))
-        answered = [(node, order, [[next(answers) for _ in group] for group in groups]) for node, order, groups in families]
-        for (node, _, groups), useless in zip(answered, self._useless(answered), strict=True):
+        answered = [
+            (node, order, [[next(answers) for _ in group] for group in groups]) for node, order, groups in families
+        ]
+        for (_, _, groups), useless in zip(answered, self._useless(answered), strict=True):
             for child in (child for group in groups for child in group):
                 if self._hopeless(child.bound):
                     self._pruned += 1

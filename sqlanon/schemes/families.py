@@ -11,10 +11,8 @@ from itertools import combinations
 from math import comb, prod
 from typing import ClassVar
 
-from sqlanon.errors import UsageError
 from sqlanon.schemes.domain import Domain, is_range
 from sqlanon.schemes.partitions import Block, Partition, blocks, canonical, of_blocks
-
 
 _Combined = Callable[[Sequence[int]], int]
 
@@ -91,8 +89,9 @@ class Scheme(ABC):
             rest = tuple(leaf for leaf in left if leaf not in block)
             yield from self._completed(domain, (*done, block), rest)
 
-    def check(self, domain: Domain, column: str) -> None:
-        """Refuse a domain that the scheme makes no sense on."""
+    def problem(self, domain: Domain) -> str | None:
+        """Why the scheme makes no sense on a domain; None where it does."""
+        return None
 
 
 class SetPartitioning(Scheme):
@@ -186,12 +185,10 @@ class GuidedOrderedPartitioning(OrderedPartitioning):
     def _count(self, domain: Domain) -> int:
         return _count(domain, len(domain.levels) - 1, 0, _compositions)
 
-    def check(self, domain: Domain, column: str) -> None:
-        if not domain.contiguous:
-            raise UsageError(
-                f"columns.{column}.scheme: gops needs a hierarchy whose groups are ranges of the ordered values; "
-                f"choose gsps or ops"
-            )
+    def problem(self, domain: Domain) -> str | None:
+        if domain.contiguous:
+            return None
+        return "gops needs a hierarchy whose groups are ranges of the ordered values; choose gsps or ops"
 
 
 class GroupHierarchical(Scheme):
@@ -279,7 +276,7 @@ def _count(domain: Domain, level: int, leaf: int, combined: _Combined) -> int:
 
 
 def _compositions(options: Sequence[int]) -> int:
-    """Ways to join neighbours, none of them with itself alone; a child that stays alone has so many generalizations of its own."""
+    """Ways to join neighbours; a child that stays alone has so many generalizations of its own."""
     found = [1]
     for place, own in enumerate(options):
         found.append(found[place] * own + sum(found[:place]))

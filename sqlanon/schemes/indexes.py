@@ -28,7 +28,8 @@ def from_indexes(indexes: AbstractSet[int], sizes: Sequence[int]) -> tuple[Parti
 
 def indexes_of(partitions: Sequence[Partition]) -> set[int]:
     """The set of indexes that stands for these ranges."""
-    found, before = set(), 0
+    found: set[int] = set()
+    before = 0
     for partition in partitions:
         opens = (leaf for leaf in range(1, len(partition)) if partition[leaf] != partition[leaf - 1])
         found.update(before + leaf + 1 for leaf in opens)

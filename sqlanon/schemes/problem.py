@@ -1,11 +1,11 @@
-"""A search over schemes: the columns' enumeration trees, moves between generalizations, options and the answer. Pure."""
+"""A search over schemes: the trees of all columns, moves between generalizations, options and the answer. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import inf, prod
+from math import prod
 from random import Random
 from typing import Literal
 
@@ -125,7 +125,3 @@ class Solution:
     def gap(self) -> float:
         """How far the cost may lie above the least one, as a share of it."""
         return 0.0 if self.proven or self.cost <= 0 else max(0.0, 1 - max(0.0, self.bound) / self.cost)
-
-
-NOTHING = (inf, inf)
-"""Worse than any cost, for comparisons by (rows above the limit, cost)."""

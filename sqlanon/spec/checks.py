@@ -12,7 +12,7 @@ from sqlanon.spec.keys import SpecKeys
 from sqlanon.spec.places import ViewTarget, same_place
 from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.refusals import Finding
-from sqlanon.spec.search import CELL_ALGORITHMS, CELL_MODELS
+from sqlanon.spec.search import CELL_ALGORITHMS, CELL_MODELS, OF_CUTS, SCHEMES
 
 LATTICE_ALGORITHMS = frozenset({"samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus"})
 """Those that give every column one level."""
@@ -40,6 +40,24 @@ def findings_across(spec: SpecKeys) -> Iterator[Finding]:
     yield from _model(spec)
     yield from _forms_of_release(spec)
     yield from _search(spec)
+    yield from _schemes(spec)
+
+
+def _schemes(spec: SpecKeys) -> Iterator[Finding]:
+    """Schemes belong to the algorithms that search them, and to the measures that these minimize."""
+    search = spec.search
+    exact, of_cuts = search.algorithm in SCHEMES, search.algorithm in OF_CUTS
+    for name, column in spec.columns.items():
+        if column.scheme is None or exact:
+            continue
+        if not of_cuts:
+            yield ("columns", name, "scheme"), f"search.algorithm {search.algorithm} knows no schemes; take one, as ops"
+        elif column.scheme != "ghs":
+            yield ("columns", name, "scheme"), f"search.algorithm {search.algorithm} takes ghs, cuts of the hierarchy"
+    if (exact or of_cuts) and "metric" in search.model_fields_set and search.metric not in ("dm", "hdm"):
+        yield ("search", "metric"), f"{search.algorithm} minimizes dm or hdm"
+    if not exact and search.direction != "auto":
+        yield ("search", "direction"), f"only exact searches of a scheme have one, not {search.algorithm}"
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:

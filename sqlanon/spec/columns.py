@@ -14,6 +14,7 @@ from sqlanon.hierarchies.definition import Definition, Real, Whole
 from sqlanon.spec.refusals import Finding, refuse
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
+Scheme = Literal["bhs", "ghs", "gops", "gsps", "ops", "sps"]
 ColumnName = Annotated[str, Field(min_length=1)]
 LevelNumber = Annotated[Whole, Field(ge=0)]
 Weight = Annotated[Real, Field(gt=0)]
@@ -43,6 +44,9 @@ class Column(Definition):
         None, description="How values are generalized. Default for a quasi-identifier: suppression."
     )
     levels: LevelBounds = Field(default=LevelBounds(min=0, max=None), description="The levels that may be released.")
+    scheme: Scheme | None = Field(
+        None, description="The generalization scheme of this column. Default: the one that search.algorithm names."
+    )
     weight: Weight = Field(1.0, description="How much generalizing this column counts in weighted measures.")
 
     @model_validator(mode="after")
@@ -51,7 +55,7 @@ class Column(Definition):
         if self.hierarchy is not None and self.role not in ("quasi_identifier", "sensitive"):
             findings.append((("hierarchy",), f"only a quasi_identifier or sensitive column has one, not {self.role}"))
         if self.role != "quasi_identifier":
-            for key in ("levels", "weight"):
+            for key in ("levels", "scheme", "weight"):
                 if key in self.model_fields_set:
                     findings.append(((key,), f"only a quasi_identifier has this, not {self.role}"))
         refuse(findings)

@@ -15,8 +15,30 @@ from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
 
 Positive = Annotated[Real, Field(gt=0)]
 Algorithm = Literal[
-    "samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus", "mondrian", "forest", "matching"
+    "samarati",
+    "incognito",
+    "optimal",
+    "datafly",
+    "exhaustive",
+    "minimal",
+    "mu_argus",
+    "mondrian",
+    "forest",
+    "matching",
+    "bhs",
+    "ghs",
+    "gops",
+    "gsps",
+    "ops",
+    "sps",
+    "tds",
+    "genetic",
+    "annealing",
 ]
+SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps")
+"""Algorithms that are exact searches of one generalization scheme."""
+OF_CUTS = ("tds", "genetic", "annealing")
+"""Heuristics over cuts of the hierarchies."""
 Model = Literal["AG_TS", "AG_CS", "AG_", "CG_", "_TS", "_AS", "_CS"]
 """Attribute or cell generalization, or none, with tuple, attribute or cell suppression, or none (Samarati 2008)."""
 CELL_MODELS = frozenset({"AG_CS", "CG_", "_CS"})
@@ -112,6 +134,10 @@ class Search(Definition):
         default=Mondrian(kind="strict", cuts="guided", bounds="space"),
         description="How algorithm mondrian cuts regions.",
     )
+    direction: Literal["auto", "bottom_up", "top_down"] = Field(
+        "auto", description="Which end the exact search of a scheme starts from. Default: by k and the columns."
+    )
+    seed: Annotated[Whole, Field(ge=0)] = Field(0, description="What random choices of a search start from.")
     budget: Budget = Field(default=Budget(nodes=None, seconds=None), description="When the search gives up.")
 
     @model_validator(mode="before")

@@ -162,3 +162,11 @@ def table_checksum(table: Table, columns: Sequence[str]) -> exp.Select:
     """Rows and two checksums of whole-number columns, NULL among them."""
     values = [exp.Coalesce(this=column(name), expressions=[literal(-1)]) for name in columns]
     return exp.select(count(), *checksum(_positive(values))).from_(table_expression(table))
+
+
+def leaves_of_domain(table: Table, least: int, height: int) -> exp.Select:
+    """Every value of a domain: ordinal, text, rows, then code, label and leaves of each level from the least one up."""
+    items: list[exp.Expression] = [column("o"), column("label_0"), column("n")]
+    for level in range(least, height + 1):
+        items += [column(f"code_{level}"), cast(column(f"label_{level}"), "text"), column(f"leaves_{level}")]
+    return exp.select(*items).from_(table_expression(table))

@@ -117,8 +117,10 @@ def measured(given: Candidates, price: Price, judging: Judging, *, upper: bool) 
     return _totals(parts, price, ("candidate",), upper=upper)
 
 
-def block_costs(given: Candidates, pivot: int, blocks: Table, price: Price, judging: Judging, *, upper: bool) -> exp.Select:
-    """For each candidate and each admitted group of the pivot's ordinals: as `measured`, over the group's rows alone."""
+def block_costs(
+    given: Candidates, pivot: int, blocks: Table, price: Price, judging: Judging, *, upper: bool
+) -> exp.Select:
+    """For each candidate and each admitted group of the pivot's ordinals: as `measured`, over its rows alone."""
     cells = _parts(given, (("o", column(f"o_{pivot}", "c")), ("slack", column("slack", "k"))))
     on = all_of(
         [
@@ -150,6 +152,36 @@ def blocks_query(loaded: Table) -> exp.Select:
     kinds = {"block": "int", "o": "int", "own": "double", "extra": "double"}
     items = [named(cast(column(name), kind), name) for name, kind in kinds.items()]
     return exp.select(*items).from_(table_expression(loaded))
+
+
+def assignment(given: Candidates, judging: Judging) -> exp.Select:
+    """Of a single candidate: each combination of ordinals with its rows and its class, NULL where it is suppressed."""
+    ordinals = [f"o_{place}" for place in given.places]
+    key = ("g", given.sum_of("g"))
+    verdicts = _verdicts(given, judging, key, judging.measures, named(judging.satisfied.copy(), "kept"))
+    inner = given.rows().select(*(column(name, "c") for name in ordinals), named(key[1].copy(), "g"), column("n", "c"))
+    kept = exp.Case().when(column("kept", "verdicts"), column("g", "rows"))
+    return (
+        exp.select(
+            *(column(name, "rows") for name in ordinals),
+            named(exp.Sum(this=column("n", "rows")), "n"),
+            named(exp.Max(this=kept), "class"),
+        )
+        .from_(subquery(inner, "rows"))
+        .join(subquery(verdicts, "verdicts"), on=equal(column("g", "rows"), column("g", "verdicts")))
+        .group_by(*(column(name, "rows") for name in ordinals))
+    )
+
+
+def class_figures(given: Candidates) -> exp.Select:
+    """Of a single candidate whose `w` are leaves and whose `v` are rows of groups: both for every class."""
+    figures = [
+        named(cast(exp.Max(this=column(part, f"p_{place}")), "bigint"), f"{name}_{place}")
+        for place in given.places
+        for part, name in (("w", "leaves"), ("v", "rows"))
+    ]
+    key = given.sum_of("g")
+    return given.rows().select(named(key, "class"), *figures).group_by(key.copy())
 
 
 def _parts(given: Candidates, more: Sequence[tuple[str, exp.Expression]]) -> exp.Select:

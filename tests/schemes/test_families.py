@@ -144,7 +144,7 @@ def domains(draw: st.DrawFn, most: int = 6) -> Domain:
     below = identity(size)
     for _ in range(draw(st.integers(0, 2))):
         starts = [True] + [draw(st.booleans()) for _ in range(size - 1)]
-        numbers = []
+        numbers: list[int] = []
         for leaf in range(size):
             opens = starts[leaf] and (leaf == 0 or below[leaf] != below[leaf - 1])
             numbers.append((numbers[-1] if numbers else -1) + opens)
