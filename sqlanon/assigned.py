@@ -126,13 +126,18 @@ class AssignedRelease:
         }
 
     def query(self, engine: Engine, *, blank: bool, with_respondent: bool) -> exp.Select:
-        """The rows to publish; with the respondent only for the audit."""
+        """The rows to publish; with the respondent, guarding nodes and true values only for the audit."""
         binding = self.binding
         more = [binding.respondent.name] if with_respondent and binding.respondent is not None else []
+        asked = binding.personalized
+        if with_respondent and asked is not None:
+            more.append(asked.asked.guarding)
         generalized = {binding.sensitive[position].name: position for position in self.assignment.sensitive_labels}
         positions = {name: position for position, name in enumerate(binding.names)}
         released = [
             ReleasedColumn(name, positions.get(name), generalized.get(name)) for name in (*binding.released, *more)
         ]
+        if with_respondent and asked is not None:
+            released.append(ReleasedColumn(binding.true_value, source=asked.asked.column))
         rows, keys = source_rows(engine, binding, self.assignment.combinations)
         return assigned_sql.release(rows, keys, released, self.assignment.tables, blank=blank)

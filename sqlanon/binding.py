@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Capability, ColumnInfo, Engine
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
-from sqlanon.spec import FileSource, FileTarget, PSensitive, QuerySource, Source, Spec, ViewTarget
+from sqlanon.spec import FileSource, FileTarget, Personalized, PSensitive, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sqlgen.relations import File, Query, Relation, Table, column
 from sqlanon.sqlgen.traits import Traits
 from sqlanon.sqlgen.user_sql import parse_query
@@ -73,6 +73,15 @@ class BoundPopulation:
 
 
 @dataclass(frozen=True)
+class BoundPersonalized:
+    """A personalized requirement, and where its columns stand among the sensitive ones that are read."""
+
+    asked: Personalized
+    column: int
+    guarding: int
+
+
+@dataclass(frozen=True)
 class Binding:
     """A spec whose every name has been found in the database."""
 
@@ -91,6 +100,7 @@ class Binding:
     respondent: BoundSensitive | None = None
     """The column that names the person, where persons are counted."""
     population: BoundPopulation | None = None
+    personalized: BoundPersonalized | None = None
 
     @property
     def k(self) -> int:
@@ -101,6 +111,19 @@ class Binding:
     def persons(self) -> bool:
         """Whether respondents are counted, not rows."""
         return self.respondent is not None
+
+    @property
+    def witnessed(self) -> bool:
+        """Whether the audit of a release has to see more of its rows than is released."""
+        return self.persons or self.personalized is not None
+
+    @property
+    def true_value(self) -> str:
+        """What the value of a sensitive column that is generalized is called in the table that is audited."""
+        name = "sqlanon true value"
+        while name in {info.name for info in self.columns}:
+            name += " "
+        return name
 
     @property
     def simple(self) -> bool:
@@ -149,18 +172,40 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         columns=infos,
         quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
         released=tuple(info.name for info in infos if _is_released(spec, info.name)),
-        sensitive=tuple(_bind_sensitive(spec, known[name]) for name in _read_by_models(spec)),
+        sensitive=tuple(_bind_sensitive(spec, known[name]) for name in _read_by_models(spec) if _found(name, known)),
         respondent=_bind_respondent(spec, known),
         population=population,
+        personalized=_bind_personalized(spec),
     )
 
 
 def _read_by_models(spec: Spec) -> tuple[str, ...]:
     """The sensitive columns that classes are judged by; all, where somebody may know the others."""
+    personalized = spec.privacy.personalized
+    if personalized is not None:
+        return personalized.column, personalized.guarding
     return spec.sensitive if spec.privacy.other_sensitive == "known" else spec.measured_sensitive
 
 
+def _found(name: str, known: Mapping[str, ColumnInfo]) -> bool:
+    if name not in known:
+        raise SourceError(f"privacy.personalized.guarding: the source has no column '{name}'")
+    return True
+
+
+def _bind_personalized(spec: Spec) -> BoundPersonalized | None:
+    asked = spec.privacy.personalized
+    if asked is None:
+        return None
+    columns = _read_by_models(spec)
+    return BoundPersonalized(asked, columns.index(asked.column), columns.index(asked.guarding))
+
+
 def _bind_sensitive(spec: Spec, info: ColumnInfo) -> BoundSensitive:
+    personalized = spec.privacy.personalized
+    if personalized is not None:
+        guarded = info.name == personalized.column
+        return BoundSensitive(info.name, info.family, rule=_taxonomy(spec, info) if guarded else None)
     flagged = tuple(entry.value for entry in spec.privacy.alpha if entry.column == info.name)
     closeness = [entry for entry in spec.privacy.t_closeness if entry.column == info.name]
     ordered = [entry.order for entry in closeness if entry.distance == "ordered"]
@@ -173,6 +218,16 @@ def _bind_sensitive(spec: Spec, info: ColumnInfo) -> BoundSensitive:
     rule = bind_column(spec, info).rule if by_hierarchy else None
     order = ordered[0] if ordered else ()
     return BoundSensitive(info.name, info.family, flagged, order, rule, _asks_only_for_number(spec, info.name))
+
+
+def _taxonomy(spec: Spec, info: ColumnInfo) -> Rule:
+    asked = spec.privacy.personalized
+    if asked is None or asked.taxonomy is None:
+        return bind_column(spec, info).rule
+    try:
+        return asked.taxonomy.rule(info.family)
+    except ValueError as error:
+        raise HierarchyError(f"column '{info.name}': {error}", column=info.name) from error
 
 
 def _asks_only_for_number(spec: Spec, name: str) -> bool:
@@ -194,7 +249,7 @@ def _bind_population(spec: Spec, engine: Engine, known: Mapping[str, ColumnInfo]
     population = spec.privacy.population
     if population is None:
         return None
-    relation = _bind_relation(population.source, engine, "privacy.population.source")
+    relation = bind_relation(population.source, engine, "privacy.population.source")
     infos = {info.name: info for info in engine.columns(relation)}
     bound = []
     for name in spec.quasi_identifiers:
@@ -214,10 +269,11 @@ def _bind_population(spec: Spec, engine: Engine, known: Mapping[str, ColumnInfo]
 
 def bind_source(spec: Spec, engine: Engine) -> Relation:
     """What the spec reads from."""
-    return _bind_relation(spec.source, engine, "source")
+    return bind_relation(spec.source, engine, "source")
 
 
-def _bind_relation(source: Source, engine: Engine, key: str) -> Relation:
+def bind_relation(source: Source, engine: Engine, key: str) -> Relation:
+    """A place as something to read from; `key` names it in errors."""
     match source:
         case FileSource():
             _require(engine, Capability.FILE_SOURCES, key, "files")

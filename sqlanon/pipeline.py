@@ -24,6 +24,7 @@ from sqlanon.hierarchy_store import (
 )
 from sqlanon.lock import Lock
 from sqlanon.measured import Release, population_labels
+from sqlanon.measuring import audit_personalized
 from sqlanon.planning import lattice_of
 from sqlanon.publish import Released, publish
 from sqlanon.recoding import FullDomain, Recoding
@@ -88,6 +89,8 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     Which rows of the source fit which released rows is measured when it is required, or asked for by `fits`.
     """
     request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
+    if spec.privacy.personalized is not None:
+        return audit_personalized(spec, options)
     fits = fits or spec.privacy.anonymity != "classic"
     if not fits and not _reads_hierarchies(spec):
         with open_for(spec, options) as engine:

@@ -28,6 +28,7 @@ from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import release as release_sql
 from sqlanon.sqlgen.build import create_table_as, create_view, drop_view, row_count
 from sqlanon.sqlgen.relations import File, Query, Relation, Table, column, table_expression
+from sqlanon.witness import linked_rows
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _publish_table(engine: Engine, release: Released, target: Table, scratch: Sc
     judged = _judge(engine, release, scratch)
     staging = target.beside(scratch.name("staging").name)
     query = _rows(engine, release, judged)
-    if release.binding.persons:
+    if release.binding.witnessed:
         # Persons are counted before their key is left out: the table that is published never holds it.
         named_persons = scratch.create("stage with respondents", "named", query)
         audited = _audited(engine, release, named_persons, judged, scratch)
@@ -107,7 +108,7 @@ def _publish_file(engine: Engine, release: Released, target: File, scratch: Scra
     query = _rows(engine, release, judged)
     staging = scratch.create("stage release", "staging", query)
     audited = _audited(engine, release, staging, judged, scratch)
-    if release.binding.persons:
+    if release.binding.witnessed:
         named_persons = staging
         staging = scratch.create("stage file", "file", _without_respondent(release, named_persons))
         scratch.drop(named_persons)
@@ -200,7 +201,7 @@ def _refuse_other_count(engine: Engine, staging: Table, judged: _Judged) -> None
 
 
 def _audited(engine: Engine, release: Released, staging: Relation, judged: _Judged, scratch: Scratch) -> AuditResult:
-    beside = _beside(engine, release, judged)
+    beside = _beside(engine, release, staging, judged)
     if release.binding.spec.privacy.anonymity != "classic":
         beside = replace(beside, source=release.binding.source, ancestors=_ancestors(release, scratch))
     measured = audit(engine, staging, _request(release), beside)
@@ -220,7 +221,7 @@ def _request(release: Released) -> Request:
     return Request(release.binding.names, spec.privacy, spec.respondent, others)
 
 
-def _beside(engine: Engine, release: Released, judged: _Judged) -> Beside:
+def _beside(engine: Engine, release: Released, staging: Relation, judged: _Judged) -> Beside:
     """What the audit reads beside the staged rows: the source's distribution, taxonomies, the population's labels."""
     everybody = None if isinstance(release, AssignedRelease) else population_labels(engine, release)
     return Beside(
@@ -228,6 +229,7 @@ def _beside(engine: Engine, release: Released, judged: _Judged) -> Beside:
         source_respondent=release.binding.spec.respondent,
         taxonomies=_taxonomies(release, judged),
         population=None if everybody is None else Query(everybody),
+        linked=linked_rows(engine, release, staging) if isinstance(release, AssignedRelease) else None,
     )
 
 

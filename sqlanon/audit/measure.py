@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
+from sqlanon.audit.breaches import BreachFigures, Linked, breach_check, measure_breaches
 from sqlanon.audit.checks import Check, Question
 from sqlanon.audit.consistency import Consistency, consistency_check, measure_consistency
 from sqlanon.audit.figures import PopulationFigures
@@ -38,6 +39,7 @@ class _Audit:
     taxonomies: dict[str, Opened]
     population: Opened | None
     ancestors: Ancestors | None
+    breaches: BreachFigures | None
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def audit(
     sides = Sides(audited, _opened(engine, beside.source, "source"), respondent, beside.source_respondent)
     taxonomies = {name: Opened.at(engine, relation, "taxonomy") for name, relation in beside.taxonomies.items()}
     population = _opened(engine, beside.population, "population")
-    whole = _Audit(engine, request, sides, taxonomies, population, beside.ancestors)
+    breaches = _breaches(engine, request, beside.linked)
+    whole = _Audit(engine, request, sides, taxonomies, population, beside.ancestors, breaches)
     results = tuple(_measured(whole, group) for group in groups)
     sizes = min(results, key=lambda result: (result.satisfied, result.sizes.k)).sizes
     return AuditResult(
@@ -92,7 +95,15 @@ def audit(
         suppressed=None if sides.source is None else _count(engine, sides.source) - sizes.rows,
         respondents=None if respondent is None else _persons(engine, audited, respondent),
         notes=tuple(_notes(request, respondent)),
+        breaches=breaches,
     )
+
+
+def _breaches(engine: Engine, request: Request, linked: Linked | None) -> BreachFigures | None:
+    asked = request.privacy.personalized
+    if asked is None or linked is None:
+        return None
+    return measure_breaches(engine, linked, asked, primary=asked.primary)
 
 
 def _opened(engine: Engine, relation: Relation | None, alias: str) -> Opened | None:
@@ -119,6 +130,9 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
         return GroupResult(group.name, group.columns, Sizes.empty(group.k))
     people, against = _against_population(audit, group, sizes)
     fitting = _against_source(audit, group)
+    asked = audit.request.privacy.personalized
+    if asked is not None:
+        against = (*against, breach_check(asked, audit.breaches, group.name, sizes.classes, sizes.rows))
     unit = "rows" if audit.sides.respondent is None else "respondents"
     return GroupResult(
         group.name,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sqlanon.audit.breaches import Linked
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Privacy
 from sqlanon.sqlgen.relations import Relation
@@ -60,6 +61,8 @@ class Beside:
     """The person's column in the source; by default it is named as in the table."""
     taxonomies: Mapping[str, Relation] = field(default_factory=dict)
     """The hierarchy of a sensitive column: columns value, label_1 ... label_H."""
+    linked: Linked | None = None
+    """The table beside the microdata, for breach probabilities."""
     population: Relation | None = None
     """Who could be in the table, generalized alike: its columns are named like the quasi-identifier."""
     ancestors: Ancestors | None = None

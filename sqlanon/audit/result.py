@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sqlanon.audit.breaches import BreachFigures
 from sqlanon.audit.checks import Check
 from sqlanon.audit.consistency import Consistency
 from sqlanon.audit.figures import ColumnFigures, PopulationFigures, column_sections, worst_of
@@ -97,6 +98,8 @@ class AuditResult:
     """Distinct persons, where persons were counted."""
     notes: tuple[str, ...] = ()
     """What could not be measured as asked."""
+    breaches: BreachFigures | None = None
+    """Of guarding nodes, where the table was compared with the microdata."""
 
     @property
     def rows(self) -> int:
@@ -203,6 +206,7 @@ class AuditResult:
             **column_sections(self.figures),
             **(self.population.to_dict() if self.population else {"k_map": None, "delta_presence": None}),
             "consistency": None if self.consistency is None else self.consistency.to_dict(),
+            **({} if self.breaches is None else {"personalized": self.breaches.to_dict()}),
             "groups": {group.name: group.to_dict() for group in self.groups if group.name},
             "requirements": [check.to_dict() for check in self.checks],
             "notes": list(self.notes),

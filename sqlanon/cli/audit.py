@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 @recipient_option("Measure the release of this recipient of the spec.")
 @click.option("--connection", help="Database URL; ${NAME} expands. Default: DuckDB in memory, for files.")
 @click.option("--qi", help="Columns of the quasi-identifier, separated by commas; quote a name that holds one.")
+@click.option(
+    "--personalized",
+    type=click.Path(path_type=Path),
+    help="Measure breaches of the guarding nodes of this spec, in TABLE or its target; n from --population.",
+)
 @click.option("--fits", is_flag=True, help="With --spec: count which rows of the source fit which released rows.")
 @requirement_flags
 @flags()
@@ -36,6 +41,7 @@ def command(
     recipient: str | None,
     connection: str | None,
     qi: str | None,
+    personalized: Path | None,
     fits: bool,
     asked: Requirements,
 ) -> int:
@@ -44,6 +50,10 @@ def command(
 
     Give TABLE with --qi, or --spec. Exit code 1 when a requirement is not met.
     """
+    if personalized is not None:
+        if spec is not None or connection is not None or qi is not None or fits or asked.beside_population:
+            raise click.UsageError("--personalized goes with TABLE and --population; the spec says everything else")
+        return _shown(settings, _of_guards(settings, personalized, recipient, table, asked))
     if (table is None) == (spec is None):
         raise click.UsageError("give either TABLE or --spec")
     if spec is not None and (connection is not None or qi is not None or asked.given):
@@ -59,6 +69,21 @@ def command(
             result = _of_spec(spec, recipient, options, fits=fits)
         else:
             result = _of_table(table or "", connection, column_list(qi or ""), asked, options)
+    return _shown(settings, result)
+
+
+def _of_guards(
+    settings: Settings, path: Path, recipient: str | None, table: str | None, asked: Requirements
+) -> AuditResult:
+    from sqlanon import measuring
+    from sqlanon.spec import load_spec
+
+    with settings.working() as options:
+        loaded = chosen(load_spec(path), recipient)
+        return measuring.audit_personalized(loaded, options, table=table, external=asked.population)
+
+
+def _shown(settings: Settings, result: AuditResult) -> int:
     if settings.as_json:
         settings.emit(result.to_dict())
     else:

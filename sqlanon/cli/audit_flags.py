@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import click
@@ -38,6 +38,11 @@ class Requirements:
     @property
     def given(self) -> bool:
         return self != Requirements()
+
+    @property
+    def beside_population(self) -> bool:
+        """Whether anything but the population is given."""
+        return replace(self, population=None).given
 
 
 def requirement_flags(function: Decorated) -> Decorated:

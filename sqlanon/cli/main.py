@@ -29,6 +29,7 @@ COMMANDS = (
     "risk",
     "attack",
     "utility",
+    "workload",
     "status",
     "report",
     "explore",

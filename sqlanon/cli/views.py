@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 
 from sqlanon.audit import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
+from sqlanon.audit.breaches import GuardedLevel
 from sqlanon.audit.checks import shown
 from sqlanon.cli.console import bar, facts, grid
 from sqlanon.cli.settings import phases
@@ -194,11 +195,20 @@ def show_audit(console: Console, audit: AuditResult) -> None:
         console.print()
         measures = ("distinct l", "entropy l", "t", "beta", "delta", "largest share")
         console.print(grid(("sensitive column", *measures), map(_figures, audit.figures), right=range(1, 7)))
+    if audit.breaches is not None:
+        console.print()
+        headings = ("guarding nodes", "rows", "greatest probability", "average", "rows above")
+        console.print(grid(headings, map(_guarded, audit.breaches.levels), right=range(1, 5)))
     asked = [check for check in audit.checks if check.model != "k" or len(audit.groups) > 1]
     if asked:
         console.print()
         heading = ("requirement", "asked", "measured", "classes", "rows", "verdict")
         console.print(grid(heading, map(_check, asked), right=(2, 3, 4)))
+
+
+def _guarded(level: GuardedLevel) -> tuple[str, ...]:
+    name = "none" if level.level < 0 else f"level {level.level}"
+    return name, number(level.rows), shown(level.maximum), shown(level.average), number(level.above)
 
 
 def _class_facts(group: GroupResult) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlanon.recoders import cells, matching, schemes
+from sqlanon.recoders import cells, greedy, matching, personalized, schemes
 from sqlanon.recoders.base import Recoder
 from sqlanon.recoders.mondrian import mondrian
 
@@ -19,6 +19,8 @@ RECODERS: dict[str, Recoder] = {
     "tds": schemes.recode_heuristic,
     "genetic": schemes.recode_heuristic,
     "annealing": schemes.recode_heuristic,
+    "personalized": personalized.recode,
+    "greedy": greedy.recode,
 }
 
 

@@ -21,6 +21,7 @@ from sqlanon.spec.models import (
     TCloseness,
 )
 from sqlanon.spec.operations import Evidence, Limits
+from sqlanon.spec.personalized import Personalized
 from sqlanon.spec.places import (
     FileSource,
     FileTarget,
@@ -57,6 +58,7 @@ __all__ = [
     "Limits",
     "Metric",
     "PSensitive",
+    "Personalized",
     "Population",
     "Preference",
     "Privacy",

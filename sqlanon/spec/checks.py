@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from sqlanon.hierarchies import Sql
 from sqlanon.spec.keys import SpecKeys
+from sqlanon.spec.personalized import personalized_findings
 from sqlanon.spec.places import ViewTarget, same_place
 from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.refusals import Finding
@@ -34,6 +35,7 @@ def findings_across(spec: SpecKeys) -> Iterator[Finding]:
     yield from _columns(spec)
     yield from _requirement(spec)
     yield from _sensitive_models(spec)
+    yield from personalized_findings(spec)
     yield from _groups(spec)
     yield from _population(spec)
     yield from _anonymity(spec)

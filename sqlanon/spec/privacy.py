@@ -25,6 +25,7 @@ from sqlanon.spec.models import (
     SensitiveModel,
     TCloseness,
 )
+from sqlanon.spec.personalized import Personalized
 
 MODELS = ("l_diversity", "t_closeness", "alpha", "p_sensitive", "beta_likeness", "delta_disclosure")
 """The models that protect sensitive columns."""
@@ -63,6 +64,7 @@ class Privacy(Definition):
     p_sensitive: tuple[PSensitive, ...] = Field((), description="p-sensitivity of sensitive columns.")
     beta_likeness: tuple[BetaLikeness, ...] = Field((), description="beta-likeness of sensitive columns.")
     delta_disclosure: tuple[DeltaDisclosure, ...] = Field((), description="delta-disclosure of sensitive columns.")
+    personalized: Personalized | None = Field(None, description="Everybody's own guarding node; stands alone.")
     other_sensitive: Literal["unknown", "known"] = Field(
         "unknown",
         description="Whether somebody may know a person's other sensitive values. known: the models of a sensitive "
@@ -113,7 +115,8 @@ class Privacy(Definition):
     @property
     def beyond_k(self) -> bool:
         """Whether any model but k-anonymity stands."""
-        return bool(self.models()) or self.k_map is not None or self.delta_presence is not None
+        others = (self.personalized, self.k_map, self.delta_presence)
+        return bool(self.models()) or any(other is not None for other in others)
 
     @property
     def several_groupings(self) -> bool:

@@ -15,6 +15,7 @@ from sqlanon.errors import UsageError
 from sqlanon.spec.checks import findings_across
 from sqlanon.spec.keys import SpecKeys
 from sqlanon.spec.parts import fingerprint, parts_of
+from sqlanon.spec.personalized import with_algorithm
 from sqlanon.spec.places import same_place
 from sqlanon.spec.recipients import replaced
 from sqlanon.spec.refusals import Finding, refuse
@@ -22,6 +23,11 @@ from sqlanon.spec.refusals import Finding, refuse
 
 class Spec(SpecKeys):
     """A release: what to read, what to write, what it must satisfy."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choose_algorithm(cls, values: Any) -> Any:
+        return with_algorithm(values)
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:

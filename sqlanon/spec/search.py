@@ -34,6 +34,8 @@ Algorithm = Literal[
     "tds",
     "genetic",
     "annealing",
+    "personalized",
+    "greedy",
 ]
 SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps")
 """Algorithms that are exact searches of one generalization scheme."""

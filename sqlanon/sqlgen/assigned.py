@@ -95,6 +95,8 @@ class ReleasedColumn:
     quasi_identifier: int | None = None
     sensitive: int | None = None
     """The position of a sensitive column that is generalized by class."""
+    source: str | None = None
+    """The column of the source, where it is called otherwise."""
 
 
 def release(
@@ -110,7 +112,7 @@ def release(
     wanted |= {name: key for name, key in keys if name in {f"s_{position}" for position in needed}}
     items = [named(key, name) for name, key in wanted.items()]
     items += [
-        named(column(item.name, "source"), f"c_{position}")
+        named(column(item.source or item.name, "source"), f"c_{position}")
         for position, item in enumerate(released)
         if item.quasi_identifier is None
     ]

@@ -99,6 +99,11 @@ def subquery(select: exp.Query, alias: str) -> exp.Subquery:
     return exp.Subquery(this=select, alias=exp.TableAlias(this=identifier(alias)))
 
 
+def union_all(parts: Sequence[exp.Query]) -> exp.Query:
+    """All rows of several queries, or of one."""
+    return exp.union(*parts, distinct=False, copy=False) if len(parts) > 1 else parts[0]
+
+
 def scalar(select: exp.Query) -> exp.Subquery:
     """A query of one value as an expression."""
     return exp.Subquery(this=select)

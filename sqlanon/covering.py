@@ -1,0 +1,213 @@
+"""Any release beside its microdata: labels read as intervals of ordinals, rows linked to the classes that cover them.
+
+What an adversary does who knows everybody's quasi-identifier. Reads labels and counts; leaves scratch tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+
+from sqlglot import exp
+
+from sqlanon.audit.breaches import Linked
+from sqlanon.binding import Binding, BoundPopulation
+from sqlanon.combinations import Combinations, Domain, combine
+from sqlanon.engines.base import ColumnInfo, Engine, Statement
+from sqlanon.errors import SourceError, UsageError
+from sqlanon.frequency import Base, scan, store_hierarchies
+from sqlanon.hierarchies.base import Family
+from sqlanon.runs import Run
+from sqlanon.sqlgen import combinations as combinations_sql
+from sqlanon.sqlgen import covering as covering_sql
+from sqlanon.sqlgen.audit_breaches import Taxonomy
+from sqlanon.sqlgen.build import row_count
+from sqlanon.sqlgen.combinations import Ordinals
+from sqlanon.sqlgen.covering import LISTING, SpanColumn
+from sqlanon.sqlgen.relations import Relation, Table, column, table_expression
+from sqlanon.sqlgen.template import expression, query
+
+FEW_COVERS = 8
+"""Up to so many labels of a column that cover one value, on average, rows are matched label by label."""
+
+NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
+_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+_BRACKETS = re.compile(r"([\[(])\s*(.*?)\s*(?:,|;|\.\.)\s*(.*?)\s*([\])])", re.DOTALL)
+_BARE = re.compile(rf"({_NUMBER})\s*(?:-|\u2013|\.\.|to)\s*({_NUMBER})")
+
+
+def interval_of(label: str) -> tuple[str, str, str, str, str, str]:
+    """A label with the bounds of the interval that it looks like: low, high, which are open, and whether numbers.
+
+    >>> interval_of("[20, 25)")
+    ('[20, 25)', '20', '25', '0', '1', '1')
+    >>> interval_of("-3-7"), interval_of("flu")[1:]
+    (('-3-7', '-3', '7', '0', '0', '1'), ('', '', '0', '0', '0'))
+    """
+    if found := _BRACKETS.fullmatch(label):
+        opening, low, high, closing = found.groups()
+        number = _is_number(low) and _is_number(high)
+        return label, low, high, _flag(opening == "("), _flag(closing == ")"), _flag(number)
+    if found := _BARE.fullmatch(label):
+        return label, found[1], found[2], "0", "0", "1"
+    if _is_number(label):
+        return label, label, label, "0", "0", "1"
+    return label, "", "", "0", "0", "0"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite() and re.fullmatch(_NUMBER, text) is not None
+    except InvalidOperation:
+        return False
+
+
+def _flag(value: bool) -> str:
+    return "1" if value else "0"
+
+
+@dataclass(frozen=True)
+class Released:
+    """A release whose labels have been read."""
+
+    run: Run
+    made: Combinations
+    base: Base
+    columns: tuple[SpanColumn, ...]
+    rows: Table
+    """Its rows by the spans of their labels and the sensitive label."""
+    classes: Table
+
+
+def read_release(run: Run, release: Relation, sensitive: str, external: Relation | None = None) -> Released:
+    """Read the labels of a release of this run's spec, whoever made it."""
+    engine = run.engine
+    binding = _with_population(engine, run.binding, external)
+    base = scan(engine, binding, run.scratch)
+    stored = store_hierarchies(engine, binding, base, run.scratch)
+    made = combine(engine, binding, _wider(run, base), stored, run.scratch)
+    infos = {info.name: info for info in engine.columns(release)}
+    for name in (*binding.names, sensitive):
+        if name not in infos:
+            raise SourceError(f"{release} has no column '{name}'")
+    columns = tuple(
+        _spans(run, release, infos[item.name], domain, position, numeric=item.family in NUMBERS)
+        for position, (item, domain) in enumerate(zip(binding.quasi_identifiers, made.domains, strict=True))
+    )
+    shown = engine.traits.relation(release, "release")
+    query_rows = covering_sql.released_rows(shown, columns, _text(engine, infos[sensitive], "release"))
+    rows = run.scratch.create("read release", "released", query_rows)
+    classes = run.scratch.create("read release", "released_classes", covering_sql.classes(rows, columns))
+    return Released(replace(run, binding=binding), made, base, columns, rows, classes)
+
+
+def _with_population(engine: Engine, binding: Binding, external: Relation | None) -> Binding:
+    if external is None:
+        return binding
+    known = {info.name: info.family for info in engine.columns(external)}
+    for item in binding.quasi_identifiers:
+        if known.get(item.name) is not item.family:
+            problem = "has another type there" if item.name in known else "is not there"
+            raise SourceError(f"the external table is compared by the quasi-identifier: column '{item.name}' {problem}")
+    return replace(binding, population=BoundPopulation(external, binding.quasi_identifiers))
+
+
+def _wider(run: Run, base: Base) -> Base:
+    """The base with domains that hold the values of the external table too."""
+    if base.population is None:
+        return base
+    domains = [
+        run.scratch.create("read domains", f"d{place}x", covering_sql.with_others(domain, base.population, place))
+        for place, domain in enumerate(base.domains)
+    ]
+    return replace(base, domains=tuple(domains))
+
+
+def _spans(
+    run: Run, release: Relation, info: ColumnInfo, domain: Domain, position: int, *, numeric: bool
+) -> SpanColumn:
+    engine, scratch = run.engine, run.scratch
+    step = f"labels of {info.name}"
+    label = _text(engine, info, "release")
+    shown = engine.traits.relation(release, "release")
+    texts = [str(text) for (text,) in engine.query(Statement(step, covering_sql.distinct_labels(shown, label)))]
+    listing = scratch.create_text(step, f"listing{position}", list(LISTING))
+    engine.load(step, listing, list(LISTING), [interval_of(text) for text in texts])
+    spans_query = covering_sql.spans(listing, domain.table, domain.height, domain.null, numeric=numeric)
+    spans = scratch.create(step, f"spans{position}", spans_query)
+    [(unread, number)] = engine.query(Statement(step, covering_sql.unread(spans)))
+    if unread:
+        raise SourceError(
+            f"column '{info.name}': {unread} labels of the release are neither in its hierarchy nor intervals of its "
+            f"values; give the hierarchy that the release was made with"
+        )
+    covers, found = scratch.create_counted(step, f"covers{position}", covering_sql.covers(spans, domain.table))
+    return SpanColumn(label, spans, covers if number and found <= FEW_COVERS * domain.values else None)
+
+
+def _text(engine: Engine, info: ColumnInfo, alias: str) -> exp.Expression:
+    return engine.traits.key(engine.traits.text(column(info.name, alias), info.family), Family.TEXT)
+
+
+def link(run: Run, release: Relation, external: Relation | None = None) -> Linked:
+    """Everything that the audit of breach probabilities reads, for any release of this run's spec."""
+    asked = run.binding.personalized
+    if asked is None:
+        raise UsageError("privacy.personalized: the spec says nothing of guarding nodes")
+    released = read_release(run, release, asked.asked.column, external)
+    engine, scratch, made = run.engine, run.scratch, released.made
+    hierarchy = made.sensitive[asked.column].hierarchy
+    if hierarchy is None:
+        raise UsageError(f"privacy.personalized: column '{asked.asked.column}' has no taxonomy")
+    every = query("select c.* from c", {"c": made.table})
+    rows = scratch.create("link rows", "microdata", covering_sql.numbered(every))
+    linked = scratch.create("link rows", "linked", covering_sql.covered(rows, released.classes, released.columns))
+    texts = []
+    for position, alias in ((asked.column, "a"), (asked.guarding, "b")):
+        item = run.binding.sensitive[position]
+        text = engine.traits.key(engine.traits.text(column("value", alias), item.family), Family.TEXT)
+        texts.append((f"s_{position}", made.codes[position], text))
+    if external is not None:
+        people = _external_people(released)
+    elif asked.asked.primary:
+        people = query("select class, n as m from k", {"k": released.classes})
+    else:
+        people = covering_sql.persons(rows, linked, "count(distinct r) + sum(u)")
+    taxonomy = Taxonomy(
+        covering_sql.paths(hierarchy.table.table, hierarchy.height),
+        hierarchy.height,
+        _has_null(engine, made.codes[asked.column]),
+    )
+    return Linked(
+        covering_sql.published(released.rows, released.classes, len(released.columns)),
+        covering_sql.targets(rows, linked, texts[0], texts[1]),
+        people,
+        taxonomy,
+        external is not None,
+    )
+
+
+def _has_null(engine: Engine, codes: Table) -> bool:
+    nulls = row_count(table_expression(codes)).where(expression("value is null"))
+    return bool(engine.query(Statement("taxonomy", nulls))[0][0])
+
+
+def _external_people(released: Released) -> exp.Query:
+    """How many people of the external table each class covers."""
+    run, base, made = released.run, released.base, released.made
+    if base.population is None:
+        raise ValueError("no external table was read")
+    columns: Sequence[Ordinals] = [
+        Ordinals(column(f"q_{position}", "base"), domain.table, domain.null)
+        for position, domain in enumerate(made.domains)
+    ]
+    select, keys = combinations_sql.with_ordinals(table_expression(base.population, "base"), columns)
+    items = [exp.alias_(key, name, quoted=True) for name, key in keys]
+    everybody = select.select(*items, column("w", "base"))
+    people = run.scratch.create("link people", "people_o", covering_sql.numbered(everybody))
+    linked = run.scratch.create(
+        "link people", "people_l", covering_sql.covered(people, released.classes, released.columns)
+    )
+    return covering_sql.persons(people, linked, "sum(w)")

@@ -1,0 +1,293 @@
+"""`greedy`: Xiao and Tao's framework (Figure 4) as they wrote it: one split of one column a round, for all rows.
+
+Every candidate split of a round is tried at once in the database, and only on groups that the last split divided;
+Python adds up what the candidates come to and takes the best.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from sqlanon.engines.base import Statement
+from sqlanon.frequency import Base
+from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.recoders.base import Recoded
+from sqlanon.recoders.guarding import Guarded, guard, published, refuse_hopeless
+from sqlanon.runs import Run
+from sqlanon.sqlgen import divisions as divisions_sql
+from sqlanon.sqlgen import guarded as guarded_sql
+from sqlanon.sqlgen import personalized as personalized_sql
+from sqlanon.sqlgen import single_splits as splits_sql
+from sqlanon.sqlgen.divisions import Attribute
+from sqlanon.sqlgen.relations import Table
+from sqlanon.sqlgen.template import query
+
+Effects = dict[tuple[int, int, int], tuple[int, int]]
+"""By column, level (-1: an interval) and ordinal: leaves lost, parts beyond help."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A part of a general domain (Definition 4), by its ordinals."""
+
+    low: int
+    high: int
+    level: int = -1
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a hierarchy, by its ordinals and leaves."""
+
+    low: int
+    high: int
+    leaves: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """A candidate: what to split, and by how much the loss changes."""
+
+    attribute: Attribute
+    partition: Partition
+    cut: int | None
+    change: Fraction
+    children: tuple[Partition, ...]
+
+
+@dataclass
+class General:
+    """The general domain of one column, and what is needed to weigh its splits."""
+
+    attribute: Attribute
+    before: list[int]
+    """Rows with an ordinal below each place."""
+    nodes: dict[tuple[int, int], Node]
+    """By level and first ordinal."""
+    partitions: list[Partition] = field(default_factory=list)
+
+    def rows(self, low: int, high: int) -> int:
+        return self.before[high + 1] - self.before[low]
+
+    def size(self, low: int, high: int) -> int:
+        """Leaves of an interval; NULL lies in no interval but that of everything."""
+        if low < high and high == self.attribute.null:
+            return self.attribute.values
+        return high - low + 1
+
+    def candidates(self, effects: Effects, weight: Fraction | None, leaves: int) -> Iterator[Split]:
+        """Every single split, with the change of Equation 6; those that leave somebody without protection left out."""
+        for partition in self.partitions:
+            if partition.low == partition.high:
+                continue
+            splits = self._cuts if self.attribute.natural else self._children
+            for split, lost, hopeless in splits(partition, effects):
+                if hopeless or (weight is None and lost):
+                    continue
+                extra = Fraction(0) if weight is None else weight * lost / leaves
+                yield replace(split, change=split.change + extra)
+
+    def _cuts(self, partition: Partition, effects: Effects) -> Iterator[tuple[Split, int, int]]:
+        share = self.attribute.weight / self.attribute.values
+        low, high = partition.low, partition.high
+        size, lost, hopeless = self.size(low, high), 0, 0
+        for cut in range(low, high):
+            step = effects.get((self.attribute.position, -1, cut), (0, 0))
+            lost, hopeless = lost + step[0], hopeless + step[1]
+            gained = self.rows(low, cut) * (size - self.size(low, cut))
+            gained += self.rows(cut + 1, high) * (size - self.size(cut + 1, high))
+            parts = (Partition(low, cut), Partition(cut + 1, high))
+            yield Split(self.attribute, partition, cut, -share * gained, parts), lost, hopeless
+
+    def _children(self, partition: Partition, effects: Effects) -> Iterator[tuple[Split, int, int]]:
+        share = self.attribute.weight / self.attribute.values
+        size = self.nodes[partition.level, partition.low].leaves
+        parts: list[Partition] = []
+        gained, place = 0, partition.low
+        while place <= partition.high:
+            child = self.nodes[partition.level - 1, place]
+            gained += self.rows(child.low, child.high) * (size - child.leaves)
+            parts.append(Partition(child.low, child.high, partition.level - 1))
+            place = child.high + 1
+        lost, hopeless = effects.get((self.attribute.position, partition.level, partition.low), (0, 0))
+        yield Split(self.attribute, partition, None, -share * gained, tuple(parts)), lost, hopeless
+
+    def take(self, split: Split) -> None:
+        """Refine the general domain."""
+        place = self.partitions.index(split.partition)
+        self.partitions[place : place + 1] = split.children
+
+
+def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded:
+    """Split as long as the loss falls."""
+    guarded = guard(run, base, stored)
+    return _Search(guarded).recoded()
+
+
+class _Search:
+    """A greedy search under way."""
+
+    def __init__(self, guarded: Guarded) -> None:
+        self.guarded = guarded
+        self.scratch = guarded.scratch
+        self.domains = [_general(guarded, item) for item in guarded.attributes]
+        self.effects: Effects = {}
+        self.checks = 0
+        self.numbered = 1
+        self.rounds = 0
+        self.rows = self.scratch.create("divide", "w0", guarded_sql.one_group(guarded.cells, guarded.held))
+        self.now, self.outcome = self._start()
+
+    def recoded(self) -> Recoded:
+        budget, started = self.guarded.run.binding.spec.search.budget, time.monotonic()
+        complete = False
+        while not (
+            (budget.seconds is not None and time.monotonic() - started >= budget.seconds)
+            or (budget.nodes is not None and self.checks >= budget.nodes)
+        ):
+            split = self._best()
+            if split is None:
+                complete = True
+                break
+            self._take(split)
+            if self.guarded.run.options.progress is not None:
+                self.guarded.run.options.progress(self.checks, 0)
+        kept = self._kept()
+        rounds = [(self.rows, self._as_classes())]
+        assignment = self.scratch.create(
+            "classes", "assignment", guarded_sql.assigned(rounds, self.guarded.made.ordinals)
+        )
+        details = {
+            "rounds": self.rounds,
+            "complete": complete,
+            "partitions": [len(domain.partitions) for domain in self.domains],
+        }
+        return published(self.guarded, assignment, kept, self.checks, details)
+
+    def _best(self) -> Split | None:
+        """The split that lowers the loss most; the first of several."""
+        candidates: list[Split] = []
+        for domain in self.domains:
+            candidates += domain.candidates(self.effects, self.guarded.weight, self.guarded.leaves)
+        self.checks += len(candidates)
+        best = min(candidates, key=lambda split: split.change, default=None)
+        return best if best is not None and best.change < 0 else None
+
+    def _start(self) -> tuple[Table, Table]:
+        """The one group of all rows, and all its trials."""
+        groups = self._extents(self.rows, "first")
+        lost = self._lost(self.rows, "first")
+        [(hopeless,)] = self.guarded.engine.query(
+            Statement("breach", query("select coalesce(max(hopeless), 0) from s", {"s": lost}))
+        )
+        refuse_hopeless(guarded_sql.HOPELESS if hopeless else 0)
+        outcome = self._outcomes(self.rows, groups, "first")
+        self._add(outcome, groups, lost, 1)
+        self.extents = groups
+        return lost, outcome
+
+    def _take(self, split: Split) -> None:
+        """Carry out a split: groups that it divides are replaced by their parts, whose trials are made anew."""
+        self.rounds += 1
+        scratch, item, part = self.scratch, split.attribute, split.partition
+        self.domains[item.position].take(split)
+        name = f"r{self.rounds}"
+        if split.cut is not None:
+            chosen_query = splits_sql.touched(self.rows, item, part.low, part.high, split.cut)
+        else:
+            chosen_query = splits_sql.touched_node(self.rows, item, part.low, part.high, part.level)
+        chosen = scratch.create("split", f"{name}c", chosen_query)
+        old = scratch.create(
+            "split", f"{name}e", query("select e.* from e join c on e.g = c.g", {"e": self.extents, "c": chosen})
+        )
+        self._add(self.outcome, old, self.now, -1)
+        split_query = splits_sql.split_rows(self.rows, chosen, self.guarded.held, item, split.cut, part.level)
+        divided = scratch.create("split", f"{name}k", split_query)
+        parts, number = scratch.create_counted(
+            "split", f"{name}p", divisions_sql.numbered_parts(divided, self.numbered)
+        )
+        self.numbered += number
+        inside = scratch.create("split", f"{name}i", divisions_sql.in_parts(divided, parts, self.guarded.held))
+        rows = scratch.create("split", f"{name}w", splits_sql.all_rows(self.rows, chosen, inside, self.guarded.held))
+        groups = self._extents(inside, name)
+        lost = self._lost(inside, name)
+        outcome = self._outcomes(inside, groups, name)
+        self._add(outcome, groups, lost, 1)
+        for whole, more in ((self.outcome, outcome), (self.now, lost), (self.extents, groups)):
+            everything = query("select x.* from x", {"x": more})
+            self.guarded.engine.execute(Statement("split", splits_sql.insert(whole, everything)))
+        scratch.drop(chosen, old, divided, parts, inside, groups, lost, outcome, self.rows)
+        self.rows = rows
+
+    def _extents(self, rows: Table, name: str) -> Table:
+        return self.scratch.create("split", f"{name}x", divisions_sql.extents(rows, self.guarded.attributes))
+
+    def _lost(self, rows: Table, name: str) -> Table:
+        """What SA-generalization loses in each group."""
+        generalized = self.guarded.generalized(rows, f"{name}n")
+        table = self.scratch.create("split", f"{name}l", personalized_sql.lost(generalized))
+        self.scratch.drop(generalized)
+        return table
+
+    def _outcomes(self, rows: Table, groups: Table, name: str) -> Table:
+        """What the parts of every trial of these groups lose."""
+        attributes = self.guarded.attributes
+        cells = self.scratch.create("try splits", f"{name}t", splits_sql.trial_cells(rows, groups, attributes))
+        people = None
+        if self.guarded.more:
+            people = self.scratch.create("try splits", f"{name}y", splits_sql.trial_people(rows, groups, attributes))
+        generalized = self.guarded.generalized(cells, f"{name}z", people)
+        lost = self.scratch.create("try splits", f"{name}m", personalized_sql.lost(generalized))
+        outcome = self.scratch.create("try splits", f"{name}o", splits_sql.outcomes(cells, lost))
+        self.scratch.drop(cells, generalized, lost)
+        return outcome
+
+    def _add(self, outcome: Table, groups: Table, now: Table, sign: int) -> None:
+        """Add to what the candidates come to, or take from it, the trials of these groups."""
+        effects = splits_sql.effects(outcome, groups, now, self.guarded.attributes)
+        for column, level, ordinal, lost, hopeless in self.guarded.engine.query(Statement("add up splits", effects)):
+            key = (int(column), int(level), int(ordinal))
+            before = self.effects.get(key, (0, 0))
+            after = (before[0] + sign * int(lost), before[1] + sign * int(hopeless))
+            if any(after):
+                self.effects[key] = after
+            else:
+                self.effects.pop(key, None)
+
+    def _kept(self) -> Table:
+        """The groups with their partitions as extents."""
+        loaded = self.scratch.create_text("classes", "bounds", ["a", "lo", "hi"])
+        lines = [
+            (str(domain.attribute.position), str(partition.low), str(partition.high))
+            for domain in self.domains
+            for partition in domain.partitions
+        ]
+        self.guarded.engine.load("classes", loaded, ["a", "lo", "hi"], lines)
+        attributes = self.guarded.attributes
+        bounds = self.scratch.create("classes", "partitions", splits_sql.bounds_of(loaded, attributes))
+        extents = splits_sql.partition_extents(self.rows, attributes, bounds)
+        return self.scratch.create("classes", "kept", divisions_sql.measured(extents, attributes))
+
+    def _as_classes(self) -> Table:
+        return self.scratch.create("classes", "every", query("select distinct g, g as class from w", {"w": self.rows}))
+
+
+def _general(guarded: Guarded, item: Attribute) -> General:
+    """The general domain of one partition, with the rows of every value and the nodes of its hierarchy."""
+    levels = range(item.height + 1)
+    select = query("select r.o, r.n from r order by r.o", {"r": item.reach})
+    if not item.natural:
+        for level in levels:
+            select = select.select(*divisions_sql.node_columns(level))
+    before, nodes = [0], {}
+    for ordinal, number, *found in guarded.engine.query(Statement("general domain", select)):
+        before.append(before[-1] + int(number))
+        for level in levels if found else ():
+            low, high, leaves = (int(value) for value in found[3 * level : 3 * level + 3])
+            if low == ordinal:
+                nodes[level, low] = Node(low, high, leaves)
+    start = Partition(0, item.last, -1 if item.natural else item.height)
+    return General(item, before, nodes, [start])

@@ -1,0 +1,213 @@
+"""The tables of Xiao and Tao's paper (CASES X1, X2): their breach probabilities, losses and releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlanon import measuring, pipeline
+from sqlanon.engines.base import Engine
+from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
+from sqlanon.lock import Lock
+from sqlanon.runs import DEFAULT
+from sqlanon.spec import spec_from_dict
+from sqlanon.sqlgen.relations import Table
+from tests.database.support import run
+from tests.personalized.support import (
+    RELEASED,
+    TYPES,
+    figure_spec,
+    greatest_breach,
+    make,
+    opened,
+    read,
+    released,
+    tree_taxonomy,
+)
+
+COLUMNS = ("age", "sex", "zip")
+VOTERS = {"name": "text", "age": "int", "sex": "text", "zip": "int"}
+DOMAINS = {"age": 60, "sex": 2, "zip": 50_000, "disease": 12}
+"""Of the paper: ages 1 to 60, zip codes 10001 to 60000."""
+
+
+@pytest.fixture
+def url(engine_url: str) -> str:
+    with database(engine_url) as engine:
+        make(engine, "microdata", TYPES, read("table.csv"))
+        make(engine, "figure 3", RELEASED, read("figure3.csv"))
+        make(engine, "voters", VOTERS, read("voters.csv"))
+    return engine_url
+
+
+@contextmanager
+def database(url: str) -> Iterator[Engine]:
+    engine = opened(url)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def breaches(spec: dict[str, Any], table: str, external: str | None = None) -> Any:
+    result = measuring.audit_personalized(spec_from_dict(spec), DEFAULT, table=table, external=external)
+    assert result.breaches is not None
+    return result.breaches
+
+
+@pytest.mark.parametrize(
+    ("name", "primary", "chance"),
+    [
+        ("Ken", True, Fraction(2, 5)),
+        ("Ken", False, Fraction(9, 25)),
+        ("Joe", True, Fraction(1, 3)),
+        ("Joe", False, Fraction(11, 36)),
+    ],
+)
+def test_x1_breach_probabilities_of_figure_3(url: str, name: str, primary: bool, chance: Fraction) -> None:
+    """Only the guard of one person stands, so that the greatest probability is that person's."""
+    spec = figure_spec(url, primary=primary)
+    with database(url) as engine:
+        run(engine, f"UPDATE microdata SET guard = NULL WHERE name <> '{name}'")
+    found = breaches(spec, '"figure 3"', "voters")
+    assert found.maximum == pytest.approx(float(chance), abs=1e-12)
+    assert found.external
+    assert [level.rows for level in found.levels] == [9, 1]
+
+
+@pytest.mark.parametrize("primary", [True, False], ids=["primary", "nonprimary"])
+def test_x1_figure_3_breaches_nobody_beyond_one_half(url: str, primary: bool) -> None:
+    for external in (None, "voters"):
+        found = breaches(figure_spec(url, primary=primary), '"figure 3"', external)
+        assert found.above == 0
+        assert found.maximum == pytest.approx(0.5)
+        assert found.rows == 10
+
+
+def test_the_2_anonymous_table_of_figure_1c_gives_joe_away(url: str) -> None:
+    rows = [
+        {**row, "age": age, "zip": code}
+        for row, (age, code) in zip(
+            read("table.csv"),
+            [("[1, 10]", "[10001, 15000]")] * 2
+            + [("[1, 10]", "[15001, 20000]")] * 2
+            + [("[11, 20]", "[20001, 25000]")] * 2
+            + [("[21, 60]", "[30000, 60000]")] * 4,
+            strict=True,
+        )
+    ]
+    with database(url) as engine:
+        make(engine, "figure 1c", RELEASED, rows)
+    found = breaches(figure_spec(url), '"figure 1c"')
+    # Joe and Sam share pneumonia, Andy and Bill stomach diseases, Ken and Nash infections.
+    assert found.maximum == 1.0
+    by_level = {level.level: (level.rows, level.above) for level in found.levels}
+    assert by_level == {-1: (1, 0), 0: (6, 2), 1: (3, 3)}
+
+
+def loss_of(rows: list[tuple[Any, ...]], leaves: dict[str, int]) -> Fraction:
+    """Equation 6 over the paper's domains, from released labels."""
+    total = Fraction(0)
+    for row in rows:
+        for column, label in zip((*COLUMNS, "disease"), row, strict=True):
+            if column == "disease":
+                size = leaves[label]
+            elif str(label).startswith("["):
+                low, high = str(label).strip("[]").split(", ")
+                size = int(high) - int(low) + 1
+            else:
+                size = 2 if label == "*" else 1
+            total += Fraction(size - 1, DOMAINS[column])
+    return total
+
+
+@pytest.mark.parametrize("algorithm", ["personalized", "greedy"])
+@pytest.mark.parametrize("primary", [True, False], ids=["primary", "nonprimary"])
+def test_figure_1a_is_released_with_less_loss_than_figure_3(url: str, algorithm: str, primary: bool) -> None:
+    values = figure_spec(url, primary=primary) | {"search": {"algorithm": algorithm}}
+    spec = spec_from_dict(values)
+    result = pipeline.run(spec)
+    assert result.publication.audit.satisfied
+    assert result.publication.audit.breaches is not None
+    assert result.publication.audit.breaches.above == 0
+    taxonomy, _, nodes = tree_taxonomy(values["privacy"]["personalized"]["taxonomy"]["tree"])
+    leaves = {label: len(taxonomy.below(node)) for label, node in nodes.items()}
+    with database(url) as engine:
+        ours = released(engine, "release", (*COLUMNS, "disease"))
+        theirs = released(engine, "figure 3", (*COLUMNS, "disease"))
+    assert len(ours) == 10
+    assert loss_of(ours, leaves) <= loss_of(theirs, leaves)
+    people = [({key: row[key] for key in COLUMNS}, row["guard"], row["name"]) for row in read("table.csv")]
+    shown = [(row[:3], row[3]) for row in ours]
+    assert greatest_breach(taxonomy, nodes, people, shown, COLUMNS, primary=primary) <= Fraction(1, 2)
+
+
+def test_x2_losses_of_single_values(url: str) -> None:
+    taxonomy, _, nodes = tree_taxonomy(figure_spec(url)["privacy"]["personalized"]["taxonomy"]["tree"])
+    leaves = {label: len(taxonomy.below(node)) for label, node in nodes.items()}
+    assert loss_of([("[1, 10]", "M", "12000", "flu")], leaves) == Fraction(9, 60)
+    assert loss_of([("5", "M", "12000", "respiratory infection")], leaves) == Fraction(2, 12)
+    with database(url) as engine:
+        run(engine, "CREATE TABLE ages AS SELECT * FROM microdata WHERE 1 = 0")
+        # Sixty ages; all with one sensitive value that is published as respiratory infection wherever it is guarded.
+        ages = [{**read("table.csv")[9], "age": age, "zip": 1, "guard": None} for age in range(1, 61)]
+        make(engine, "sixty", TYPES, ages)
+        run(engine, "UPDATE sixty SET guard = 'flu' WHERE age = 5")
+    spec = figure_spec(url) | {"source": "sixty"}
+    found = pipeline.plan(spec_from_dict(spec))
+    details = found.recoding.to_dict()["details"]
+    assert details["information_loss"] == pytest.approx(2 / 12)
+    assert details["leaves_beyond_one"] == {"age": 0, "sex": 0, "zip": 0, "disease": 2}
+    ten = {**spec, "search": {"budget": {"nodes": 1}}}
+    details = pipeline.plan(spec_from_dict(ten)).recoding.to_dict()["details"]
+    # One group of everybody: 60 rows lose 59 of 60 ages each.
+    assert details["leaves_beyond_one"]["age"] == 60 * 59
+    assert not details["complete"]
+
+
+def test_apply_publishes_what_the_plan_decided_and_no_other(url: str, tmp_path: Path) -> None:
+    spec = spec_from_dict(figure_spec(url))
+    Lock.of(spec, pipeline.plan(spec), "spec.yaml").write(tmp_path / "spec.lock.json")
+    again = Lock.read(tmp_path / "spec.lock.json")
+    result = pipeline.apply(spec, again)
+    assert result.publication.audit.satisfied
+    with database(url) as engine:
+        columns = {info.name for info in engine.columns(Table(("release",)))}
+        assert columns == {"age", "sex", "zip", "disease"}
+        run(engine, "UPDATE microdata SET guard = 'stomach disease' WHERE name = 'Bill'")
+    with pytest.raises(UsageError, match="plan again"):
+        pipeline.apply(spec, again)
+
+
+def test_a_guard_that_lies_elsewhere_is_refused_with_the_count(url: str) -> None:
+    with database(url) as engine:
+        run(engine, "UPDATE microdata SET guard = 'colon disease' WHERE name IN ('Andy', 'Ken')")
+    with pytest.raises(UsageError, match="2 rows have in column 'guard'"):
+        pipeline.plan(spec_from_dict(figure_spec(url)))
+    with pytest.raises(SqlanonError, match="2 rows guard"):
+        breaches(figure_spec(url), '"figure 3"')
+
+
+def test_the_root_cannot_be_guarded(url: str) -> None:
+    with database(url) as engine:
+        run(engine, "UPDATE microdata SET guard = '*' WHERE name = 'Andy'")
+    for algorithm in ("personalized", "greedy"):
+        values = figure_spec(url) | {"search": {"algorithm": algorithm}}
+        with pytest.raises(InfeasibleError, match="cannot be guarded"):
+            pipeline.plan(spec_from_dict(values))
+
+
+def test_without_a_label_that_the_taxonomy_knows_nothing_is_measured(url: str) -> None:
+    with database(url) as engine:
+        run(engine, "UPDATE \"figure 3\" SET disease = 'fever' WHERE age = '21'")
+    with pytest.raises(SqlanonError, match="1 rows of the release show what is no node"):
+        breaches(figure_spec(url), '"figure 3"')
+    with database(url) as engine:
+        run(engine, "UPDATE \"figure 3\" SET disease = 'flu', zip = 'far away' WHERE age = '21'")
+    with pytest.raises(SqlanonError, match="column 'zip': 1 labels"):
+        breaches(figure_spec(url), '"figure 3"')
