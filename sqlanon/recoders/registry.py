@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from sqlanon.recoders import cells, greedy, matching, personalized, schemes
 from sqlanon.recoders.base import Recoder
+from sqlanon.recoders.local import local
 from sqlanon.recoders.mondrian import mondrian
 
 RECODERS: dict[str, Recoder] = {
     "mondrian": mondrian,
+    "local": local,
     "forest": cells.recode,
     "matching": matching.recode,
     "bhs": schemes.recode_exact,

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from sqlanon.hierarchies.definition import Definition, Real, Whole
 from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
+from sqlanon.spec.limit import SuppressionLimit
 
 Positive = Annotated[Real, Field(gt=0)]
 Algorithm = Literal[
@@ -23,6 +24,7 @@ Algorithm = Literal[
     "minimal",
     "mu_argus",
     "mondrian",
+    "local",
     "forest",
     "matching",
     "bhs",
@@ -110,6 +112,19 @@ class Mondrian(Definition):
     )
 
 
+class Local(Definition):
+    """How algorithm local recodes what a node of the lattice would suppress."""
+
+    algorithm: Literal["samarati", "incognito", "optimal", "datafly", "exhaustive"] = Field(
+        "optimal", description="The search of every iteration."
+    )
+    leave: SuppressionLimit | None = Field(
+        None,
+        description="Most rows that the first iteration may leave to the next. Default: privacy.suppression.limit.",
+    )
+    iterations: Annotated[Whole, Field(ge=1)] = Field(50, description="Most iterations.")
+
+
 class Search(Definition):
     """How to look for the generalization."""
 
@@ -140,6 +155,10 @@ class Search(Definition):
         "auto", description="Which end the exact search of a scheme starts from. Default: by k and the columns."
     )
     seed: Annotated[Whole, Field(ge=0)] = Field(0, description="What random choices of a search start from.")
+    local: Local = Field(
+        default=Local(algorithm="optimal", leave=None, iterations=50),
+        description="How algorithm local recodes what a node of the lattice would suppress.",
+    )
     budget: Budget = Field(default=Budget(nodes=None, seconds=None), description="When the search gives up.")
 
     @model_validator(mode="before")

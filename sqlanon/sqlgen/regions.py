@@ -195,6 +195,11 @@ def sizes(regions: Table) -> exp.Select:
     return exp.select(exp.Max(this=column("n")), count()).from_(table_expression(regions))
 
 
+def numbers(table: Table, name: str) -> exp.Select:
+    """One row: how many rows a table has, and the greatest number in one of its columns."""
+    return exp.select(count(), exp.Max(this=column(name))).from_(table_expression(table))
+
+
 def final_regions(looked: Table, space: Space) -> exp.Select:
     """The final regions with their bounds and values."""
     names = ("region", "n", *space.ranges("lo", "hi", "a", "b"))
