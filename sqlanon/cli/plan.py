@@ -27,6 +27,11 @@ FILE = click.Path(path_type=Path)
 @click.option("--minimal", is_flag=True, help="List all k-minimal vectors too.")
 @click.option("--k", "ks", help="What if: one or more k, as 2,5,10. Shows the grid and writes no lock file.")
 @click.option("--limit", "limits", help="What if: one or more suppression limits, as 0,1%,5%.")
+@click.option(
+    "--compare",
+    "algorithms",
+    help="Plan by each of these algorithms, as incognito,mondrian, and show what each costs. Writes no lock file.",
+)
 @click.option("--out", type=FILE, help="Where to write the lock file. Default: <spec>.lock.json beside the spec.")
 @click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock file knows.")
 @click.option("--dry-run", is_flag=True, help="Write no lock file.")
@@ -38,6 +43,7 @@ def command(
     minimal: bool,
     ks: str | None,
     limits: str | None,
+    algorithms: str | None,
     out: Path | None,
     fresh: bool,
     dry_run: bool,
@@ -50,6 +56,8 @@ def command(
 
     With --k or --limit it answers what if instead: every combination, from one scan of the source.
 
+    With --compare, several algorithms are planned side by side, and their costs shown by the same measures.
+
     A spec with recipients is planned for each of them, with a lock file each, and the releases are checked together.
     """
     from sqlanon import pipeline
@@ -60,6 +68,9 @@ def command(
     loaded = load_spec(spec)
     if ks is not None or limits is not None:
         _what_if(settings, chosen(loaded, recipient), ks, limits)
+        return
+    if algorithms is not None:
+        _compare(settings, chosen(loaded, recipient), algorithms)
         return
     if loaded.recipients or recipient is not None:
         plan_for_all(settings, spec, loaded, recipient, minimal=minimal, out=out, fresh=fresh, dry_run=dry_run)
@@ -100,6 +111,19 @@ def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None)
     from sqlanon.cli.views import show_frontier
 
     show_frontier(settings.console, result)
+
+
+def _compare(settings: Settings, spec: Spec, algorithms: str) -> None:
+    from sqlanon.comparison import compare
+
+    with settings.working() as options:
+        result = compare(spec, [name.strip() for name in algorithms.split(",")], options)
+    if settings.as_json:
+        settings.emit(result.to_dict())
+        return
+    from sqlanon.cli.views import show_comparison
+
+    show_comparison(settings.console, result)
 
 
 def _own_k(spec: Spec) -> int | None:

@@ -136,6 +136,27 @@ def _cell(cell: Cell, result: Frontier) -> tuple[str, ...]:
     )
 
 
+def show_comparison(console: Console, result: Comparison) -> None:
+    """One line for each algorithm, costs by the same measures."""
+    heading = ("algorithm", "loss", "dm", "hdm", "c_avg", "suppressed", "classes", "seconds")
+    console.print(grid(heading, [_compared(item) for item in result.compared], right=(1, 2, 3, 4, 5, 6, 7)))
+
+
+def _compared(item: Compared) -> tuple[str, ...]:
+    if item.reason:
+        return (item.algorithm, item.reason.partition(":")[0], *["-"] * 6)
+    return (
+        item.algorithm,
+        f"{item.scores['loss']:.4f}",
+        f"{item.scores['dm']:,.0f}",
+        f"{item.scores['hdm']:,.1f}",
+        f"{item.c_avg:.2f}",
+        number(item.suppressed),
+        number(item.classes),
+        f"{item.seconds:.2f}",
+    )
+
+
 def _caveat(cell: Cell) -> str:
     if not cell.satisfied:
         return " (not k-anonymous)"

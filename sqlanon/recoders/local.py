@@ -102,6 +102,12 @@ class Iterations:
             limit = number - 1
         return self._assigned(rows)
 
+    def at(self, node: Node) -> Recoded:
+        """The full-domain release of a node, put as classes: what it costs compares with any other recoding."""
+        kept = self._kept_by(node, self.made.table, 1)
+        self._put_away(kept, self.made.rows - kept.rows)
+        return self._assigned(kept.left)
+
     def _satisfied(self, rows: Table) -> bool:
         found = self.run.engine.query(Statement("judge all rows", satisfies(rows, self.asked)))
         return bool(found and found[0][0])
@@ -110,8 +116,11 @@ class Iterations:
         """Search the lattice for the rows that are left, and part them into classes and what is left of them."""
         found = self._search(rows, combinations, number, limit, iteration)
         self.checks += found.checks
-        node, create = found.chosen.node, self.run.scratch.create
-        levels = self._levels(node)
+        return self._kept_by(found.chosen.node, rows, iteration)
+
+    def _kept_by(self, node: Node, rows: Table, iteration: int) -> _Kept:
+        """The classes of rows at a node, and the rows of those that fail."""
+        create, levels = self.run.scratch.create, self._levels(node)
         keyed = create("labels of rows", f"keyed{iteration}", local_sql.keyed(rows, levels, self.carried))
         query = local_sql.classes_of(keyed, levels, self.asked, self._classes + 1)
         classes = create("judge classes", f"found{iteration}", query)
