@@ -15,6 +15,7 @@ from sqlanon.audit.checks import shown
 from sqlanon.cli.console import bar, facts, grid
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
+from sqlanon.comparison import Compared, Comparison
 from sqlanon.frontier import Cell, Frontier
 from sqlanon.hierarchies.described import described
 from sqlanon.lock_diff import Change
