@@ -42,8 +42,8 @@ bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and a
 golden: $(DEV) ## rewrite the snapshots of generated SQL
 	@$(BIN)/python -m pytest tests/golden --update-golden -q $(ARGS)
 
-soak: $(DEV) $(DBT) ## run the tests that take minutes, those of Spark among them
-	@$(BIN)/python -m pytest -m 'soak or spark' $(ARGS)
+soak: $(DEV) $(DBT) ## run the tests that take minutes
+	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 clean: ## remove .venv, caches and build output
 	@rm -rf $(VENV) $(PEERS_VENV) $(DBT_VENV) build dist htmlcov .coverage .coverage.* .hypothesis

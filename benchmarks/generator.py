@@ -61,7 +61,7 @@ def generate(
     number: exp.Expression = column("i")
     if distinct is not None:
         number = exp.Mod(this=number, expression=literal(distinct))
-    numbers = exp.select(named(cast(number, "bigint"), "i")).from_(subquery(_series(rows), "series"))
+    numbers = exp.select(named(cast(number, "bigint"), "i")).from_(subquery(_series(rows, engine.dialect), "series"))
     streams = [named(_stream(0), "z")] + [named(_stream(j + 1), f"u_{j}") for j in range(len(attributes))]
     drawn = exp.select(column("i"), *streams).from_(subquery(numbers, "numbers"))
     items = [named(_value(j, attribute), attribute.name) for j, attribute in enumerate(attributes)]
@@ -110,9 +110,11 @@ def _members(members: list[tuple[int, object]]) -> object:
     return merged
 
 
-def _series(rows: int) -> exp.Select:
+def _series(rows: int, dialect: str) -> exp.Select:
     alias = exp.TableAlias(this=identifier("series"), columns=[identifier("i")])
     series = exp.func("generate_series", literal(0), literal(rows - 1))
+    if dialect == "spark":
+        series = exp.func("range", literal(rows))
     return exp.select(column("i")).from_(exp.Table(this=series, alias=alias))
 
 

@@ -41,6 +41,8 @@ class Publication:
     blanked: int
     """Suppressed rows that were released without their quasi-identifier."""
     audit: AuditResult
+    swap: str
+    """How the release took the target's place."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _publish_table(engine: Engine, release: Released, target: Table, scratch: Sc
         audited = _audited(engine, release, staging, judged, scratch)
     engine.replace(staging, target)
     scratch.drop(*judged.scratch)
-    return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
+    return Publication(judged.rows, judged.suppressed, judged.blanked, audited, engine.swapped)
 
 
 def _publish_file(engine: Engine, release: Released, target: File, scratch: Scratch) -> Publication:
@@ -115,7 +117,7 @@ def _publish_file(engine: Engine, release: Released, target: File, scratch: Scra
         _refuse_other_count(engine, staging, judged)
     engine.write_file("write file", staging, target)
     scratch.drop(staging, *judged.scratch)
-    return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
+    return Publication(judged.rows, judged.suppressed, judged.blanked, audited, "by renaming a file")
 
 
 def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scratch) -> Publication:
@@ -135,7 +137,7 @@ def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scra
     engine.execute(Statement("drop staging view", drop_view(staging)))
     _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
     scratch.drop(*judged.scratch)
-    return Publication(judged.rows, judged.suppressed, judged.blanked, audited)
+    return Publication(judged.rows, judged.suppressed, judged.blanked, audited, "by defining a view")
 
 
 def _replace_view(engine: Engine, target: Table, create: exp.Create) -> None:

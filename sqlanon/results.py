@@ -232,6 +232,7 @@ class RunResult:
             "released": self.audit.rows,
             "classes": self.audit.classes,
             "audit": self.audit.to_dict(),
+            "swap": self.publication.swap,
             "run": self.run,
             "evidence": self.evidence,
             **({} if self.reused is None else {"reused": self.reused, "reason": self.reason}),

@@ -75,8 +75,9 @@ class Scratch:
         return recipe.table
 
     def create_counted(self, step: str, name: str, query: exp.Query) -> tuple[Table, int]:
-        """As `create`, and how many rows the table has."""
+        """As `create`, for a table that many statements will read, and how many rows it has."""
         table = self.create(step, name, query)
+        self.engine.hold(step, table)
         [(rows,)] = self.engine.query(Statement(step, row_count(table_expression(table))))
         return table, int(rows)
 

@@ -35,6 +35,11 @@ settings.register_profile("suite", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("suite")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of Spark come first: in one piece on one worker, whose Spark serves them all, while the others go on."""
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
 def pytest_collection_finish() -> None:
     """What stands now stands until the end: looking through it for garbage time and again took a tenth of the run."""
     gc.collect()

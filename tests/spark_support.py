@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
+import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -25,17 +27,35 @@ SETTINGS = {
 }
 
 
+OLDEST_JAVA = 17
+
+
 def require_java() -> None:
     """Spark needs Java and pyspark: without them tests are skipped, in CI they fail."""
+    if missing := what_is_missing():
+        stop = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        stop(f"tests of Spark need {missing}")
+
+
+def what_is_missing() -> str | None:
+    """What this machine lacks, and what to do about it."""
+    if importlib.util.find_spec("pyspark") is None:
+        return "the package pyspark: pip install 'sqlanon[spark]'"
+    found = java_version()
+    if found is None:
+        return f"Java {OLDEST_JAVA} or newer: put it on the PATH, or set JAVA_HOME"
+    return f"Java {OLDEST_JAVA} or newer: the one found is {found}" if found < OLDEST_JAVA else None
+
+
+def java_version() -> int | None:
+    """The version of the Java that Spark would start, as a whole number; None where there is none."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    missing = "Java 17 or newer" if java is None else None
-    if importlib.util.find_spec("pyspark") is None:
-        missing = "pyspark"
-    if missing and os.environ.get("CI") == "true":
-        pytest.fail(f"Spark tests need {missing}")
-    if missing:
-        pytest.skip(f"Spark tests need {missing}")
+    if java is None:
+        return None
+    told = subprocess.run([java, "-version"], capture_output=True, text=True)
+    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(match[1]) if match else None
 
 
 def url_of(master: str, warehouse: str, **more: str) -> str:

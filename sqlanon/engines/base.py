@@ -91,6 +91,8 @@ class Engine(ABC):
     traits: ClassVar[Traits]
     lasting: bool = True
     """What is written stays when the session ends; not so in a database in memory."""
+    swapped: str = "in one transaction"
+    """How the table of the last `replace` took its place, in the words that a run reports."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -204,6 +206,10 @@ class Engine(ABC):
         lock let every run go on.
         """
         return nullcontext()
+
+    def hold(self, step: str, table: Table) -> bool:
+        """Hold a scratch table that many statements will read in memory until it is dropped; False: it is not held."""
+        return False
 
     def scan_bytes(self, relation: Relation) -> int | None:
         """About how many bytes reading the whole relation takes, without reading it; None: the engine cannot tell."""

@@ -96,6 +96,11 @@ class SparkEngine(SparkBase):
         """Among the runs of this process; other programs are not kept out (docs/engines.md says what follows)."""
         return alone_in_process(self, ("spark", *spark_catalog.identity(self, target)), target, seconds)
 
+    def hold(self, step: str, table: Table) -> bool:
+        """Lazily: the statement that counts its rows fills it. What a dead executor held is read again."""
+        self.execute(Statement(step, exp.Cache(this=table_expression(table), lazy=True)))
+        return True
+
     def scan_bytes(self, relation: Relation) -> int | None:
         return spark_sizes.scan_bytes(self, relation)
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from sqlglot import exp
@@ -21,6 +21,9 @@ from sqlanon.engines.spark_base import SparkBase
 from sqlanon.engines.templates import parsed, quoted_name
 from sqlanon.errors import SourceError
 from sqlanon.sqlgen.relations import Query, Relation, Table, table_expression
+
+FORGOTTEN = timedelta(days=1)
+"""Where other programs use the catalog too, a run is taken for dead when what it made is older than this."""
 
 
 class Located(NamedTuple):
@@ -141,3 +144,11 @@ def names_like(engine: SparkBase, schema: tuple[str, ...], pattern: str) -> list
         return sorted(item.name for item in spark.catalog.listTables(place, pattern) if not item.isTemporary)
 
     return engine.on_spark("leftovers", f"list {pattern}", found)
+
+
+def is_forgotten(engine: SparkBase, table: Table, made: datetime | None = None) -> bool:
+    """Whether no other program can still use it: the catalog is in this process alone, or the table is old."""
+    if engine.opened.alone:
+        return True
+    made = made or details(engine, table).created
+    return made is not None and datetime.now(UTC) - made > FORGOTTEN

@@ -1,7 +1,7 @@
 """Putting a staging table in the target's place, and finding what runs have left behind.
 
-Delta and Iceberg replace a table in one commit. A plain catalog renames: the old table away, the new one in. Should
-the process die between the two, the next run finds the old table by its name and puts it back.
+Delta and Iceberg replace a table in one commit, a view is repointed (`spark_repoint`). A plain table is renamed away
+and the new one in: should the process die between the two, the next run finds the old table and puts it back.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from sqlanon.engines import scratch
+from sqlanon.engines import scratch, spark_repoint
 from sqlanon.engines.base import Statement
 from sqlanon.engines.spark_base import SparkBase
-from sqlanon.engines.spark_catalog import Details, details, identity, locate, names_like
+from sqlanon.engines.spark_catalog import Details, details, identity, is_forgotten, locate, names_like
 from sqlanon.engines.transactions import require_transaction
 from sqlanon.errors import EngineError
 from sqlanon.sqlgen.build import create_table_as, drop_table, rename_table
@@ -24,9 +24,6 @@ from sqlanon.sqlgen.relations import Table, identifier, literal, table_expressio
 
 REPLACED_AT_ONCE = frozenset({"delta", "iceberg"})
 """Table formats whose CREATE OR REPLACE TABLE ... AS is one commit."""
-
-FORGOTTEN = timedelta(days=1)
-"""Where other programs use the catalog too, a run is taken for dead when what it made is older than this."""
 
 _REPLACED = re.compile(r"sqlanon_[0-9a-f]{12}_replaced_(?P<at>\d+)_(?P<target>.+)", re.DOTALL)
 
@@ -40,19 +37,31 @@ def replace(engine: SparkBase, staging: Table, target: Table) -> None:
             f"a catalog that lasts (docs/engines.md)"
         )
     found = locate(engine, target)
-    if found is None:
+    old = None if found is None else details(engine, target)
+    if (found is None and spark_repoint.wanted(engine)) or (old is not None and spark_repoint.is_ours(old)):
+        _show(engine, staging, target, old)
+        engine.swapped = "by repointing a view"
+    elif found is None or old is None:
         _run(engine, *_move(engine, staging, target))
-        return
-    if found.kind == "view":
+        engine.swapped = "by a new table"
+    elif found.kind == "view":
         raise EngineError(f"the target {target} is a view: drop it first or choose another target")
-    old, new = details(engine, target), details(engine, staging)
-    if old.provider in REPLACED_AT_ONCE:
+    elif old.provider in REPLACED_AT_ONCE:
         _run(engine, create_or_replace(staging, target, old.provider), *keepsakes(target, old, engine, staging))
         _drop(engine, staging)
-        return
-    _refuse(target, old, new)
-    _run(engine, *keepsakes(staging, old, engine, staging))
-    _swap(engine, staging, target)
+        engine.swapped = f"in one commit of {old.provider}"
+    else:
+        _refuse(target, old, details(engine, staging))
+        _run(engine, *keepsakes(staging, old, engine, staging))
+        _swap(engine, staging, target)
+        engine.swapped = "by two renames: for a moment the target had no table"
+
+
+def _show(engine: SparkBase, staging: Table, target: Table, old: Details | None) -> None:
+    """Comments of columns are those of the table under the view."""
+    release = spark_repoint.release_table(target)
+    _run(engine, *_move(engine, staging, release))
+    spark_repoint.repoint(engine, release, target, old)
 
 
 def _swap(engine: SparkBase, staging: Table, target: Table) -> None:
@@ -153,14 +162,8 @@ def _is_dead(engine: SparkBase, table: Table) -> bool:
 
 
 def _is_forgotten(engine: SparkBase, table: Table) -> bool:
-    """Whether no other program can still use it: the catalog is in this process alone, or the table is old."""
-    if engine.opened.alone:
-        return True
-    if moved := _REPLACED.fullmatch(table.name):
-        made: datetime | None = datetime.fromtimestamp(int(moved["at"]), UTC)
-    else:
-        made = details(engine, table).created
-    return made is not None and datetime.now(UTC) - made > FORGOTTEN
+    moved = _REPLACED.fullmatch(table.name)
+    return is_forgotten(engine, table, datetime.fromtimestamp(int(moved["at"]), UTC) if moved else None)
 
 
 def _drop(engine: SparkBase, table: Table) -> None:

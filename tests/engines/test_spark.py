@@ -20,6 +20,7 @@ from sqlanon.engines.base import Capability, Engine, Statement, TraceEvent
 from sqlanon.engines.spark import SparkEngine
 from sqlanon.engines.spark_catalog import Details, read_details
 from sqlanon.engines.spark_replace import create_or_replace
+from sqlanon.engines.spark_repoint import SETTING
 from sqlanon.engines.spark_url import Master
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family
@@ -181,6 +182,7 @@ class TestSpark(EngineContract):
             execute(engine, f"CREATE TABLE staging AS SELECT {value} AS a, 'x' AS `b b`")
             with engine.transaction():
                 engine.replace(Table(("staging",)), Table(("target",)))
+            assert engine.swapped == "by two renames: for a moment the target had no table"
             assert query(engine, "SELECT a FROM target") == [(value,)]
             assert self.comments(engine, "target") == {None: "it's 100% ours", "b b": "a 'column'"}
             assert ("owner of it", "us") in query(engine, "SHOW TBLPROPERTIES target")
@@ -230,6 +232,52 @@ class TestSpark(EngineContract):
         with pytest.raises(EngineError, match="external table, whose files would stay"), engine.transaction():
             engine.replace(Table(("staging",)), Table(("target",)))
         assert query(engine, "SELECT a FROM target") == [(1,)]
+
+    def test_a_release_is_published_by_repointing_a_view(self, engine: SparkEngine) -> None:
+        """From the first on one statement changes what the target shows, and it names what is there already."""
+        engine.on_spark("test", "views", lambda spark: spark.conf.set(SETTING, "view"))
+        seen: list[str] = []
+        engine.session.hooks.append(lambda event: seen.append(event.sql.partition("*/ ")[2]))
+        for value in (1, 2):
+            execute(engine, f"CREATE TABLE staging AS SELECT {value} AS a")
+            seen.clear()
+            with engine.transaction():
+                engine.replace(Table(("staging",)), Table(("target",)))
+            assert engine.swapped == "by repointing a view"
+            assert len({sql for sql in seen if "`target`" in sql}) == 1
+            assert query(engine, "SELECT a FROM target") == [(value,)]
+            [shown] = [name for _, name, _ in query(engine, "SHOW TABLES") if name != "target"]
+            assert shown.startswith("target_release_")
+            execute(engine, f"CREATE TABLE target_release_{DEAD} (a INT)")
+            execute(engine, "ALTER VIEW target SET TBLPROPERTIES ('owner of it' = 'us')")
+        assert engine.relation_kind(Table(("target",))) == "view"
+        assert ("owner of it", "us") in query(engine, "SHOW TBLPROPERTIES target")
+
+    def test_a_view_that_cannot_be_repointed_shows_the_old_release(self, engine: SparkEngine) -> None:
+        engine.on_spark("test", "views", lambda spark: spark.conf.set(SETTING, "view"))
+        execute(engine, "CREATE TABLE staging AS SELECT 1 AS a")
+        with engine.transaction():
+            engine.replace(Table(("staging",)), Table(("target",)))
+        before = query(engine, "SHOW TABLES")
+
+        def fail(event: TraceEvent) -> None:
+            if "CREATE OR REPLACE VIEW" in event.sql:
+                raise EngineError("as if the catalog had refused")
+
+        execute(engine, "CREATE TABLE staging AS SELECT 2 AS a")
+        engine.session.hooks.append(fail)
+        with pytest.raises(EngineError, match="as if the catalog had refused"), engine.transaction():
+            engine.replace(Table(("staging",)), Table(("target",)))
+        assert query(engine, "SELECT a FROM target") == [(1,)]
+        assert query(engine, "SHOW TABLES") == before
+
+    def test_views_of_others_are_not_repointed(self, engine: SparkEngine) -> None:
+        execute(engine, "CREATE VIEW target AS SELECT 1 AS a", "CREATE TABLE staging AS SELECT 2 AS a")
+        with pytest.raises(EngineError, match="the target target is a view"), engine.transaction():
+            engine.replace(Table(("staging",)), Table(("target",)))
+        engine.on_spark("test", "neither", lambda spark: spark.conf.set(SETTING, "file"))
+        with pytest.raises(UsageError, match="is table or view, not 'file'"), engine.transaction():
+            engine.replace(Table(("staging",)), Table(("elsewhere",)))
 
     # -- what differs: leftovers -----------------------------------------------------------------------------------
 
@@ -293,6 +341,14 @@ class TestSpark(EngineContract):
         assert engine.reads(Table(("w",)), Table(("t",)))
         assert engine.reads(Query(exp.select("a").from_("w")), Table(("t",)))
         assert not engine.reads(Table(("t",)), Table(("v",)))
+
+    def test_what_is_read_often_is_held_in_memory(self, engine: SparkEngine) -> None:
+        execute(engine, "CREATE TABLE t AS SELECT 1 AS a")
+        assert engine.hold("hold", Table(("t",)))
+        assert engine.on_spark("test", "is it held", lambda spark: spark.catalog.isCached("t"))
+        execute(engine, "DROP TABLE t", "CREATE TABLE t AS SELECT 2 AS a")
+        assert not engine.on_spark("test", "is it held", lambda spark: spark.catalog.isCached("t"))
+        assert query(engine, "SELECT a FROM t") == [(2,)]
 
     def test_capabilities(self, engine: Engine) -> None:
         assert engine.capabilities == {Capability.FILE_SOURCES, Capability.FILE_TARGETS, Capability.SERVER}
