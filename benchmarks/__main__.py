@@ -9,6 +9,7 @@ import argparse
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,9 @@ from benchmarks.generator import CENSUS
 from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, spec_for, table
 from benchmarks.peers import against_anjana
 from benchmarks.plot import plot
+from sqlanon import pipeline
 from sqlanon.frontier import frontier
+from sqlanon.runs import Options
 from sqlanon.spec import Limit
 
 NINE, TWELVE = CENSUS[:9], CENSUS[:12]
@@ -28,6 +31,9 @@ SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("optimal, dm", {"algorithm": "optimal", "metric": "dm"}),
     ("samarati", {"algorithm": "samarati"}),
 )
+
+
+STEPS = ("scan source", "pack frequency set", "roll up", "evaluate nodes", "measure classes", "stage release", "audit")
 
 
 def duckdb_large(url: str, rows: int) -> list[Measured]:
@@ -107,6 +113,33 @@ def postgres(rows: int) -> list[Measured]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def spark(rows: int, folder: Path) -> list[Measured]:
+    """The same on Spark, two cores of this machine."""
+    url = spark_url(folder)
+    make(url, rows, NINE)
+    base = base_seconds(url, NINE)
+    return [measured(f"Spark {rows:,} rows, {name}", url, NINE, base, **search) for name, search in SEARCHES[::2]]
+
+
+def scale(rows: int, folder: Path) -> str:
+    """The steps of a run on Spark at a hundredth, a tenth and all of the rows."""
+    lines = []
+    for part in (100, 10, 1):
+        make(spark_url(folder), rows // part, NINE)
+        base = base_seconds(spark_url(folder), NINE)
+        taken: Counter[str] = Counter()
+        options = Options(hooks=(lambda event, taken=taken: taken.update({event.step: event.seconds or 0.0}),))
+        result = pipeline.run(spec_for(spark_url(folder), NINE, algorithm="optimal", metric="loss"), options)
+        combinations = 0 if result.plan is None else result.plan.combinations
+        seconds = [base, *(taken[step] for step in STEPS), sum(result.seconds.values())]
+        lines.append([f"{rows // part:,}", f"{combinations:,}", *(f"{value:.1f}" for value in seconds)])
+    return table(["rows", "combinations", "base s", *(f"{step} s" for step in STEPS), "whole run s"], lines)
+
+
+def spark_url(folder: Path) -> str:
+    return f"spark://local[2]?spark.driver.memory=4g&spark.sql.warehouse.dir={folder / 'warehouse'}"
+
+
 def _seconds(action: Callable[[], object]) -> float:
     times = []
     for _ in range(REPEATS):
@@ -119,7 +152,9 @@ def _seconds(action: Callable[[], object]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the large DuckDB table")
-    parser.add_argument("--only", choices=["large", "rows", "columns", "grid", "models", "postgres", "peers"])
+    parser.add_argument(
+        "--only", choices=["large", "rows", "columns", "grid", "models", "postgres", "spark", "scale", "peers"]
+    )
     parser.add_argument("--plot", type=Path, help="write the plot to this SVG file")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="sqlanon-bench-"))
@@ -132,6 +167,8 @@ def main() -> None:
         "grid": lambda: grid(url, arguments.rows // 10),
         "models": lambda: models(url, arguments.rows),
         "postgres": lambda: postgres(arguments.rows // 10),
+        "spark": lambda: spark(arguments.rows, folder),
+        "scale": lambda: scale(arguments.rows, folder),
         "peers": lambda: against_anjana(folder),
     }
     try:

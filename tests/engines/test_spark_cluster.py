@@ -19,10 +19,10 @@ from tests.engines.helpers import ROOT
 from tests.pipeline.support import Database
 from tests.spark_support import require_java, url_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.no_cover]
+pytestmark = [pytest.mark.spark, pytest.mark.no_cover, pytest.mark.soak]
 
 SETTINGS = {
-    "spark.executor.memory": "512m",
+    "spark.executor.memory": "1g",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -46,7 +46,7 @@ def cluster(folder: Path, port: int) -> Iterator[subprocess.Popen[str]]:
     """The program on a Spark with two executors, each a process."""
     require_java()
     more = {**SETTINGS, "spark.connect.grpc.binding.port": str(port)}
-    url = url_of("local-cluster[2,1,512]", str(folder / "warehouse"), **more)
+    url = url_of("local-cluster[2,1,1024]", str(folder / "warehouse"), **more)
     environment = {**os.environ, "SPARK_HOME": str(home_of_its_own(folder)), "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [sys.executable, "-m", "tests.engines.spark_cluster_program", url]
     pipe = subprocess.PIPE

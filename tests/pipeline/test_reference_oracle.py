@@ -43,7 +43,7 @@ from tests.oracle import (
     suppression,
 )
 
-SOME = settings(max_examples=60, deadline=None, derandomize=True)
+SOME = settings(max_examples=25, deadline=None, derandomize=True)
 COLUMNS = ("q1", "q2", "q3")
 
 
