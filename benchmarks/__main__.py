@@ -9,7 +9,7 @@ import argparse
 import shutil
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,11 @@ from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, m
 from benchmarks.peers import against_anjana
 from benchmarks.plot import plot
 from sqlanon import pipeline
+from sqlanon.engines.base import TraceEvent
 from sqlanon.frontier import frontier
+from sqlanon.results import RunResult
 from sqlanon.runs import Options
-from sqlanon.spec import Limit
+from sqlanon.spec import Limit, Spec
 
 NINE, TWELVE = CENSUS[:9], CENSUS[:12]
 SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -127,13 +129,21 @@ def scale(rows: int, folder: Path) -> str:
     for part in (100, 10, 1):
         make(spark_url(folder), rows // part, NINE)
         base = base_seconds(spark_url(folder), NINE)
-        taken: Counter[str] = Counter()
-        options = Options(hooks=(lambda event, taken=taken: taken.update({event.step: event.seconds or 0.0}),))
-        result = pipeline.run(spec_for(spark_url(folder), NINE, algorithm="optimal", metric="loss"), options)
+        result, taken = _by_step(spec_for(spark_url(folder), NINE, algorithm="optimal", metric="loss"))
         combinations = 0 if result.plan is None else result.plan.combinations
         seconds = [base, *(taken[step] for step in STEPS), sum(result.seconds.values())]
         lines.append([f"{rows // part:,}", f"{combinations:,}", *(f"{value:.1f}" for value in seconds)])
     return table(["rows", "combinations", "base s", *(f"{step} s" for step in STEPS), "whole run s"], lines)
+
+
+def _by_step(spec: Spec) -> tuple[RunResult, dict[str, float]]:
+    """A run, with the seconds of each of its steps."""
+    taken: dict[str, float] = defaultdict(float)
+
+    def hook(event: TraceEvent) -> None:
+        taken[event.step] += event.seconds or 0.0
+
+    return pipeline.run(spec, Options(hooks=(hook,))), taken
 
 
 def spark_url(folder: Path) -> str:
