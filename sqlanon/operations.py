@@ -16,7 +16,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.engines.grants import Needs
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.evidence import folder
-from sqlanon.evidence.document import Document, finished
+from sqlanon.evidence.document import Document, finished, published
 from sqlanon.evidence.tables import EvidenceTables
 from sqlanon.hierarchies.table import Table as ReferenceTable
 from sqlanon.runs import DEFAULT, Options, open_for
@@ -154,10 +154,11 @@ def _target_schemas(spec: Spec, engine: Engine) -> Iterator[tuple[str, ...]]:
 
 def _outlived(kept: list[Kept], keep: int | None, keep_days: float | None) -> list[Kept]:
     oldest = None if keep_days is None else datetime.now(UTC) - timedelta(days=keep_days)
-    seen: dict[str, int] = {}
+    # Failures are counted apart: however many there are, they push out no evidence of a release.
+    seen: dict[tuple[str, bool], int] = {}
     gone = []
     for item in kept:
-        target = str(item.document["target"])
+        target = str(item.document["target"]), published(item.document)
         seen[target] = seen.get(target, 0) + 1
         young = oldest is not None and finished(item.document) >= oldest
         if not young and not (keep is not None and seen[target] <= keep):

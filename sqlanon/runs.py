@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlanon.binding import Binding, bind
 from sqlanon.engines.base import Engine, Session, TraceHook
 from sqlanon.engines.registry import open_engine
-from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.evidence import Recorder, recorder_for
 from sqlanon.scratch import Scratch, reclaim
 from sqlanon.search.base import Progress
@@ -86,24 +86,29 @@ def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engin
 def running(spec: Spec, options: Options, publishes: str | None = None) -> Iterator[Run]:
     """A run of a spec: bound to the catalog, leftovers of dead runs reclaimed, its own scratch dropped at the end.
 
-    A command that publishes gives its name: when the run ends well, its evidence is written.
+    A command that publishes gives its name: its evidence is written, also when it fails.
     """
     name = secrets.token_hex(6)
     watch = Stopwatch(run=name, on_phase=options.on_phase)
     recorder = recorder_for(spec, publishes, name)
     if recorder is not None:
         options = replace(options, hooks=(*options.hooks, recorder.hear))
-    with open_for(spec, options, run=name) as engine:
-        with watch.phase("bind"):
-            binding = bind(spec, engine)
-            refuse_large_scan(engine, binding)
-            reclaim(engine, binding.scratch)
+    try:
+        with open_for(spec, options, run=name) as engine:
+            with watch.phase("bind"):
+                binding = bind(spec, engine)
+                refuse_large_scan(engine, binding)
+                reclaim(engine, binding.scratch)
+                if recorder is not None:
+                    recorder.begin(engine, binding)
+            with Scratch(engine, binding.scratch) as scratch:
+                yield Run(engine, binding, scratch, watch, options, recorder)
             if recorder is not None:
-                recorder.begin(engine, binding)
-        with Scratch(engine, binding.scratch) as scratch:
-            yield Run(engine, binding, scratch, watch, options, recorder)
+                recorder.store()
+    except SqlanonError as error:
         if recorder is not None:
-            recorder.store()
+            recorder.fail(error, watch.seconds)
+        raise
     if recorder is not None:
         recorder.write()
 

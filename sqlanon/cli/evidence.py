@@ -1,4 +1,4 @@
-"""`sqlanon evidence`: what is kept of the runs that published.
+"""`sqlanon evidence`: what is kept of the runs that published or failed.
 
 Reads evidence files and tables; writes nothing.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.command("evidence", short_help="Show what is kept of the runs that published.")
+@click.command("evidence", short_help="Show what is kept of runs: releases and failures.")
 @click.argument("run", required=False)
 @click.option("--list", "listed", metavar="SPEC", type=FILE, help="List the runs of this spec, newest first.")
 @click.option("--spec", type=FILE, help="The spec of RUN. Default: look in every *.evidence folder here.")
@@ -62,9 +62,13 @@ def _list(settings: Settings, path: Path) -> None:
 
 
 def _head(item: Kept) -> dict[str, Any]:
+    from sqlanon.evidence.document import published
+
     document = item.document
     names = ("run", "command", "started", "finished", "recipient", "source", "target", "vector", "rows")
-    return {**{name: document[name] for name in names}, "k": document["audit"]["after"]["k"]}
+    after = document["audit"]["after"]
+    outcome = "published" if published(document) else "failed"
+    return {**{name: document[name] for name in names}, "outcome": outcome, "k": None if after is None else after["k"]}
 
 
 def _line(item: Kept) -> tuple[str, ...]:
@@ -74,10 +78,12 @@ def _line(item: Kept) -> tuple[str, ...]:
         _time(head["finished"]),
         head["command"],
         head["target"],
-        vector(head["vector"]),
-        number(head["rows"]["released"]),
-        number(head["k"]),
+        *(("failed", "-", "-") if head["k"] is None else _released(head)),
     )
+
+
+def _released(head: dict[str, Any]) -> tuple[str, str, str]:
+    return vector(head["vector"]), number(head["rows"]["released"]), number(head["k"])
 
 
 def _document(settings: Settings, run: str, spec: Path | None) -> Document:
@@ -98,13 +104,21 @@ def _show(settings: Settings, document: Document) -> None:
 
     console = settings.console
     console.print(facts(_facts(document)))
+    if document["audit"]["after"] is not None:
+        _show_release(settings, document)
+    console.print()
+    console.print(grid(("step", "statements", "time", "rows"), list(_steps(document)), right=(1, 2, 3)))
+
+
+def _show_release(settings: Settings, document: Document) -> None:
+    from sqlanon.cli.console import grid
+
+    console = settings.console
     console.print()
     levels = [(name, f"{found['level']} of {found['height']}") for name, found in document["levels"].items()]
     console.print(grid(("column", "level"), levels))
     console.print()
     console.print(grid(("requirement", "asked", "measured", "satisfied"), list(_checks(document)), right=(2,)))
-    console.print()
-    console.print(grid(("step", "statements", "time", "rows"), list(_steps(document)), right=(1, 2, 3)))
 
 
 def _facts(document: Document) -> Iterator[tuple[str, str]]:
@@ -115,11 +129,16 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "target", document["target"]
     if document["recipient"] is not None:
         yield "recipient", document["recipient"]
-    yield "rows", f"{number(rows['released'])} of {number(rows['source'])}, {number(rows['suppressed'])} suppressed"
     before, after = document["audit"]["before"], document["audit"]["after"]
+    if after is None:
+        failure = document["failure"]
+        yield "failed", f"with {failure['error']}, exit code {failure['exit_code']}; there is no release to tell of"
+    else:
+        yield "rows", f"{number(rows['released'])} of {number(rows['source'])}, {number(rows['suppressed'])} suppressed"
     if before is not None:
         yield "before", f"k = {number(before['k'])} in {counted(before['classes'], 'class', 'classes')}"
-    yield "after", f"k = {number(after['k'])} in {counted(after['classes'], 'class', 'classes')}"
+    if after is not None:
+        yield "after", f"k = {number(after['k'])} in {counted(after['classes'], 'class', 'classes')}"
     if document["search"] is not None:
         search = document["search"]
         yield "search", f"{search['algorithm']}, {number(search['checks'])} of {counted(search['lattice'], 'node')}"

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from sqlanon import __version__
+from sqlanon.errors import SqlanonError
 from sqlanon.spec import FileSource, FileTarget, QuerySource, Secret, Source, Spec, Target
 from sqlanon.sqlgen.relations import Table
 
@@ -45,8 +46,8 @@ class Facts:
     requirement: Mapping[str, Any]
     rows: Mapping[str, int]
     """Of the source, suppressed, blanked and released."""
-    after: Mapping[str, Any]
-    """What the audit measured of the release."""
+    after: Mapping[str, Any] | None
+    """What the audit measured of the release; None where none was published."""
     search: Mapping[str, Any] | None
     """What the search did; None where a lock file had decided."""
     seconds: Mapping[str, float]
@@ -54,6 +55,17 @@ class Facts:
     reused: bool | None = None
     """Whether an earlier plan was used again, where that was asked for."""
     reason: str | None = None
+    failure: Mapping[str, Any] | None = None
+    """The kind of error that ended the run before a release was known to stand."""
+
+
+NOTHING: dict[str, int] = {}
+
+
+def failed(requirement: Mapping[str, Any], error: SqlanonError, seconds: Mapping[str, float]) -> Facts:
+    """The facts of a run that ended with an error. Its text may show data values: only its kind is kept."""
+    kind = {"error": type(error).__name__, "exit_code": error.exit_code}
+    return Facts({}, requirement, NOTHING, None, None, seconds, failure=kind)
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,8 @@ def document_of(
         "command": circumstances.command,
         "started": _time(circumstances.started),
         "finished": _time(circumstances.finished),
+        "outcome": "published" if facts.failure is None else "failed",
+        "failure": None if facts.failure is None else dict(facts.failure),
         "spec": {"file": None if spec.file is None else spec.file.name, "hash": spec.hash()},
         "recipient": facts.recipient,
         "source": place_name(spec.source),
@@ -99,7 +113,10 @@ def document_of(
         "reused": facts.reused,
         "reason": facts.reason,
         "search": None if facts.search is None else dict(facts.search),
-        "audit": {"before": None if before is None else dict(before), "after": dict(facts.after)},
+        "audit": {
+            "before": None if before is None else dict(before),
+            "after": None if facts.after is None else dict(facts.after),
+        },
         "seconds": {phase: round(spent, 6) for phase, spent in facts.seconds.items()},
         "statements": [statement.to_dict() for statement in statements],
     }
@@ -124,6 +141,11 @@ def requirements_of(document: Document) -> list[Mapping[str, Any]]:
     """Each requirement with its verdict, as the audit of the release found it."""
     found: list[Mapping[str, Any]] = document["audit"]["after"]["requirements"]
     return found
+
+
+def published(document: Document) -> bool:
+    """Whether the run put a release in place."""
+    return bool(document.get("outcome", "published") == "published")
 
 
 def finished(document: Document) -> datetime:

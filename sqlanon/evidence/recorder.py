@@ -1,19 +1,22 @@
 """The recorder of a run: hears every statement, is told what was found, and writes it down when the release stands.
 
-A run that publishes nothing leaves no evidence.
+A run that fails leaves a file that says so, without what was not found; tables tell of releases alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlanon.binding import Binding
 from sqlanon.engines.base import Engine, Statement, TraceEvent
-from sqlanon.errors import EngineError
+from sqlanon.errors import EngineError, SqlanonError
 from sqlanon.evidence import folder
-from sqlanon.evidence.document import Circumstances, Document, Facts, StatementRecord, document_of
+from sqlanon.evidence.document import Circumstances, Document, Facts, StatementRecord, document_of, failed
 from sqlanon.evidence.tables import EvidenceTables
+from sqlanon.requirements import requirement_of
 from sqlanon.spec import Spec
 from sqlanon.sqlgen.evidence import source_classes
 from sqlanon.sqlgen.relations import Table
@@ -32,6 +35,7 @@ class Recorder:
         self._before: dict[str, Any] | None = None
         self._engine = ("", "")
         self._tables: EvidenceTables | None = None
+        self._requirement: Mapping[str, Any] | None = None
         self.facts: Facts | None = None
         """What was found: set when the release stands."""
 
@@ -55,6 +59,7 @@ class Recorder:
         if self._spec.evidence.tables:
             self._tables = EvidenceTables(engine, binding.scratch)
             self._tables.require()
+        self._requirement = requirement_of(binding).describe()
 
     def measure_source(self, engine: Engine, binding: Binding, base: Table) -> None:
         """The classes of the source as it is, from the scan's result: what an audit would have said of it."""
@@ -85,9 +90,17 @@ class Recorder:
         if self._spec.evidence_folder is not None and self.facts is not None:
             folder.write(self._spec.evidence_folder, self._document())
 
+    def fail(self, error: SqlanonError, seconds: Mapping[str, float]) -> None:
+        """Write the file of a run that ends with an error before its release was told of; the error goes on alone."""
+        if self._requirement is None or self.facts is not None or self._spec.evidence_folder is None:
+            return
+        self.facts = failed(self._requirement, error, seconds)
+        with suppress(SqlanonError):
+            self.write()
+
     def _document(self) -> Document:
         if self.facts is None:
-            raise ValueError("nothing was published")
+            raise ValueError("nothing was found")
         self._finished = self._finished or datetime.now(UTC)
         circumstances = Circumstances(self._run, self._command, *self._engine, self._started, self._finished)
         return document_of(self._spec, circumstances, self.facts, self._before, self._statements)

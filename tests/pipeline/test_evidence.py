@@ -17,7 +17,7 @@ from sqlglot import exp, parse_one
 
 from sqlanon import operations, pipeline
 from sqlanon.engines.base import TraceEvent
-from sqlanon.errors import EngineError, InfeasibleError, UsageError
+from sqlanon.errors import EngineError, InfeasibleError, SqlanonError, UsageError
 from sqlanon.evidence import folder
 from sqlanon.evidence.tables import EvidenceTables
 from sqlanon.lock import Lock
@@ -145,9 +145,42 @@ def test_apply_leaves_evidence_without_a_search(database: Database, tmp_path: Pa
     assert document["audit"]["after"]["satisfied"]
 
 
-def test_who_publishes_nothing_leaves_nothing(database: Database, tmp_path: Path) -> None:
+def test_a_failure_leaves_a_file_that_says_so(database: Database, tmp_path: Path) -> None:
+    tables = {"tables": True}
     with pytest.raises(InfeasibleError):
-        pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}))
+        pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}, evidence=tables))
+    [document] = documents(tmp_path)
+    assert (document["outcome"], document["failure"]) == ("failed", {"error": "InfeasibleError", "exit_code": 3})
+    assert document["requirement"] == {"k": {"k": 50}}
+    assert document["audit"]["before"]["rows"] == 49
+    assert (document["audit"]["after"], document["search"], document["vector"], document["rows"]) == (
+        None,
+        None,
+        [],
+        {},
+    )
+    assert "scan source" in {item["step"] for item in document["statements"]}
+    assert stored(database)["sqlanon_run"] == [], "tables tell of releases"
+    [kept] = operations.evidence(spec_on(database, tmp_path, evidence=tables))
+    assert kept.run == document["run"]
+
+
+def test_failures_push_out_no_evidence_of_releases(database: Database, tmp_path: Path) -> None:
+    spec = spec_on(database, tmp_path)
+    published = [pipeline.run(spec).run for _ in range(2)]
+    for _ in range(3):
+        with pytest.raises(InfeasibleError):
+            pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}))
+    gone = operations.cleanup(spec, keep=1).evidence
+    assert len(gone) == 3
+    assert published[0] in gone
+    assert published[1] not in gone
+
+
+def test_what_never_reached_the_data_leaves_nothing(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(SqlanonError):
+        pipeline.run(spec_on(database, tmp_path, source="nowhere"))
+    pipeline.plan(spec_on(database, tmp_path))
     assert not (tmp_path / "spec.evidence").exists()
 
 
