@@ -55,6 +55,7 @@ def command(
     The release is measured as it would be published from the source now. No value with fewer than k rows behind it
     enters the page.
     """
+    from sqlanon.report.charts import warm_up
     from sqlanon.report.gather import gather
     from sqlanon.report.offline import gather_offline
 
@@ -64,6 +65,8 @@ def command(
     path, lock, loaded = _decided(what, spec)
     kind, out = _place(path, out, kind)
     require_writable(out)
+    if kind in ("html", "pdf"):
+        warm_up()
     with settings.working() as options:
         if offline:
             report = gather_offline(loaded, lock)

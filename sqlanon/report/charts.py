@@ -8,7 +8,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from html import escape
+from threading import Thread
 from typing import Any
 
 from sqlanon.audit import Sizes
@@ -48,6 +50,17 @@ STYLE: dict[Any, Any] = {
 }
 
 Draw = Callable[[Any], None]
+
+
+def warm_up() -> None:
+    """Begin to import matplotlib beside other work: it takes as long as the database does."""
+    Thread(target=_imported, name="charts", daemon=True).start()
+
+
+def _imported() -> None:
+    with suppress(ImportError):
+        import matplotlib.backends.backend_svg
+        import matplotlib.figure  # noqa: F401
 
 
 def require_charts() -> None:

@@ -36,7 +36,7 @@ from sqlanon.sqlgen.relations import File, Table
 MOST_SQL = 400_000
 """Characters of the script that a report holds."""
 
-WHAT_IF_SECONDS = 1.5
+WHAT_IF_SECONDS = 1.0
 """How long the grid of a report may take where nobody asked for one."""
 
 OWN_WORDS = ("UTC", "0", "1", "nulls_last", "nulls_first", "NaN", "Infinity", "-Infinity")
@@ -81,7 +81,7 @@ class _Gathering:
         base = scan(engine, binding, run.scratch)
         stored = store_hierarchies(engine, binding, base, run.scratch)
         self._lock.require_hierarchies(describe_hierarchies(stored))
-        grown = trees(engine, base, stored, run.scratch, self._rare, persons=binding.persons)
+        grown = trees(engine, base, stored, self._rare, persons=binding.persons)
         release = release_of(run, base, stored, self._lock.recoding_for(self._spec))
         with rehearsed(engine, release, stored, run.scratch) as rehearsal:
             sensitive = sensitive_shares(

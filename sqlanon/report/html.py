@@ -167,7 +167,7 @@ def cards(report: Report) -> list[tuple[str, str, str]]:
         (
             "suppressed",
             percent(suppressed / rows if rows else 0),
-            f"{number(suppressed)} rows, limit {report.identity.limit}",
+            f"{number(suppressed)} of limit {number(int(figures['limit']))}",
         ),
         ("classes", number(int(figures["classes"])), ""),
     ]

@@ -1,4 +1,4 @@
-"""Risk and attacks in a report: attackers before and after, columns that make people stand out, what classes give away.
+"""Risk, attacks and utility in a report: attackers before and after, what classes give away, what columns keep.
 
 Reads counts; writes scratch tables only, which are dropped.
 """
@@ -16,9 +16,10 @@ from sqlanon.risk import RiskRequest, TableRisk, measure_classes, measure_risk
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.sqlgen.relations import Relation, Table
+from sqlanon.utility import associations, count_tables
 
-SUBSETS = 3
-"""Columns of the subsets that are looked at."""
+SUBSETS = 2
+"""Columns of the subsets that are looked at; `sqlanon risk` looks further."""
 
 LISTED = 8
 EXCLUDED = 1
@@ -34,7 +35,8 @@ def insight_grids(
     before = measure_risk(engine, source, request, scratch, respondent=respondent)
     after = TableRisk(measure_classes(engine, released, RiskRequest(columns, k=k), respondent=respondent))
     attacks = [item for name in spec.sensitive for item in _attacks(engine, source, released, columns, name)]
-    return (*_risk(before, after), *_subsets(before, k), *_attack_grid(attacks))
+    kept = _associations(engine, source, released, columns, spec.sensitive, scratch)
+    return (*_risk(before, after), *_subsets(before, k), *_attack_grid(attacks), *kept)
 
 
 def _risk(before: TableRisk, after: TableRisk) -> Iterator[Grid]:
@@ -100,6 +102,24 @@ def _attack_grid(attacks: Sequence[Attack]) -> Iterator[Grid]:
         )
         text = "What somebody learns of a sensitive value once a person's class is found."
         yield Grid("Attacks", "On sensitive values", text, ("attack", "source", "release"), rows)
+
+
+def _associations(
+    engine: Engine,
+    source: Relation,
+    released: Table,
+    columns: Sequence[str],
+    sensitive: Sequence[str],
+    scratch: Scratch,
+) -> Iterator[Grid]:
+    """How much of what columns say of each other is left."""
+    here, there = count_tables(engine, [source, released], columns, sensitive, scratch)
+    found = sorted(associations(engine, here, there), key=lambda item: -item.before)
+    scratch.drop(here.table, there.table)
+    if found:
+        rows = tuple((", ".join(item.columns), f"{item.before:.3f}", f"{item.after:.3f}") for item in found[:LISTED])
+        text = "Cramer's V of the pairs of columns that tell most of each other: 0 for nothing, 1 where one tells the other."
+        yield Grid("Utility", "Associations kept", text, ("columns", "source", "release"), rows)
 
 
 def _share(value: float | None) -> str:

@@ -96,7 +96,8 @@ def lattice_view(
 ) -> LatticeView:
     """The lattice with what is known of its nodes."""
     known = tuple(item for item in shown if item.verdict.node in lattice)
-    states, by_height = _states(lattice, heights, [item.verdict for item in known], limit, monotone)
+    marking = _marked(lattice, [item.verdict for item in known], limit, monotone)
+    states, by_height = _states(lattice, heights, marking)
     return LatticeView(
         columns=tuple(columns),
         heights=heights,
@@ -105,7 +106,7 @@ def lattice_view(
         rows=rows,
         metric=metric,
         chosen=chosen,
-        minimal=tuple(minimal),
+        minimal=tuple(minimal) or _proven_minimal(marking, monotone=monotone),
         evaluated=known,
         monotone=monotone,
         states=states,
@@ -113,15 +114,36 @@ def lattice_view(
     )
 
 
-def _states(
-    lattice: Lattice, heights: Node, verdicts: Sequence[Verdict], limit: int, monotone: bool
-) -> tuple[str | None, dict[int, tuple[int, int, int]]]:
+def _marked(lattice: Lattice, verdicts: Sequence[Verdict], limit: int, monotone: bool) -> tuple[Coding, Marking] | None:
+    """What follows from the verdicts; None where the lattice is too large to tell."""
     if lattice.size > MOST_NODES:
-        return None, {height: (number, 0, 0) for height, number in _sizes(lattice).items()}
+        return None
     coding = Coding(lattice)
     marking = Marking(coding, limit, monotone)
     for verdict in verdicts:
         marking.record(verdict)
+    return coding, marking
+
+
+def _proven_minimal(marked: tuple[Coding, Marking] | None, *, monotone: bool) -> tuple[Node, ...]:
+    """Acceptable nodes whose every predecessor is known not to be; of a search that looks for none, what it met."""
+    if marked is None or not monotone:
+        return ()
+    coding, marking = marked
+    found = coding.minimal(marking.acceptable)
+    return tuple(node for node in found if not coding.downset(node) & ~marking.unacceptable & ~_bit(coding, node))
+
+
+def _bit(coding: Coding, node: Node) -> int:
+    return 1 << coding.number(node)
+
+
+def _states(
+    lattice: Lattice, heights: Node, marked: tuple[Coding, Marking] | None
+) -> tuple[str | None, dict[int, tuple[int, int, int]]]:
+    if marked is None:
+        return None, {height: (number, 0, 0) for height, number in _sizes(lattice).items()}
+    coding, marking = marked
     totals = Totals(coding, [range(height + 1) for height in heights])
     by_height: dict[int, tuple[int, int, int]] = {}
     before = 0

@@ -12,7 +12,6 @@ from typing import Any
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.frequency import Base
 from sqlanon.hierarchy_store import StoredHierarchy
-from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import report as report_sql
 
 MOST_LABELS = 80
@@ -68,21 +67,22 @@ class _Labels:
 
 
 def trees(
-    engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], scratch: Scratch, k: int, *, persons: bool
+    engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], k: int, *, persons: bool
 ) -> dict[str, Branch | None]:
     """The tree of each column; None where not even the top has k rows behind it."""
     found: dict[str, Branch | None] = {}
     for position, hierarchy in enumerate(hierarchies):
-        query = report_sql.value_counts(base.table, position, persons=persons)
-        values = scratch.create(f"labels of {hierarchy.column}", f"tree{position}", query)
-        step = f"labels of {hierarchy.column}"
-        labels = report_sql.tree_labels(values, hierarchy.table, k, MOST_LABELS, persons=persons)
-        totals = report_sql.tree_totals(values, hierarchy.table, k, MOST_LABELS, persons=persons)
-        top = hierarchy.height
+        values = report_sql.value_counts(base.table, base.domains[position], position, persons=persons)
+        step, table = f"labels of {hierarchy.column}", hierarchy.table
+        labels = report_sql.tree_labels(values.copy(), table, k, MOST_LABELS, persons=persons)
+        totals = report_sql.tree_totals(values, table, k, MOST_LABELS, persons=persons)
         found[hierarchy.column] = tree_of(
-            engine.query(Statement(step, labels)), engine.query(Statement(step, totals)), top, hierarchy.top, base.rows
+            engine.query(Statement(step, labels, fresh=True)),
+            engine.query(Statement(step, totals, fresh=True)),
+            hierarchy.height,
+            hierarchy.top,
+            base.rows,
         )
-        scratch.drop(values)
     return found
 
 

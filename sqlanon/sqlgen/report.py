@@ -14,15 +14,18 @@ from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 
 
-def value_counts(base: Table, position: int, *, persons: bool) -> exp.Select:
-    """The values of a column of the base with their rows `n`, and with `m`, what is held against k."""
-    key, rows = column(f"q_{position}"), exp.Sum(this=column("n"))
-    several = exp.Count(this=exp.Distinct(expressions=[column("who")])) if persons else rows.copy()
-    select = exp.select(named(key, "value"), named(rows, "n"), named(several, "m")).from_(table_expression(base))
-    return select.group_by(key.copy())
+def value_counts(base: Table, domain: Table, position: int, *, persons: bool) -> exp.Select:
+    """The values of a column with their rows `n`, and with `m`, what is held against k: rows, or distinct persons."""
+    if not persons:
+        items = [column("value"), column("n"), named(column("n"), "m")]
+        return exp.select(*items).from_(table_expression(domain))
+    key = column(f"q_{position}")
+    several = exp.Count(this=exp.Distinct(expressions=[column("who")]))
+    items = [named(key, "value"), named(exp.Sum(this=column("n")), "n"), named(several, "m")]
+    return exp.select(*items).from_(table_expression(base)).group_by(key.copy())
 
 
-def tree_labels(values: Table, hierarchy: HierarchyTable, k: int, most: int, *, persons: bool) -> exp.Query:
+def tree_labels(values: exp.Query, hierarchy: HierarchyTable, k: int, most: int, *, persons: bool) -> exp.Query:
     """For each level its most frequent labels: level, label, the label above, rows; only those with k rows or more."""
     levels = [
         _labels_of(_grouped(level, hierarchy.height, persons), level, k, most) for level in range(hierarchy.height + 1)
@@ -33,7 +36,7 @@ def tree_labels(values: Table, hierarchy: HierarchyTable, k: int, most: int, *, 
     return query.with_("labelled", as_=_labelled(values, hierarchy), copy=False)
 
 
-def tree_totals(values: Table, hierarchy: HierarchyTable, k: int, most: int, *, persons: bool) -> exp.Query:
+def tree_totals(values: exp.Query, hierarchy: HierarchyTable, k: int, most: int, *, persons: bool) -> exp.Query:
     """For each label above level 0: level of its children, the label, how many children it has, how many are rare.
 
     Of labels that are rare themselves nothing is told.
@@ -47,7 +50,7 @@ def tree_totals(values: Table, hierarchy: HierarchyTable, k: int, most: int, *, 
     return query.with_("labelled", as_=_labelled(values, hierarchy), copy=False)
 
 
-def _labelled(values: Table, hierarchy: HierarchyTable) -> exp.Select:
+def _labelled(values: exp.Query, hierarchy: HierarchyTable) -> exp.Select:
     """Each value that the source has with its labels as texts; NULL has none below the top."""
     labels = [
         named(cast(column(f"label_{level}", "h"), "text"), f"label_{level}") for level in range(hierarchy.height + 1)
@@ -55,7 +58,7 @@ def _labelled(values: Table, hierarchy: HierarchyTable) -> exp.Select:
     on = equal(column("value", "v"), column("value", "h"))
     return (
         exp.select(*labels, column("n", "v"), column("m", "v"))
-        .from_(table_expression(values, "v"))
+        .from_(subquery(values, "v"))
         .join(table_expression(hierarchy.table, "h"), on=on, join_type="left")
     )
 

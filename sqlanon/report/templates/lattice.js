@@ -101,7 +101,7 @@ window.sqlanonLattice = (() => {
     const room = width - LABEL - 12;
     let cell = Math.floor(room / most);
     const edges = visible.length <= EDGES && cell >= 16;
-    cell = edges ? Math.min(cell, 84) : visible.length > 4000 ? 7 : visible.length > 800 ? 9 : 14;
+    cell = edges ? Math.min(cell, 84) : visible.length > 4000 ? (width < 600 ? 5 : 7) : visible.length > 800 ? 9 : 14;
     const line = edges ? 58 : cell;
     const perLine = Math.max(1, Math.floor(room / cell));
     places = new Map();
