@@ -118,7 +118,7 @@ def _associations(
     scratch.drop(here.table, there.table)
     if found:
         rows = tuple((", ".join(item.columns), f"{item.before:.3f}", f"{item.after:.3f}") for item in found[:LISTED])
-        text = "Cramer's V of the pairs of columns that tell most of each other: 0 for nothing, 1 where one tells the other."
+        text = "Cramer's V of the pairs of columns that tell most of each other; 1 where one tells the other."
         yield Grid("Utility", "Associations kept", text, ("columns", "source", "release"), rows)
 
 
