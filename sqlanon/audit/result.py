@@ -5,7 +5,7 @@ Plain results. Counts and figures only, never a value of the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from sqlanon.audit.breaches import BreachFigures
 from sqlanon.audit.checks import Check
 from sqlanon.audit.consistency import Consistency
 from sqlanon.audit.figures import ColumnFigures, PopulationFigures, column_sections, worst_of
-from sqlanon.notebook import html_table
+from sqlanon.notebook import bar_chart, html_table
+from sqlanon.sqlgen.audit import BUCKETS
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,32 @@ class Bucket:
     high: int | None
     classes: int
     rows: int
+
+    @property
+    def label(self) -> str:
+        """The sizes, in words."""
+        if self.high is None:
+            return f"{self.low:,} or more"
+        return f"{self.low:,}" if self.low == self.high else f"{self.low:,} to {self.high:,}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"from": self.low, "to": self.high, "classes": self.classes, "rows": self.rows}
+
+
+def buckets(found: Mapping[str, Any]) -> tuple[Bucket, ...]:
+    """The occupied buckets, from the figures of class sizes by name."""
+    highs = [low - 1 for low in BUCKETS[1:]] + [None]
+    every = (
+        Bucket(low, high, int(found[f"classes_from_{low}"]), int(found[f"rows_from_{low}"]))
+        for low, high in zip(BUCKETS, highs, strict=True)
+    )
+    return tuple(bucket for bucket in every if bucket.classes)
+
+
+def bucket_chart(distribution: Sequence[Bucket]) -> str:
+    """The rows in classes of each size, for a notebook; nothing of none."""
+    bars = [(bucket.label, bucket.rows) for bucket in distribution]
+    return bar_chart("rows by the size of their class", bars) if bars else ""
 
 
 @dataclass(frozen=True)
@@ -172,7 +199,7 @@ class AuditResult:
         return self.classes / self.rows if self.rows else 0.0
 
     def _repr_html_(self) -> str:
-        return html_table(f"sqlanon audit {self.table}", list(self._facts()))
+        return html_table(f"sqlanon audit {self.table}", list(self._facts())) + bucket_chart(self.distribution)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "rows", str(self.rows)
@@ -199,10 +226,7 @@ class AuditResult:
             "average_risk": self.average_risk,
             "suppressed": self.suppressed,
             "respondents": self.respondents,
-            "distribution": [
-                {"from": bucket.low, "to": bucket.high, "classes": bucket.classes, "rows": bucket.rows}
-                for bucket in self.distribution
-            ],
+            "distribution": [bucket.to_dict() for bucket in self.distribution],
             **column_sections(self.figures),
             **(self.population.to_dict() if self.population else {"k_map": None, "delta_presence": None}),
             "consistency": None if self.consistency is None else self.consistency.to_dict(),

@@ -65,3 +65,14 @@ def bar(part: int, whole: int, width: int, *, unicode: bool) -> str:
     if not unicode:
         return "#" * -(-eighths // 8)
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def sparkline(values: Sequence[int], *, unicode: bool) -> str:
+    """One character for each value, as high as its share of the greatest.
+
+    >>> sparkline([1, 0, 4, 8], unicode=True), sparkline([1, 0, 4, 8], unicode=False)
+    ('▁ ▄█', '. =#')
+    """
+    steps = "▁▂▃▄▅▆▇█" if unicode else ".-=#"
+    most = max(values, default=0)
+    return "".join(steps[max(0, -(-len(steps) * value // most) - 1)] if value else " " for value in values)

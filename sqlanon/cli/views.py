@@ -12,7 +12,7 @@ from rich.console import Console
 from sqlanon.audit import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
 from sqlanon.audit.breaches import GuardedLevel
 from sqlanon.audit.checks import shown
-from sqlanon.cli.console import bar, facts, grid
+from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.comparison import Compared, Comparison
@@ -23,6 +23,7 @@ from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.recoding import Cuts
 from sqlanon.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec
+from sqlanon.sqlgen.audit import BUCKETS
 from sqlanon.together import Finding, Together
 
 Fact = tuple[str, str]
@@ -39,11 +40,11 @@ def spent(seconds: Mapping[str, float]) -> Fact:
 def show_plan(console: Console, spec: Spec, plan: PlanResult, *more: Fact) -> None:
     """The levels a plan chose, what they cost, and what else there is to say of it."""
     if isinstance(plan, RecodedPlan):
-        console.print(facts([*_recoded_facts(plan), *more]))
+        console.print(facts([*_recoded_facts(plan), *class_sizes(console, plan.sizes), *more]))
         return
     console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
     console.print()
-    console.print(facts([*_plan_facts(plan), *more]))
+    console.print(facts([*_plan_facts(plan), *class_sizes(console, plan.sizes), *more]))
 
 
 def changed(changes: Sequence[Change] | None) -> Iterator[Fact]:
@@ -205,7 +206,7 @@ def _finding(item: Finding, *, named: bool) -> tuple[str, ...]:
 
 def show_audit(console: Console, audit: AuditResult) -> None:
     """What was measured: the sizes of the classes, the sensitive columns, and the verdict on each requirement."""
-    console.print(facts(_audit_facts(audit)))
+    console.print(facts([*_audit_facts(audit), *class_sizes(console, audit.distribution)]))
     if audit.distribution:
         console.print()
         show_distribution(console, audit)
@@ -246,6 +247,20 @@ def _check(check: Check) -> tuple[str, ...]:
     measured = "-" if check.reason else shown(check.measured)
     at_risk = (number(check.classes_at_risk), number(check.rows_at_risk))
     return (check.name, check.asked, measured, *at_risk, _in_words(check.satisfied))
+
+
+def class_sizes(console: Console, distribution: Sequence[Bucket]) -> Iterator[Fact]:
+    """The rows in classes of each size, from the smallest to the largest, on a line."""
+    if not distribution:
+        return
+    rows = {bucket.low: bucket.rows for bucket in distribution}
+    first, last = distribution[0], distribution[-1]
+    picture = sparkline(
+        [rows.get(low, 0) for low in BUCKETS if first.low <= low <= last.low],
+        unicode=console.encoding.lower().startswith("utf"),
+    )
+    most = f"{number(last.low)} or more" if last.high is None else number(last.high)
+    yield "class sizes", f"{picture} from {number(first.low)} to {most}"
 
 
 def show_distribution(console: Console, audit: AuditResult) -> None:

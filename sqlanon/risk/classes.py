@@ -10,12 +10,11 @@ from typing import Any
 
 from sqlanon.audit.figures import rounded
 from sqlanon.audit.opened import Opened
-from sqlanon.audit.result import Bucket
+from sqlanon.audit.result import buckets
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.risk.request import THRESHOLDS, RiskRequest
 from sqlanon.risk.result import Attacker, ClassRisk, PopulationMatch, RowsAtRisk
-from sqlanon.sqlgen.audit import BUCKETS
 from sqlanon.sqlgen.relations import Relation
 from sqlanon.sqlgen.risk import matched, risk_classes, risk_figures, risk_query
 
@@ -76,7 +75,7 @@ def _result(table: str, request: RiskRequest, found: Found, *, with_population: 
         smallest=int(found["smallest"]),
         largest=int(found["largest"]),
         uniques=int(found["uniques"]),
-        distribution=_buckets(found),
+        distribution=buckets(found),
         prosecutor=prosecutor,
         journalist=journalist,
         marketer=marketer,
@@ -94,12 +93,3 @@ def _at_risk(request: RiskRequest, found: Found, name: str, rows: int) -> tuple[
         RowsAtRisk(float(threshold), int(found[f"{name}_{bound}"]), int(found[f"{name}_{bound}"]) / rows)
         for threshold, bound in counted
     )
-
-
-def _buckets(found: Found) -> tuple[Bucket, ...]:
-    highs = [low - 1 for low in BUCKETS[1:]] + [None]
-    buckets = (
-        Bucket(low, high, int(found[f"classes_from_{low}"]), int(found[f"rows_from_{low}"]))
-        for low, high in zip(BUCKETS, highs, strict=True)
-    )
-    return tuple(bucket for bucket in buckets if bucket.classes)

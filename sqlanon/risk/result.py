@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlanon.audit.result import Bucket
+from sqlanon.audit.result import Bucket, bucket_chart
 from sqlanon.notebook import html_table
 
 
@@ -88,10 +88,7 @@ class ClassRisk:
             "largest_class": self.largest,
             "uniques": self.uniques,
             "uniqueness": self.uniqueness,
-            "distribution": [
-                {"from": bucket.low, "to": bucket.high, "classes": bucket.classes, "rows": bucket.rows}
-                for bucket in self.distribution
-            ],
+            "distribution": [bucket.to_dict() for bucket in self.distribution],
             "prosecutor": self.prosecutor.to_dict(),
             "journalist": None if self.journalist is None else self.journalist.to_dict(),
             "marketer": self.marketer,
@@ -214,4 +211,5 @@ class RiskResult:
                     (f"{title}: highest risk", highest),
                     (f"{title}: average risk", f"{100 * risk.prosecutor.average:.2f}%"),
                 ]
-        return html_table(f"sqlanon risk {self.before.classes.table}", rows)
+        last = self.before if self.after is None else self.after
+        return html_table(f"sqlanon risk {self.before.classes.table}", rows) + bucket_chart(last.classes.distribution)

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlanon.sqlgen.audit import Figures, classes, classes_of_persons, size_figures
 from sqlanon.sqlgen.audit_population import matched_classes
 from sqlanon.sqlgen.build import all_of, count, named, subquery, total, total_where
-from sqlanon.sqlgen.relations import cast, column, literal
+from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 
 Keys = Sequence[exp.Expression]
 
@@ -69,3 +69,10 @@ def _share(part: str, whole: str) -> exp.Expression:
 
 def _rows_below(name: str, bound: int) -> exp.Expression:
     return total_where(exp.LT(this=column(name), expression=literal(bound)), column("rows"))
+
+
+def node_sizes(frequency: Table, keys: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
+    """One row: the figures of `size_figures` for the classes of a lattice node, in rows."""
+    size = exp.select(named(cast(exp.Sum(this=column("n")), "bigint"), "size")).from_(table_expression(frequency))
+    classes_of = size.group_by(*(key.copy() for _, key in keys)) if keys else size
+    return exp.select(*size_figures(1).values()).from_(subquery(classes_of, "classes"), copy=False)

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.support import CommandLine
+
+
+@pytest.fixture
+def sqlanon(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
