@@ -22,6 +22,7 @@ from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.lattice import Node
 from sqlanon.planning import problem_of, solve
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoders.fitting import widened
 from sqlanon.recoders.forest import Forest, Neighbours
 from sqlanon.runs import Run
 from sqlanon.sqlgen import cells as cells_sql
@@ -31,6 +32,9 @@ from sqlanon.sqlgen.relations import Table, cast, column, literal, table_express
 
 MOST_NODES = 8
 """Vectors whose releases are compared for AG_CS."""
+
+MORE_NEIGHBOURS = 4
+"""How many times the rows that a combination needs are looked at, where labels are widened one by one."""
 
 
 @dataclass
@@ -50,6 +54,11 @@ class Cells:
 
     def forest(self) -> Forest:
         return Forest(self.run.engine, self.run.scratch, self.vertices, self.steps, self.run.binding.k)
+
+    def neighbours(self, forest: Forest) -> Neighbours:
+        """With more of them where labels are widened: a choice makes them cheaper."""
+        classic_only = self.run.binding.spec.privacy.anonymity == "classic"
+        return forest.neighbours() if classic_only else forest.neighbours(MORE_NEIGHBOURS)
 
     def create(self, name: str, query: exp.Query) -> Table:
         return self.run.scratch.create("cells", f"c_{name}", query)
@@ -76,11 +85,11 @@ class Grouped:
 class Divided:
     """Vertices in groups: `v`, its rows `a` to `b`, group `g`."""
 
+    forest: Forest
     groups: Table
     near: Neighbours
     factor: float | None
     """By how much the groups cost more than the best ones at most; None: nothing is proven."""
-    rounds: int
 
 
 def vertices_of(run: Run, made: Combinations, node: Node | None) -> Cells:
@@ -119,34 +128,20 @@ def _text(run: Run, name: str, family: Family) -> exp.Expression:
     return run.engine.traits.text(column(name, "d"), family)
 
 
-def grouped(cells: Cells, groups: Table, closures: exp.Query, name: str) -> Grouped:
-    """What a grouping costs."""
-    reached = cells.create(f"{name}_reached", cells_sql.reached(closures, cells.vertices, cells.steps))
-    return Grouped(groups, reached, *cells.ask(cells_sql.cost(groups, reached, cells.steps)))
-
-
 def classic(cells: Cells, found: Table) -> Grouped:
     """Groups of at least k rows as classes."""
     groups = cells.create("groups", cells_sql.numbered(exp.select(exp.Star()).from_(table_expression(found))))
-    return grouped(cells, groups, cells_sql.of_groups(groups), "classic")
+    reached = cells.create("reached", cells_sql.reached(cells_sql.of_groups(groups), cells.vertices, cells.steps))
+    return Grouped(groups, reached, *cells.ask(cells_sql.cost(groups, reached, cells.steps)))
 
 
-def fitting(cells: Cells, near: Table) -> Grouped | None:
-    """Classes of one vertex each whose labels fit as many others as the kind of anonymity asks; None for classic."""
-    k = cells.run.binding.k
-    match cells.run.binding.spec.privacy.anonymity:
-        case "(1,k)":
-            closures = cells_sql.with_admirers(cells.vertices, near)
-        case "(k,1)":
-            closures = cells_sql.with_neighbours(cells.vertices, near)
-        case "(k,k)":
-            closures = cells_sql.with_needed(cells.vertices, near, k)
-        case "global (1,k)":
-            closures = cells_sql.with_both(cells.vertices, near)
-        case _:
-            return None
+def fitting(cells: Cells, divided: Divided) -> Grouped | None:
+    """Classes of one vertex each, their labels widened until as many rows fit as is asked; None for classic."""
+    reached = widened(divided.forest, divided.near.table, cells.run.binding.spec.privacy.anonymity)
+    if reached is None:
+        return None
     groups = cells.create("alone", cells_sql.each_vertex(cells.vertices))
-    return grouped(cells, groups, closures, "fitting")
+    return Grouped(groups, reached, *cells.ask(cells_sql.cost(groups, reached, cells.steps)))
 
 
 def released(cells: Cells, chosen: Grouped, details: dict[str, Any]) -> Recoded:
@@ -168,9 +163,8 @@ Divide = Callable[[Cells], Divided]
 def by_forest(cells: Cells) -> Divided:
     """Groups of the forest."""
     forest = cells.forest()
-    near = forest.neighbours()
-    factor = float(3 * cells.run.binding.k - 3) if near.exact else None
-    return Divided(forest.groups(near.table), near, factor, forest.rounds)
+    near = cells.neighbours(forest)
+    return Divided(forest, forest.groups(near.table), near, float(3 * forest.k - 3) if near.exact else None)
 
 
 def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy], divide: Divide = by_forest) -> Recoded:
@@ -210,7 +204,7 @@ def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide) ->
     cells = vertices_of(run, made, node)
     divided = divide(cells)
     chosen = classic(cells, divided.groups)
-    relaxed = fitting(cells, divided.near.table)
+    relaxed = fitting(cells, divided)
     kind = "classic"
     if relaxed is not None and relaxed.cost < chosen.cost:
         # Equal rows fit each other too: what costs less is taken.
@@ -228,7 +222,7 @@ def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide) ->
 
 def with_bound(found: Recoded, cells: Cells, divided: Divided, chosen: Grouped, kind: str) -> Recoded:
     """How far from the optimum a classic recoding can be: each row costs what its neighbours are away, at least."""
-    found = replace(found, checks=divided.rounds)
+    found = replace(found, checks=divided.forest.rounds)
     if not divided.near.exact or kind != "classic":
         return found
     [least] = cells.ask(cells_sql.lower_bound(cells.vertices, divided.near.table))

@@ -49,19 +49,19 @@ class Forest:
     rounds: int = 0
     """Rounds of growing and of cutting, so far."""
 
-    def neighbours(self) -> Neighbours:
-        """Find the neighbours; InfeasibleError where all rows together are fewer than k."""
+    def neighbours(self, times: int = 1) -> Neighbours:
+        """Find the neighbours, so many times as many as a vertex needs; InfeasibleError for fewer than k rows."""
         [(count, small, rows)] = self._ask(neighbours_sql.sizes(self.vertices, self.k))
         if rows < self.k:
             raise InfeasibleError(f"the source has {rows} rows, fewer than k = {self.k}: no release can satisfy it")
         pairs = int(count) * int(small)
         if pairs <= MOST_PAIRS:
             every = neighbours_sql.every_pair(self.vertices, self.steps, self.k)
-            return Neighbours(self._create("near", neighbours_sql.nearest(every)), True, pairs)
+            return Neighbours(self._create("near", neighbours_sql.nearest(every, times)), True, pairs)
         window = max(self.k - 1, LEAST_WINDOW)
         placed = self._create("placed", neighbours_sql.positions(self.vertices, self.steps))
         found = neighbours_sql.neighbours_in_orders(placed, self.steps, self.k, window)
-        near = self._create("near", neighbours_sql.nearest(found))
+        near = self._create("near", neighbours_sql.nearest(found, times))
         self.scratch.drop(placed)
         return Neighbours(near, False, 2 * window * len(self.steps) * int(small))
 

@@ -31,7 +31,8 @@ def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded:
 
 def by_matching(cells: Cells) -> Divided:
     """Groups of two and three rows."""
-    near = cells.forest().neighbours()
+    forest = cells.forest()
+    near = cells.neighbours(forest)
     if not near.exact:
         raise UsageError(
             f"search.algorithm: matching compares all pairs of combinations, and there are {near.pairs} at least; "
@@ -53,7 +54,7 @@ def by_matching(cells: Cells) -> Divided:
     )
     divided = cells.create("matched", pairs_sql.groups(cells.vertices, table))
     boolean = all(domain.values <= 2 for domain in cells.made.domains)
-    return Divided(divided, near, 1.5 if boolean else 2.0, 1)
+    return Divided(forest, divided, near, 1.5 if boolean else 2.0)
 
 
 def matched(saved: Mapping[Pair, int]) -> list[Pair]:

@@ -165,7 +165,8 @@ class Search(Definition):
     @classmethod
     def _choose_algorithm(cls, values: Any) -> Any:
         """Cells are recoded by the forest where nothing else is said."""
-        if isinstance(values, dict) and values.get("model") in CELL_MODELS and "algorithm" not in values:
+        model = values.get("model") if isinstance(values, dict) else None
+        if isinstance(model, str) and model in CELL_MODELS and "algorithm" not in values:
             return {**values, "algorithm": "forest"}
         return values
 

@@ -13,7 +13,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.build import all_of, equal, is_null, named, subquery, total
+from sqlanon.sqlgen.build import all_of, equal, named, subquery, total
 from sqlanon.sqlgen.neighbours import Steps, code_names
 from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 
@@ -214,7 +214,7 @@ def _at_top(i: int, item: Steps) -> exp.Expression:
 def lower_bound(vertices_table: Table, near: Table) -> exp.Select:
     """What every k-anonymous recoding costs at least: each row the distance to the last of its neighbours."""
     farthest = exp.select(column("u"), named(exp.Max(this=column("d")), "d")).from_(table_expression(near))
-    farthest = farthest.group_by(column("u"))
+    farthest = farthest.where(column("close")).group_by(column("u"))
     paid = exp.Mul(this=column("n", "own"), expression=column("d", "far"))
     return (
         exp.select(total(paid))
@@ -223,76 +223,9 @@ def lower_bound(vertices_table: Table, near: Table) -> exp.Select:
     )
 
 
-# -- rows that fit each other instead of equal rows --------------------------------------------------------------------
-
-
 def each_vertex(vertices_table: Table) -> exp.Select:
     """Every vertex in a class of its own."""
     one = cast(literal(1), "bigint")
     return exp.select(
         column("v"), named(one, "a"), named(cast(column("n"), "bigint"), "b"), named(column("v"), "g")
     ).from_(table_expression(vertices_table))
-
-
-def with_neighbours(vertices_table: Table, near: Table) -> exp.Query:
-    """Each vertex with its nearest: a released row that fits k original rows, (k,1)."""
-    own = exp.select(named(column("v"), "g"), column("v")).from_(table_expression(vertices_table))
-    theirs = exp.select(named(column("u"), "g"), column("v")).from_(table_expression(near))
-    return exp.union(own, theirs, distinct=True, copy=False)
-
-
-def with_admirers(vertices_table: Table, near: Table) -> exp.Query:
-    """Each vertex with those whose neighbour it is: an original row that fits k released rows, (1,k)."""
-    own = exp.select(named(column("v"), "g"), column("v")).from_(table_expression(vertices_table))
-    theirs = exp.select(named(column("v"), "g"), named(column("u"), "v")).from_(table_expression(near))
-    return exp.union(own, theirs, distinct=True, copy=False)
-
-
-def with_both(vertices_table: Table, near: Table) -> exp.Query:
-    """Both: two vertices that are neighbours can exchange a row, so each has k rows in assignments of all."""
-    return exp.union(
-        with_neighbours(vertices_table, near), with_admirers(vertices_table, near), distinct=True, copy=False
-    )
-
-
-def with_needed(vertices_table: Table, near: Table, k: int) -> exp.Query:
-    """Each vertex with its neighbours, and with as many of those it is a neighbour of as these still need, (k,k).
-
-    A vertex fits, besides itself, every class that has it among its neighbours. Where that is too little, its nearest
-    that do not have it are widened, in their order, until there are k rows.
-    """
-    return exp.union(with_neighbours(vertices_table, near), _needed(vertices_table, near, k), distinct=True, copy=False)
-
-
-def _needed(vertices_table: Table, near: Table, k: int) -> exp.Select:
-    fitted = (
-        exp.select(named(column("v", "back"), "u"), named(exp.Sum(this=column("n", "there")), "rows"))
-        .from_(table_expression(near, "back"))
-        .join(table_expression(vertices_table, "there"), on=equal(column("u", "back"), column("v", "there")))
-        .group_by(column("v", "back"))
-    )
-    mutual = all_of([equal(column("u", "back"), column("v", "near")), equal(column("v", "back"), column("u", "near"))])
-    order = exp.Order(expressions=[exp.Ordered(this=column("place", "near"))])
-    until = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
-    so_far = exp.Window(
-        this=exp.Sum(this=column("n", "there")), partition_by=[column("u", "near")], order=order, spec=until
-    )
-    has = exp.Add(
-        this=column("n", "own"), expression=exp.Coalesce(this=column("rows", "fitted"), expressions=[literal(0)])
-    )
-    candidates = (
-        exp.select(
-            named(column("v", "near"), "g"),
-            named(column("u", "near"), "v"),
-            named(exp.Sub(this=so_far, expression=column("n", "there")), "before"),
-            named(exp.Sub(this=literal(k), expression=exp.Paren(this=has)), "needed"),
-        )
-        .from_(table_expression(near, "near"))
-        .join(table_expression(vertices_table, "own"), on=equal(column("u", "near"), column("v", "own")))
-        .join(table_expression(vertices_table, "there"), on=equal(column("v", "near"), column("v", "there")))
-        .join(subquery(fitted, "fitted"), on=equal(column("u", "near"), column("u", "fitted")), join_type="left")
-        .join(table_expression(near, "back"), on=mutual, join_type="left")
-        .where(is_null(column("u", "back")))
-    )
-    wanted = exp.LT(this=column("before"), expression=column("needed"))
-    return exp.select(column("g"), column("v")).from_(subquery(candidates, "candidates")).where(wanted)

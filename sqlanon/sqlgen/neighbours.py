@@ -110,8 +110,11 @@ def _in_order(placed: Table, steps: Sequence[Steps], k: int, window: int, first:
     )
 
 
-def nearest(pairs: exp.Query) -> exp.Select:
-    """Of each vertex's pairs the nearest, until it has k rows with them: `u`, `v`, `d` and `place`, from 1."""
+def nearest(pairs: exp.Query, times: int = 1) -> exp.Select:
+    """Of each vertex's pairs the nearest: `u`, `v`, `d`, `place` from 1, and `close` until it has k rows with them.
+
+    With `times`, further ones that are not close follow until there are so many times the rows that it needs.
+    """
     order = exp.Order(expressions=[exp.Ordered(this=column("d")), exp.Ordered(this=column("v"))])
     rows_to = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
     before = exp.Window(this=exp.Sum(this=column("n")), partition_by=[column("u")], order=order, spec=rows_to)
@@ -121,8 +124,10 @@ def nearest(pairs: exp.Query) -> exp.Select:
         named(exp.Sub(this=before, expression=column("n")), "before"),
         named(cast(place, "int"), "place"),
     ).from_(subquery(pairs, "pairs"))
-    wanted = exp.LT(this=column("before"), expression=column("needed"))
-    return exp.select(*_columns("u", "v", "d", "place")).from_(subquery(ranked, "ranked")).where(wanted)
+    close = exp.LT(this=column("before"), expression=column("needed"))
+    wanted = exp.LT(this=column("before"), expression=exp.Mul(this=column("needed"), expression=literal(times)))
+    found = exp.select(*_columns("u", "v", "d", "place"), named(close, "close"))
+    return found.from_(subquery(ranked, "ranked")).where(wanted)
 
 
 def _columns(*names: str) -> Iterator[exp.Expression]:

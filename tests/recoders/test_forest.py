@@ -16,11 +16,13 @@ from sqlglot import exp, parse_one
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
 from sqlanon.recoders import forest as forest_module
+from sqlanon.recoders.fitting import widened
 from sqlanon.recoders.forest import Forest
 from sqlanon.recoders.matching import groups_of_two, matched
 from sqlanon.scratch import Scratch
+from sqlanon.spec import Anonymity
 from sqlanon.sqlgen.neighbours import Steps
-from tests.fitting import cost, least_cost, level
+from tests.fitting import cost, fitting, least_cost, level
 from tests.fixtures_support import Labels, Row
 
 CHAIN: Labels = {
@@ -51,15 +53,8 @@ class Divided:
 def divided(engine: Engine, rows: Sequence[Row], k: int) -> Divided:
     """What the forest makes of rows; every row of every vertex is in one group."""
     counted = sorted(Counter(rows).items())
-    width = len(rows[0])
-    names = ["v", "n", *(f"c_{i}_{step}" for i in range(width) for step in (0, 1))]
-    content = [
-        [number, n, *(CODES[str(CHAIN[value][step])] for value in row for step in (0, 1))]
-        for number, (row, n) in enumerate(counted, start=1)
-    ]
     with Scratch(engine, ()) as scratch:
-        vertices = scratch.create("test", "vertices", table_of(names, content))
-        forest = Forest(engine, scratch, vertices, [STEPS] * width, k)
+        forest = forest_of(engine, scratch, rows, k)
         near = forest.neighbours()
         table = forest.groups(near.table)
         found = engine.query(Statement("test", exp.select("*").from_(exp.to_table(f'"{table.name}"'))))
@@ -70,6 +65,19 @@ def divided(engine: Engine, rows: Sequence[Row], k: int) -> Divided:
         taken.update((v, row) for row in range(first, last + 1))
     assert taken == Counter((v, row) for v, (_, n) in enumerate(counted, start=1) for row in range(1, n + 1))
     return Divided(groups, near.exact)
+
+
+def forest_of(engine: Engine, scratch: Scratch, rows: Sequence[Row], k: int) -> Forest:
+    """Rows as vertices, numbered in their order."""
+    width = len(rows[0])
+    codes = [f"c_{i}_{step}" for i in range(width) for step in (0, 1)]
+    content = [
+        [number, n, *(CODES[str(CHAIN[value][step])] for value in row for step in (0, 1)), *[0] * width]
+        for number, (row, n) in enumerate(sorted(Counter(rows).items()), start=1)
+    ]
+    names = ["v", "n", *codes, *(f"o_{i}" for i in range(width))]
+    vertices = scratch.create("test", "vertices", table_of(names, content))
+    return Forest(engine, scratch, vertices, [STEPS] * width, k)
 
 
 def table_of(names: Sequence[str], content: Sequence[Sequence[int]]) -> exp.Query:
@@ -109,6 +117,29 @@ def test_groups_of_many_rows(shared_engine: Engine, k: int, pairs: int, monkeypa
 def test_fewer_rows_than_k(shared_engine: Engine) -> None:
     with pytest.raises(InfeasibleError, match="the source has 2 rows, fewer than k = 3"):
         divided(shared_engine, [("a", "a"), ("b", "b")], 3)
+
+
+@pytest.mark.parametrize("anonymity", ["(1,k)", "(k,1)", "(k,k)", "global (1,k)"])
+@given(rows=st.lists(st.tuples(*[st.sampled_from("abcd")] * 2), min_size=4, max_size=7), k=st.integers(2, 4))
+@settings(SOME, max_examples=3)
+def test_labels_are_widened_until_rows_fit(
+    shared_engine: Engine, anonymity: Anonymity, rows: list[Row], k: int
+) -> None:
+    counted = sorted(Counter(rows).items())
+    with Scratch(shared_engine, ()) as scratch:
+        forest = forest_of(shared_engine, scratch, rows, k)
+        table = widened(forest, forest.neighbours(2).table, anonymity)
+        assert table is not None
+        query = exp.select("*").from_(exp.to_table(f'"{table.name}"'))
+        found = {int(g): steps[:2] for g, *steps in shared_engine.query(Statement("test", query))}
+    released: list[Row] = [
+        tuple(CHAIN[value][step] for value, step in zip(row, found[v], strict=True))
+        for v, (row, n) in enumerate(counted, start=1)
+        for _ in range(n)
+    ]
+    one_k, k_one, everywhere = fitting(rows, released, [CHAIN] * 2)
+    expected = {"(1,k)": [one_k], "(k,1)": [k_one], "(k,k)": [one_k, k_one], "global (1,k)": [everywhere, k_one]}
+    assert min(expected[anonymity]) >= k
 
 
 # -- matchings ---------------------------------------------------------------------------------------------------------
