@@ -33,6 +33,8 @@ from sqlanon.sqlgen.relations import Table, cast, column, literal, table_express
 MOST_NODES = 8
 """Vectors whose releases are compared for AG_CS."""
 
+WEIGHT = 100
+"""What a weight of 1 is, where weights differ: two decimals of them count."""
 MORE_NEIGHBOURS = 4
 """How many times the rows that a combination needs are looked at, where labels are widened one by one."""
 
@@ -46,7 +48,7 @@ class Cells:
     columns: tuple[CellColumn, ...]
     vertices: Table
     unit: int
-    """What one column at its top costs."""
+    """What a column of weight 1 costs at its top."""
 
     @property
     def steps(self) -> list[Steps]:
@@ -96,7 +98,8 @@ def vertices_of(run: Run, made: Combinations, node: Node | None) -> Cells:
     """The combinations as vertices; for AG_CS at the levels of a node."""
     columns = _columns(run, made, node)
     vertices = run.scratch.create("cells", "c_vertices", cells_sql.vertices(made.table, columns))
-    return Cells(run, made, columns, vertices, columns[0].steps.costs[-1])
+    unit = columns[0].steps.costs[-1] // weights_of(run)[0]
+    return Cells(run, made, columns, vertices, unit * (1 if max(weights_of(run)) == 1 else WEIGHT))
 
 
 def _columns(run: Run, made: Combinations, node: Node | None) -> tuple[CellColumn, ...]:
@@ -110,13 +113,21 @@ def _columns(run: Run, made: Combinations, node: Node | None) -> tuple[CellColum
             ways.append(tuple(range(min(least, domain.height), max(domain.height, least + 1))))
     unit = lcm(*(len(levels) for levels in ways))
     found: list[CellColumn] = []
-    for domain, levels in zip(made.domains, ways, strict=True):
+    for domain, levels, weight in zip(made.domains, ways, weights_of(run), strict=True):
         families = domain.hierarchy.families
         texts = [_text(run, f"label_{level}", _family(families, level)) for level in levels]
         last = cast(literal(TOP), "text") if node is not None else _text(run, f"label_{domain.height}", Family.TEXT)
-        costs = tuple(unit * (step + 1) // len(levels) for step in range(len(levels)))
+        costs = tuple(weight * unit * (step + 1) // len(levels) for step in range(len(levels)))
         found.append(CellColumn(domain.table, levels, (*texts, last), domain.leaves, Steps(costs)))
     return tuple(found)
+
+
+def weights_of(run: Run) -> list[int]:
+    """The weights of the columns as whole numbers: costs are compared exactly, alike on every engine."""
+    given = [float(run.binding.spec.weight(name)) for name in run.binding.names]
+    if len(set(given)) == 1:
+        return [1] * len(given)
+    return [max(1, round(WEIGHT * weight)) for weight in given]
 
 
 def _family(families: Sequence[Family], level: int) -> Family:

@@ -182,6 +182,9 @@ def _model(spec: SpecKeys) -> Iterator[Finding]:
             yield ("search", "model"), f"model {model} takes k alone, of rows and a single quasi-identifier"
         if isinstance(spec.target, ViewTarget):
             yield ("target",), f"model {model} decides from the rows as they are now, which a view cannot; name a table"
+        for name in spec.quasi_identifiers if model != "AG_CS" else ():
+            if spec.columns[name].levels.max is not None:
+                yield ("columns", name, "levels", "max"), f"model {model} generalizes cells as far as they need"
     if algorithm == "matching" and privacy.k != 2:
         yield ("search", "algorithm"), "matching is for k = 2; take forest"
 

@@ -181,6 +181,17 @@ def test_levels_that_columns_must_have(duckdb_url: str) -> None:
     assert Counter(found) == {("ab", "a"): 2, ("cd", "c"): 2}
 
 
+def test_heavy_columns_are_kept(duckdb_url: str) -> None:
+    """Two ways to pair four rows: by the first column or by the second."""
+    rows: list[Row] = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]
+    for heavy, expected in (("x0", {("a", "*"): 2, ("b", "*"): 2}), ("x1", {("*", "a"): 2, ("*", "b"): 2})):
+        given_ = values(duckdb_url, 2, "_CS", "forest", k=2)
+        given_["columns"][heavy] = {**given_["columns"][heavy], "weight": 2.5}
+        result, found = released(Database(duckdb_url), rows, given_)
+        assert Counter(found) == expected
+        assert details(result)["cost"] == details(result)["cells_suppressed"] == 4
+
+
 def test_what_a_matching_cannot_do(duckdb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows: list[Row] = [("a", "a"), ("a", "b"), ("b", "b"), ("c", "c")]
     given_ = values(duckdb_url, 2, "CG_", "matching", k=2)
@@ -207,6 +218,7 @@ def test_what_a_matching_cannot_do(duckdb_url: str, monkeypatch: pytest.MonkeyPa
         ({"model": "_CS"}, {"l_diversity": [{"column": "s", "l": 2}]}, "search.model: model _CS takes k alone"),
         ({"model": "_CS", "algorithm": "matching"}, {"k": 4}, "search.algorithm: matching is for k = 2"),
         ({"model": "CS"}, {"k": 2}, "search.model"),
+        ({"model": ["CG_"]}, {"k": 2}, "search.model"),
     ],
 )
 def test_what_a_model_refuses(search: dict[str, Any], privacy: dict[str, Any], message: str) -> None:
