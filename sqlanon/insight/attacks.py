@@ -55,15 +55,26 @@ def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_
         for sensitive in spec.sensitive:
             found += _on_values(run, target, sensitive, asked, notes)
         if target is not None:
-            source = source_people(run)
-            labels = labels_of(run, target, [source], place="m")
-            found.append(_minimality(run, target, source, labels))
-            if asked.release is not None:
-                found += _intersections(run, target, source, labels, asked.release)
+            found += _of_known_people(run, target, asked, notes)
         elif asked.release is not None:
             raise UsageError(f"--release: there is no release yet at {run.binding.target} to intersect with")
         shown = None if target is None else str(target)
         return AttackResult(str(run.binding.source), shown, tuple(found), names, tuple(notes))
+
+
+def _of_known_people(run: Run, target: Relation, asked: AttackOptions, notes: list[str]) -> Iterator[Attack]:
+    """Attacks of somebody who knows who is in the source."""
+    source = source_people(run)
+    try:
+        labels = labels_of(run, target, [source], place="m")
+    except UsageError as error:
+        if asked.release is not None:
+            raise
+        notes.append(f"minimality was not measured: {error}")
+        return
+    yield _minimality(run, target, source, labels)
+    if asked.release is not None:
+        yield from _intersections(run, target, source, labels, asked.release)
 
 
 def _linking(run: Run, target: Relation | None, people: People, asked: AttackOptions) -> Attack:

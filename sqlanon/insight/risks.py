@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlanon.attack import people_as_released
+from sqlanon.errors import UsageError
 from sqlanon.insight.options import PLAIN_RISK, RiskOptions
 from sqlanon.insight.people import UNPUBLISHED, labels_of, population, published, renamed
 from sqlanon.place import open_place
@@ -40,7 +41,10 @@ def risk(spec: Spec, options: Options = DEFAULT, asked: RiskOptions = PLAIN_RISK
         with run.watch.phase("after"):
             released = None
             if people is not None:
-                released = people_as_released(run.engine, people, target, labels_of(run, target, [people]))
+                try:
+                    released = people_as_released(run.engine, people, target, labels_of(run, target, [people]))
+                except UsageError as error:
+                    notes.append(f"the population was not compared with the release: {error}")
             after = measure_risk(run.engine, target, request, run.scratch, population=released)
         return RiskResult(before, after, tuple(notes), run.watch.seconds)
 

@@ -42,17 +42,11 @@ def test_the_voter_of_figure_1_is_found_in_the_table_and_not_in_the_release(engi
     assert both(linking, "unique") == (1, 0)
     assert both(linking, "certain") == (1, 0)
     assert result.names == ()
+    assert not any(name in str(result.to_dict()) for name, *_ in support.VOTERS)
     # Both generalizations of limit 0 keep her row among others; limit 1 lets it go, and her absence shows.
     assert linking.after is not None
     assert (linking.after.figures["matched"] > 0) == (limit == 0)  # type: ignore[operator]
     assert result.of("minimality").after.figures["recognized"] == limit  # type: ignore[union-attr]
-
-
-def test_no_name_unless_asked(engine_url: str) -> None:
-    spec = support.figure_1(engine_url, 0)
-    content = str(released(spec, VOTERS).to_dict())
-    assert not any(name in content for name, *_ in support.VOTERS)
-    assert "names" not in released(spec, VOTERS).to_dict()
 
 
 def test_homogeneity_of_figure_18(engine_url: str) -> None:
@@ -87,19 +81,12 @@ def test_skewness_and_similarity_of_figure_19(engine_url: str) -> None:
 
 def test_background_knowledge_of_the_slides(engine_url: str) -> None:
     """Carol is a black woman: short breath. Helen is a white woman who runs: chest pain."""
-    result = released(support.slide(engine_url))
+    result = released(support.slide(engine_url), AttackOptions(excluded=(0, 1, 2)))
     assert both(result.of("homogeneity"), "certain")[1] == 4
-    assert both(result.of("background"), "certain")[1] == 6
-    assert both(result.of("background"), "highest")[1] == 1
-    asian = insight.attack(support_spec(engine_url), asked=AttackOptions(excluded=(0, 2)))
-    found = [item.after.figures["certain"] for item in asian.attacks if item.name == "background" and item.after]
-    assert found == [4, 9]
-
-
-def support_spec(url: str) -> Spec:
-    """The slides' spec on the table that stands."""
-    Database(url).run("DROP TABLE patients")
-    return support.slide(url)
+    found = [item.after.figures for item in result.attacks if item.name == "background" and item.after]
+    # Nobody excluded: the men and the black women. One: the white women too. Two: everybody, asian women among them.
+    assert [figures["certain"] for figures in found] == [4, 6, 9]
+    assert found[1]["highest"] == 1
 
 
 def test_similarity_by_the_taxonomy(engine_url: str) -> None:
@@ -155,11 +142,11 @@ def test_two_releases_together(engine_url: str) -> None:
     assert after.sql.startswith("WITH")
 
 
-def test_blanked_rows_may_be_anybody(engine_url: str) -> None:
+def test_blanked_rows_may_be_anybody(duckdb_url: str) -> None:
     """A person who matches no class is one of the rows without a quasi-identifier: so many candidates."""
-    spec = support.figure_1(engine_url, 3)
+    spec = support.figure_1(duckdb_url, 3)
     spec = support.spec_of(
-        engine_url,
+        duckdb_url,
         "medical",
         {name: column.model_dump(exclude_unset=True) for name, column in spec.columns.items()},
         k=2,
@@ -174,32 +161,33 @@ def test_blanked_rows_may_be_anybody(engine_url: str) -> None:
     )
     pipeline.run(blank)
     result = insight.attack(blank, asked=VOTERS)
-    published = Database(engine_url).run("SELECT count(*) FROM released WHERE race = '*' AND sex = '*'")[0][0]
+    published = Database(duckdb_url).run("SELECT count(*) FROM released WHERE race = '*' AND sex = '*'")[0][0]
     minimality = result.of("minimality").after
     assert minimality is not None
     assert minimality.figures["blanked"] == published
 
 
-def test_labels_that_no_hierarchy_knows_are_refused(engine_url: str) -> None:
-    spec = support.figure_18(engine_url)
+def test_labels_that_no_hierarchy_knows_are_refused(duckdb_url: str) -> None:
+    """They would match nobody and look safe. What needs no match is measured all the same."""
+    spec = support.figure_18(duckdb_url)
     pipeline.run(spec)
-    Database(engine_url).run("UPDATE released SET zip = 'nowhere' WHERE zip = '2203*'")
+    Database(duckdb_url).run("UPDATE released SET zip = 'nowhere' WHERE zip = '2203*'")
     with pytest.raises(UsageError, match="column 'zip': 6 rows of released have a label that its hierarchy"):
-        insight.attack(spec)
+        insight.attack(spec, asked=AttackOptions(external="patients"))
+    result = insight.attack(spec)
+    assert {item.name for item in result.attacks} == {"homogeneity", "background", "skewness"}
+    assert "minimality was not measured: column 'zip': 6 rows" in result.notes[-1]
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
+def test_what_is_refused(duckdb_url: str) -> None:
+    spec = support.figure_1(duckdb_url, 1)
+    for asked, message in (
         (AttackOptions(external="voters", columns={"nothing": "born"}), "'nothing' is no column"),
         (AttackOptions(external="voters", columns={"dob": "nothing"}), "no column 'nothing' for 'dob'"),
         (AttackOptions(external="voters", columns={"dob": "name"}), "holds text values"),
         (AttackOptions(external="missing"), "missing"),
         (AttackOptions(names="name"), "--external"),
         (AttackOptions(release="voters"), "no release yet"),
-    ],
-)
-def test_what_is_refused(duckdb_url: str, asked: AttackOptions, message: str) -> None:
-    spec = support.figure_1(duckdb_url, 1)
-    with pytest.raises(SqlanonError, match=message):
-        insight.attack(spec, asked=asked)
+    ):
+        with pytest.raises(SqlanonError, match=message):
+            insight.attack(spec, asked=asked)
