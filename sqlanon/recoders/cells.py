@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlanon.assigned import Assignment
 from sqlanon.combinations import Combinations, combine
 from sqlanon.engines.base import Statement
+from sqlanon.errors import UsageError
 from sqlanon.frequency import Base, pack
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.hierarchy_store import StoredHierarchy
@@ -180,13 +181,20 @@ def by_forest(cells: Cells) -> Divided:
 
 def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy], divide: Divide = by_forest) -> Recoded:
     """Recode cells: of whole columns first for AG_CS, then of groups of vertices."""
-    requirement_for(run)
+    _refuse_more_than_k(run)
     made = combine(run.engine, run.binding, base, stored, run.scratch)
     node = None
     if run.binding.spec.search.model == "AG_CS":
         nodes = _attribute_levels(run, base, stored)
         node = nodes[0] if len(nodes) == 1 else min(nodes, key=lambda item: (_loss(run, made, item, divide), item))
     return _recoded(run, made, node, divide)
+
+
+def _refuse_more_than_k(run: Run) -> None:
+    """The checks of the spec, for an algorithm that a comparison put in place of the spec's own."""
+    requirement_for(run)
+    if run.binding.persons or not run.binding.spec.privacy.only_k:
+        raise UsageError(f"search.algorithm: {run.binding.spec.search.algorithm} takes k alone, of rows")
 
 
 def _attribute_levels(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> list[Node]:

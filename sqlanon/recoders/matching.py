@@ -31,6 +31,8 @@ def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded:
 
 def by_matching(cells: Cells) -> Divided:
     """Groups of two and three rows."""
+    if cells.run.binding.k != 2:
+        raise UsageError(f"search.algorithm: matching is for k = 2, not {cells.run.binding.k}; take forest")
     forest = cells.forest()
     near = cells.neighbours(forest)
     if not near.exact:

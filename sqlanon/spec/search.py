@@ -164,10 +164,13 @@ class Search(Definition):
     @model_validator(mode="before")
     @classmethod
     def _choose_algorithm(cls, values: Any) -> Any:
-        """Cells are recoded by the forest where nothing else is said."""
-        model = values.get("model") if isinstance(values, dict) else None
-        if isinstance(model, str) and model in CELL_MODELS and "algorithm" not in values:
-            return {**values, "algorithm": "forest"}
+        """Cells are recoded by the forest, and the forest generalizes cells, where nothing else is said."""
+        given = values if isinstance(values, dict) else {}
+        model, algorithm = given.get("model"), given.get("algorithm")
+        if isinstance(model, str) and model in CELL_MODELS and "algorithm" not in given:
+            return {**given, "algorithm": "forest"}
+        if isinstance(algorithm, str) and algorithm in CELL_ALGORITHMS and "model" not in given:
+            return {**given, "model": "CG_"}
         return values
 
     @field_validator("prefer", mode="after")

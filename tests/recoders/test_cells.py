@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
+from sqlanon.comparison import compare
 from sqlanon.errors import InfeasibleError, SpecError, UsageError
 from sqlanon.recoders import forest, matching
 from sqlanon.recoding import Assigned
@@ -208,10 +209,27 @@ def test_what_a_matching_cannot_do(duckdb_url: str, monkeypatch: pytest.MonkeyPa
         released(Database(duckdb_url), rows, given_)
 
 
+def test_cells_beside_other_algorithms(duckdb_url: str) -> None:
+    """A comparison puts any algorithm in place of the spec's own; these two say what they cannot do."""
+    columns = {"x0": {"role": "quasi_identifier", "hierarchy": {"tree": TREE}}, "s": {"role": "sensitive"}}
+    rows = [("a", "1"), ("a", "2"), ("a", "1"), ("c", "2"), ("d", "1"), ("d", "2")]
+    Database(duckdb_url).create("original", {"x0": "text", "s": "text"}, rows)
+    given_ = {"connection": duckdb_url, "source": "original", "target": "released", "columns": columns}
+    plain = spec_from_dict({**given_, "privacy": {"k": 3}})
+    columns_whole, cells = compare(plain, ["optimal", "forest"]).compared
+    assert cells.scores["loss"] < columns_whole.scores["loss"]
+    with pytest.raises(UsageError, match="matching is for k = 2, not 3; take forest"):
+        compare(plain, ["matching"])
+    diverse = {"k": 2, "l_diversity": [{"column": "s", "l": 2}]}
+    with pytest.raises(UsageError, match="forest takes k alone, of rows"):
+        compare(spec_from_dict({**given_, "privacy": diverse}), ["forest"])
+
+
 @pytest.mark.parametrize(
     ("search", "privacy", "message"),
     [
-        ({"algorithm": "forest"}, {"k": 2}, "search.model: forest recodes cells"),
+        ({"algorithm": "forest", "model": "AG_"}, {"k": 2}, "search.model: forest recodes cells"),
+        ({"algorithm": "forest"}, {"k_map": 2}, "search.model: model CG_ takes k alone"),
         ({"algorithm": "optimal", "model": "CG_"}, {"k": 2}, "search.algorithm: model CG_ recodes cells"),
         ({"model": "CG_"}, {"k": 2, "suppression": {"limit": 1}}, "suppression.limit: model CG_ suppresses no rows"),
         ({"model": "AG_"}, {"k": 2, "suppression": {"limit": "1%"}}, "suppression.limit: model AG_ suppresses no rows"),

@@ -101,6 +101,16 @@ def test_groups_are_whole_and_no_dearer_than_the_factor(shared_engine: Engine, r
         assert least <= found.cost() <= (3 * k - 3) * least
 
 
+@pytest.mark.soak
+@given(rows=ROWS, k=st.integers(2, 4))
+@settings(SOME, max_examples=100)
+def test_groups_of_many_tables(shared_engine: Engine, rows: list[Row], k: int) -> None:
+    found = divided(shared_engine, rows, k)
+    least = least_cost(tuple(rows), [CHAIN] * 2, k, cells=False)
+    assert min(map(len, found.groups.values())) >= k
+    assert least <= found.cost() <= (3 * k - 3) * least
+
+
 @pytest.mark.parametrize(("k", "pairs"), [(2, 10**7), (5, 10**7), (4, 0)])
 def test_groups_of_many_rows(shared_engine: Engine, k: int, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """No group of several combinations has more than 3k - 3 rows."""
