@@ -65,16 +65,19 @@ def write(name: str, source: str, columns: dict[str, Any], privacy: dict[str, An
     Path(name).write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
 
 
-SHOTS: tuple[tuple[str, Literal["light", "dark"], int, str | None, int], ...] = (
-    ("s3", "light", 1000, None, 1150),
-    ("adult", "light", 1000, "#lattice", 1500),
-    ("twelve", "dark", 1000, "#lattice", 1500),
-    ("s3", "dark", 390, None, 1700),
+SHOTS: tuple[tuple[str, str, Literal["light", "dark"], int, str | None, int], ...] = (
+    ("report-s3", "s3", "light", 1000, None, 1180),
+    ("report-s3-lattice", "s3", "light", 1000, "#lattice", 1130),
+    ("report-s3-phone", "s3", "dark", 390, None, 1400),
+    ("report-adult", "adult", "light", 1000, "#lattice", 1560),
+    ("report-adult-columns", "adult", "dark", 1000, "#columns", 1200),
+    ("report-12", "twelve", "dark", 1000, "#lattice", 1500),
 )
-"""Which page, colours, width, section, and how many pixels of it."""
+"""Name, page, colours, width, section, and how many pixels of it."""
 
 
 def main(folder: Path) -> None:
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium")
@@ -87,15 +90,16 @@ def main(folder: Path) -> None:
             name = make.__name__
             run(["plan", f"{name}.yaml"])
             run(["report", f"{name}.lock.json", "--out", f"{name}.html", "--k", "2,3,5,10"])
-        for name, scheme, width, section, tall in SHOTS:
-            context = browser.new_context(viewport={"width": width, "height": tall}, color_scheme=scheme)
+        for picture, name, scheme, width, section, tall in SHOTS:
+            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
             page = context.new_page()
             page.goto(Path(f"{name}.html").resolve().as_uri())
-            if section is not None:
-                page.locator(section).scroll_into_view_if_needed()
-                page.evaluate("id => document.querySelector(id).scrollIntoView()", section)
-            page.screenshot(path=folder / f"report-{name}-{scheme}-{width}.png")
+            page.locator(section or "html").screenshot(path=folder / f"{picture}.png")
             context.close()
+            with Image.open(folder / f"{picture}.png") as shot:
+                shot.crop((0, 0, shot.width, min(tall, shot.height))).convert("RGB").quantize(96).save(
+                    folder / f"{picture}.png", optimize=True
+                )
         browser.close()
 
 

@@ -18,6 +18,7 @@ from sqlanon.cli import explore
 from sqlanon.cli.main import run
 from sqlanon.explore.server import Served
 from sqlanon.lattice import Lattice
+from sqlanon.report.pdf import print_page
 from tests.fixtures_support import PAPERS
 from tests.report.support import command, people
 
@@ -109,6 +110,8 @@ def test_report(chromium: Browser, report: Path) -> None:
         assert objections(page) == []
         assert desktop.said == []
         assert desktop.asked == [report.as_uri()]
+    print_page(report.read_text(encoding="utf-8"), report.with_suffix(".pdf"))
+    assert report.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     phone = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark", "has_touch": True}
     with opened(chromium, report.as_uri(), **phone) as watched:
         assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
