@@ -79,7 +79,8 @@ class SchemeCosts:
         self._price = Price(
             metric == "dm", combinations.rows, repr(float(combinations.rows if metric == "dm" else gone)), least
         )
-        self._blocks: tuple[Table, list[float]] | None = None
+        self._blocks: tuple[Table, list[float], float] | None = None
+        self._extras: list[float] | None = None
         self._made = 0
         self.rows = combinations.rows
         self.limit = limit
@@ -135,7 +136,7 @@ class SchemeCosts:
     def block_costs(
         self, intervals: Sequence[Interval], own: Side, pivot: int, blocks: Sequence[Block], slacks: Sequence[float]
     ) -> list[list[BlockCost]]:
-        table, extras = self._stored(pivot, blocks)
+        table, extras = self._stored(pivot, blocks, max(slacks))
         found: list[list[BlockCost]] = []
         for batch in self._batches(list(zip(intervals, slacks, strict=True)), extras):
             found += self._block_costs(batch, own, pivot, table)
@@ -162,7 +163,7 @@ class SchemeCosts:
         rows = self._block_figures(batch, own, pivot, table)
         found: list[list[BlockCost]] = [[] for _ in batch]
         for candidate, block, cost, suppressed, bound, _, _ in rows:
-            found[int(candidate)].append(BlockCost(int(block), _figure(cost), int(suppressed), _figure(bound)))
+            found[candidate].append(BlockCost(block, float(cost), int(suppressed), float(bound)))
         self.checks += len(rows)
         return [sorted(costs, key=lambda item: item.block) for costs in found]
 
@@ -174,18 +175,18 @@ class SchemeCosts:
         self._scratch.drop(given.maps, given.candidates)
         return rows
 
-    def _stored(self, pivot: int, blocks: Sequence[Block]) -> tuple[Table, list[float]]:
-        """The groups as a table, with what each adds at least to the static cost; these also in ascending order."""
-        if self._blocks is None:
-            extras = self._penalty_extras(pivot, blocks)
-            if self._price.by_size:
-                table = self._store(pivot, blocks, [0.0] * len(blocks))
-                extras = self._size_extras(pivot, blocks, table)
-                self._scratch.drop(table)
-            self._blocks = self._store(pivot, blocks, extras), sorted(extras)
-        return self._blocks
+    def _stored(self, pivot: int, blocks: Sequence[Block], slack: float) -> tuple[Table, list[float]]:
+        """The groups that any slack so far admits, as a table; and what each adds at least, in ascending order."""
+        if self._blocks is None or self._blocks[2] < slack:
+            if self._extras is None:
+                self._extras = (self._size_extras if self._price.by_size else self._penalty_extras)(pivot, blocks)
+            if self._blocks is not None:
+                self._scratch.drop(self._blocks[0])
+            table = self._store(pivot, blocks, self._extras, slack)
+            self._blocks = table, sorted(extra for extra in self._extras if extra <= slack), slack
+        return self._blocks[:2]
 
-    def _store(self, pivot: int, blocks: Sequence[Block], extras: Sequence[float]) -> Table:
+    def _store(self, pivot: int, blocks: Sequence[Block], extras: Sequence[float], slack: float) -> Table:
         leaves = self._columns[pivot]
         members: dict[int, list[int]] = {}
         for ordinal, leaf in enumerate(leaves.leaf_of):
@@ -193,6 +194,7 @@ class SchemeCosts:
         rows = [
             [str(index), str(ordinal), repr(leaves.penalty(leaf, total, self.rows)), repr(extras[index])]
             for index, block in enumerate(blocks)
+            if extras[index] <= slack
             for total in [sum(leaves.rows[leaf] for leaf in block)]
             for leaf in block
             for ordinal in members[leaf]
@@ -211,10 +213,12 @@ class SchemeCosts:
             for total in [sum(leaves.rows[leaf] for leaf in block)]
         ]
 
-    def _size_extras(self, pivot: int, blocks: Sequence[Block], table: Table) -> list[float]:
+    def _size_extras(self, pivot: int, blocks: Sequence[Block]) -> list[float]:
         """Squares of classes grow by at least what they grow by with no other column generalized."""
+        table = self._store(pivot, blocks, [0.0] * len(blocks), 0.0)
         bottom = tuple(identity(len(column.rows)) for column in self._columns)
         rows = self._block_figures([(Interval.point(bottom), inf)], Side.LOWER, pivot, table)
+        self._scratch.drop(table)
         static = {int(str(row[1])): float(str(row[6])) for row in rows}
         alone = {block[0]: static.get(index, 0.0) for index, block in enumerate(blocks) if len(block) == 1}
         return [

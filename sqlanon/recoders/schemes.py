@@ -42,7 +42,9 @@ WIDE = 4096
 
 
 @dataclass(frozen=True)
-class _Problem:
+class Problem:
+    """A search over the schemes of a spec, all but the algorithm."""
+
     columns: tuple[Column, ...]
     space: Space
     costs: SchemeCosts
@@ -53,7 +55,7 @@ def recode_exact(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Rec
     """The cheapest generalization in which each column follows its scheme; anytime under a budget."""
     settings = run.binding.spec.search
     made = _combined(run, base, stored)
-    problem = _problem(run, made)
+    problem = problem_on(run, made)
     direction = direction_of(settings.direction, run.binding.k, problem.space)
     budget = Budget(settings.budget.nodes, settings.budget.seconds)
     found = exact.search(
@@ -66,7 +68,7 @@ def recode_heuristic(run: Run, base: Base, stored: Sequence[StoredHierarchy]) ->
     """A good cut, of which nothing is proven."""
     settings = run.binding.spec.search
     made = _combined(run, base, stored)
-    problem = _problem(run, made)
+    problem = problem_on(run, made)
     budget = Budget(settings.budget.nodes, settings.budget.seconds)
     search = HEURISTICS[settings.algorithm]
     found = search(problem.space, problem.costs, budget, settings.seed, run.options.progress)
@@ -93,7 +95,8 @@ def _combined(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Combin
     return combine(run.engine, run.binding, base, stored, run.scratch)
 
 
-def _problem(run: Run, made: Combinations) -> _Problem:
+def problem_on(run: Run, made: Combinations) -> Problem:
+    """The columns, schemes and costs that a spec asks for, on these combinations."""
     spec, names = run.binding.spec, run.binding.names
     metric = spec.search.metric if "metric" in spec.search.model_fields_set else "dm"
     columns = tuple(
@@ -117,7 +120,7 @@ def _problem(run: Run, made: Combinations) -> _Problem:
         least=max(1, run.binding.k),
         metric=metric,
     )
-    return _Problem(columns, Space(trees), costs, metric)
+    return Problem(columns, Space(trees), costs, metric)
 
 
 def _tree(run: Run, name: str, column: Column) -> Tree:
@@ -130,7 +133,7 @@ def _tree(run: Run, name: str, column: Column) -> Tree:
     return Tree(scheme, column.domain)
 
 
-def _recoded(run: Run, made: Combinations, problem: _Problem, found: Solution) -> Recoded:
+def _recoded(run: Run, made: Combinations, problem: Problem, found: Solution) -> Recoded:
     chosen = found.generalization
     groups = tuple(column.groups(part) for column, part in zip(problem.columns, chosen, strict=True))
     scores, classes = _scores(run, problem, chosen)
@@ -158,7 +161,7 @@ def _recoded(run: Run, made: Combinations, problem: _Problem, found: Solution) -
     )
 
 
-def _scores(run: Run, problem: _Problem, chosen: Generalization) -> tuple[dict[str, float], int]:
+def _scores(run: Run, problem: Problem, chosen: Generalization) -> tuple[dict[str, float], int]:
     """The figures of the release, over the same domains as those of every other recoding."""
     covered = [column.leaves_of_groups(part) for column, part in zip(problem.columns, chosen, strict=True)]
     assignment = problem.costs.assignment(chosen, covered)

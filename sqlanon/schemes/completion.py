@@ -12,7 +12,7 @@ from itertools import islice
 from sqlanon.schemes.costs import BlockCost, Evaluator, Interval, Side
 from sqlanon.schemes.families import BasicHierarchical
 from sqlanon.schemes.partitions import Block, Partition, of_blocks
-from sqlanon.schemes.pivot import MOST_BLOCKS, Offer, cheapest, potentials
+from sqlanon.schemes.pivot import MOST_BLOCKS, Offer, cheapest, prices_of, worthwhile
 from sqlanon.schemes.problem import Space
 
 
@@ -54,13 +54,13 @@ class Completion:
         """The costs of groups for the other columns of each interval."""
         return self.evaluator.block_costs(intervals, self.side, self.column, self.blocks, slacks)
 
-    def own(self, costs: Costs, below: float) -> tuple[Partition, float, int] | None:
+    def own(self, costs: Costs, start: Sequence[float] | None, below: float) -> tuple[Partition, float, int] | None:
         """The cheapest partition with the others at the interval's own end, if it costs less than `below`."""
-        offers = [Offer(self.bits[item.block], self.blocks[item.block], item.cost, item.suppressed) for item in costs]
-        prices = potentials(offers, self.size)
+        limit = None if self.evaluator.limit >= self.evaluator.rows else self.evaluator.limit
+        offers = self._offers([(item.block, item.cost, item.suppressed) for item in costs], limited=limit is not None)
+        prices = prices_of(offers, self.size, start)
         if sum(prices) >= below:
             return None
-        limit = None if self.evaluator.limit >= self.evaluator.rows else self.evaluator.limit
         found = cheapest(offers, self.size, prices, below, limit)
         if found is None:
             return None
@@ -69,10 +69,14 @@ class Completion:
 
     def bound(self, costs: Costs, start: Sequence[float] | None, below: float) -> tuple[float, tuple[float, ...]]:
         """What everything in the interval costs at least, `below` if no less; and the prices that show it."""
-        offers = [Offer(self.bits[item.block], self.blocks[item.block], item.bound) for item in costs]
-        prices = potentials(offers, self.size, start)
+        offers = self._offers([(item.block, item.bound, 0) for item in costs], limited=False)
+        prices = prices_of(offers, self.size, start)
         total = sum(prices)
         if total < below:
             found = cheapest(offers, self.size, prices, below)
             total = below if found is None else found.cost
         return total, tuple(prices)
+
+    def _offers(self, costs: Sequence[tuple[int, float, int]], *, limited: bool) -> list[Offer]:
+        found = [Offer(self.bits[index], self.blocks[index], cost, lost) for index, cost, lost in costs]
+        return worthwhile(found, self.size, limited=limited)

@@ -166,18 +166,20 @@ class _Search:
         left = []
         asked = completion.ask(intervals, slacks)
         for node, costs in zip(nodes, asked, strict=True):
-            if self._is_valid(replaced(node.generalization, completion.column, identity(completion.size))):
-                self._solve_own(completion, node, costs)
             bound, prices = completion.bound(costs, node.prices, self.best)
             bound = max(bound, node.bound)
             if self._hopeless(bound):
                 self._pruned += 1
-            else:
-                left.append(Node(node.generalization, node.applicators, bound, node.static, prices))
+                continue
+            self._solve_own(completion, replace(node, prices=prices), costs)
+            left.append(Node(node.generalization, node.applicators, bound, node.static, prices))
         return left
 
     def _solve_own(self, completion: Completion, node: Node, costs: Completion.Costs) -> None:
-        found = completion.own(costs, self.best)
+        """The node with the best partition of the pivot; its costs are no less than those behind the bound."""
+        if not self._is_valid(replaced(node.generalization, completion.column, identity(completion.size))):
+            return
+        found = completion.own(costs, node.prices, self.best)
         if found is not None:
             partition, cost, suppressed = found
             self._offer(replaced(node.generalization, completion.column, partition), cost, suppressed)

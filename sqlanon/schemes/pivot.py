@@ -1,6 +1,6 @@
 """One column solved at once, the others being given: its groups share the rows, so the costs of groups just add up.
 
-The cheapest partition is then a shortest path over sets of leaves; potentials of the leaves bound it from below and
+The cheapest partition is then a shortest path over sets of leaves; prices of the leaves bound it from below and
 leave few groups to try (linear programming duality). Pure.
 """
 
@@ -36,7 +36,22 @@ class Choice:
     chosen: tuple[int, ...]
 
 
-def potentials(offers: Sequence[Offer], size: int, start: Sequence[float] | None = None) -> list[float]:
+def worthwhile(offers: Sequence[Offer], size: int, *, limited: bool) -> list[Offer]:
+    """The offers without those whose leaves cost no more, and where that matters suppress no more, one by one."""
+    alone, lost = [inf] * size, [0] * size
+    for offer in offers:
+        if len(offer.members) == 1:
+            alone[offer.members[0]], lost[offer.members[0]] = offer.cost, offer.suppressed
+    return [
+        offer
+        for offer in offers
+        if len(offer.members) == 1
+        or offer.cost < sum(alone[leaf] for leaf in offer.members)
+        or (limited and offer.suppressed < sum(lost[leaf] for leaf in offer.members))
+    ]
+
+
+def prices_of(offers: Sequence[Offer], size: int, start: Sequence[float] | None = None) -> list[float]:
     """For each leaf a price, such that no group costs less than its leaves' prices: their sum bounds any partition.
 
     `start` may be the prices of a problem whose groups cost no more than these.
@@ -45,26 +60,17 @@ def potentials(offers: Sequence[Offer], size: int, start: Sequence[float] | None
     for offer in offers:
         if len(offer.members) == 1:
             alone[offer.members[0]] = offer.cost
-    if start is None:
-        prices = list(alone)
-        for offer in offers:
-            if len(offer.members) > 1:
-                total = sum(alone[leaf] for leaf in offer.members)
-                ratio = offer.cost / total if total > 0 else 0.0
-                for leaf in offer.members:
-                    prices[leaf] = min(prices[leaf], alone[leaf] * ratio)
-    else:
-        prices = list(start)
+    prices = _proportional(offers, alone) if start is None else list(start)
     by_leaf: list[list[int]] = [[] for _ in range(size)]
     slack = []
     for index, offer in enumerate(offers):
-        slack.append(offer.cost - sum(prices[leaf] for leaf in offer.members))
+        slack.append(offer.cost - sum([prices[leaf] for leaf in offer.members]))
         for leaf in offer.members:
             by_leaf[leaf].append(index)
     for _ in range(PASSES):
         raised = False
         for leaf in sorted(range(size), key=lambda item: alone[item]):
-            room = min((slack[index] for index in by_leaf[leaf]), default=0.0)
+            room = min([slack[index] for index in by_leaf[leaf]], default=0.0)
             if room > 0:
                 raised = True
                 prices[leaf] += room
@@ -72,6 +78,18 @@ def potentials(offers: Sequence[Offer], size: int, start: Sequence[float] | None
                     slack[index] -= room
         if not raised:
             break
+    return prices
+
+
+def _proportional(offers: Sequence[Offer], alone: Sequence[float]) -> list[float]:
+    """What each leaf costs alone, lowered in proportion to the cheapest group that it is in."""
+    prices = list(alone)
+    for offer in offers:
+        if len(offer.members) > 1:
+            total = sum([alone[leaf] for leaf in offer.members])
+            ratio = offer.cost / total if total > 0 else 0.0
+            for leaf in offer.members:
+                prices[leaf] = min(prices[leaf], alone[leaf] * ratio)
     return prices
 
 
@@ -84,51 +102,85 @@ def cheapest(
     states only the ones that no other beats in cost and suppression are kept.
     """
     total = sum(prices)
-    starting: list[list[tuple[int, Offer]]] = [[] for _ in range(size)]
+    starting: list[list[tuple[float, int, int, int]]] = [[] for _ in range(size)]
     for index, offer in enumerate(offers):
-        reduced = offer.cost - sum(prices[leaf] for leaf in offer.members)
+        reduced = offer.cost - sum([prices[leaf] for leaf in offer.members])
         if total + reduced < below:
-            starting[offer.members[0]].append((index, offer))
-    states: dict[int, list[tuple[float, float, int, tuple[int, ...]]]] = {(1 << size) - 1: [(total, 0.0, 0, ())]}
-    done: list[tuple[float, float, int, tuple[int, ...]]] = []
+            starting[offer.members[0]].append((reduced, offer.leaves, index, offer.suppressed))
+    for group in starting:
+        group.sort()
+    found = _unlimited(starting, size, total, below) if limit is None else _limited(starting, size, total, below, limit)
+    if found is None:
+        return None
+    cost = sum(offers[index].cost for index in found)
+    return Choice(cost, sum(offers[index].suppressed for index in found), found) if cost < below else None
+
+
+_Starting = Sequence[Sequence[tuple[float, int, int, int]]]
+"""For each leaf the offers that begin with it: reduced cost, leaves, position, suppressed rows; cheapest first."""
+
+
+def _unlimited(starting: _Starting, size: int, total: float, below: float) -> tuple[int, ...] | None:
+    full = (1 << size) - 1
+    states = {full: total}
+    came: dict[int, tuple[int, int]] = {}
     for leaf in range(size):
-        following: dict[int, list[tuple[float, float, int, tuple[int, ...]]]] = {}
+        bit = 1 << leaf
+        following = {left: value for left, value in states.items() if not left & bit}
+        for left, value in states.items():
+            if not left & bit:
+                continue
+            for reduced, leaves, index, _ in starting[leaf]:
+                reached = value + reduced
+                if reached >= below:
+                    break
+                if leaves & left == leaves:
+                    rest = left ^ leaves
+                    if reached < following.get(rest, inf):
+                        following[rest] = reached
+                        came[rest] = (left, index)
+        states = following
+    if 0 not in states:
+        return None
+    chosen: list[int] = []
+    left = 0
+    while left != full:
+        left, index = came[left]
+        chosen.append(index)
+    return tuple(reversed(chosen))
+
+
+_Label = tuple[float, int, tuple[int, ...]]
+"""A partial partition: bound of its cost, rows that it suppresses, its offers."""
+
+
+def _limited(starting: _Starting, size: int, total: float, below: float, limit: int) -> tuple[int, ...] | None:
+    states: dict[int, list[_Label]] = {(1 << size) - 1: [(total, 0, ())]}
+    for leaf in range(size):
+        following: dict[int, list[_Label]] = {}
         for left, labels in states.items():
             if not left >> leaf & 1:
-                _merge(following, left, labels, limit)
+                _merge(following, left, labels)
                 continue
-            for index, offer in starting[leaf]:
-                if offer.leaves & ~left:
+            for reduced, leaves, index, suppressed in starting[leaf]:
+                if leaves & left != leaves:
                     continue
-                reduced = offer.cost - sum(prices[member] for member in offer.members)
                 extended = [
-                    (bound + reduced, cost + offer.cost, suppressed + offer.suppressed, (*chosen, index))
-                    for bound, cost, suppressed, chosen in labels
-                    if bound + reduced < below and (limit is None or suppressed + offer.suppressed <= limit)
+                    (value + reduced, lost + suppressed, (*chosen, index))
+                    for value, lost, chosen in labels
+                    if value + reduced < below and lost + suppressed <= limit
                 ]
                 if extended:
-                    _merge(following, left & ~offer.leaves, extended, limit)
+                    _merge(following, left ^ leaves, extended)
         states = following
-    done = states.get(0, [])
-    if not done:
-        return None
-    _, cost, suppressed, chosen = min(done, key=lambda label: (label[1], label[2], label[3]))
-    return Choice(cost, suppressed, chosen) if cost < below else None
+    done = states.get(0)
+    return min(done)[2] if done else None
 
 
-def _merge(
-    states: dict[int, list[tuple[float, float, int, tuple[int, ...]]]],
-    left: int,
-    labels: list[tuple[float, float, int, tuple[int, ...]]],
-    limit: int | None,
-) -> None:
-    """Keep labels that no other of the same state beats; without a limit only the cheapest."""
-    together = sorted([*states.get(left, ()), *labels], key=lambda label: label[1:])
-    if limit is None:
-        states[left] = together[:1]
-        return
-    kept: list[tuple[float, float, int, tuple[int, ...]]] = []
-    for label in together:
-        if not kept or label[2] < kept[-1][2]:
+def _merge(states: dict[int, list[_Label]], left: int, labels: Sequence[_Label]) -> None:
+    """Keep labels that no other of the same state beats in both cost and suppression."""
+    kept: list[_Label] = []
+    for label in sorted([*states.get(left, ()), *labels]):
+        if not kept or label[1] < kept[-1][1]:
             kept.append(label)
     states[left] = kept

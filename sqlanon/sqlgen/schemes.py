@@ -36,8 +36,9 @@ class Price:
         """What the rows of a part of a class cost that has this size."""
         return _times(column("n"), size) if self.by_size else column(penalties)
 
-    def lost(self) -> exp.Expression:
-        return _times(column("n"), exp.Literal.number(self.gone))
+    def lost(self, rows: str) -> exp.Expression:
+        """What suppressed rows cost."""
+        return _times(column(rows), exp.Literal.number(self.gone))
 
     def at_least(self) -> exp.Expression:
         """As `kept`, of rows that may yet be merged with others."""
@@ -111,10 +112,9 @@ class Candidates:
 
 def measured(given: Candidates, price: Price, judging: Judging, *, upper: bool) -> exp.Select:
     """For each candidate: cost and suppressed rows of its own end, bound, rows that are lost anyway, static cost."""
-    parts = _judged(_parts(given, ()), ("candidate",)) if judging.plain else _with_verdicts(given, judging, upper)
     if judging.plain:
-        parts = _plain_verdicts(parts, judging, upper=upper)
-    return _totals(parts, price, ("candidate",), upper=upper)
+        return _plain_totals(_parts(given, ()), price, judging, ("candidate",), upper=upper)
+    return _totals(_with_verdicts(given, judging, upper), price, upper=upper)
 
 
 def block_costs(
@@ -143,8 +143,7 @@ def block_costs(
         .join(table_expression(blocks, "b"), on=on, copy=False)
         .group_by(column("candidate", "cells"), column("block", "b"), column("g", "cells"), column("h", "cells"))
     )
-    parts = _plain_verdicts(_judged(grouped, ("candidate", "block")), judging, upper=upper)
-    return _totals(parts, price, ("candidate", "block"), upper=upper)
+    return _plain_totals(grouped, price, judging, ("candidate", "block"), upper=upper)
 
 
 def blocks_query(loaded: Table) -> exp.Select:
@@ -198,19 +197,53 @@ def _parts(given: Candidates, more: Sequence[tuple[str, exp.Expression]]) -> exp
     return select.group_by(*(key.copy() for _, key in keys), copy=False)
 
 
-def _judged(parts: exp.Select, keys: Sequence[str]) -> exp.Select:
+def _with_above(parts: exp.Select) -> exp.Select:
     """Each part with `above`, the rows of the class that it is in at the upper end."""
-    above = exp.Window(this=exp.Sum(this=column("n")), partition_by=[*(column(key) for key in keys), column("h")])
+    above = exp.Window(this=exp.Sum(this=column("n")), partition_by=[column("candidate"), column("h")])
     return exp.select(exp.Star(), named(above, "above")).from_(subquery(parts, "parts"), copy=False)
 
 
-def _plain_verdicts(parts: exp.Select, judging: Judging, *, upper: bool) -> exp.Select:
-    """`kept` of the own end and `possible`, where rows alone decide."""
-    return exp.select(
-        exp.Star(),
-        named(_about(judging.satisfied, "above" if upper else "n"), "kept"),
-        named(_about(judging.possible, "above"), "possible"),
-    ).from_(subquery(parts, "judged"), copy=False)
+def _plain_totals(parts: exp.Select, price: Price, judging: Judging, keys: Sequence[str], *, upper: bool) -> exp.Select:
+    """The answer where rows alone decide: parts summed up to classes of the upper ends, and these to candidates."""
+    names = [column(key) for key in keys]
+    kept = judging.satisfied
+    over = (
+        exp.select(
+            *names,
+            named(exp.Sum(this=column("n")), "above"),
+            named(exp.Sum(this=column("v")), "v"),
+            named(total(exp.Case().when(kept, price.kept(column("n"), "w")).else_(price.lost("n"))), "own"),
+            named(total_where(exp.Not(this=exp.Paren(this=kept.copy())), column("n")), "lost"),
+            named(exp.Sum(this=price.at_least()), "least"),
+            named(exp.Sum(this=_static(price)), "static"),
+        )
+        .from_(subquery(parts, "parts"), copy=False)
+        .group_by(*(name.copy() for name in names), column("h"), copy=False)
+    )
+    possible = _about(judging.possible, "above")
+    if upper:
+        kept_over = _about(kept, "above")
+        square = _times(column("above"), column("above")) if price.by_size else column("v")
+        cost: exp.Expression = exp.Case().when(kept_over, square).else_(price.lost("above"))
+        lost: exp.Expression = exp.Case().when(kept_over.copy(), literal(0)).else_(column("above"))
+    else:
+        cost, lost = column("own"), column("lost")
+    return (
+        exp.select(
+            *(name.copy() for name in names),
+            named(total(cost), "cost"),
+            named(total(lost), "suppressed"),
+            named(total(exp.Case().when(possible, column("least")).else_(price.lost("above"))), "bound"),
+            named(total_where(exp.Not(this=possible.copy()), column("above")), "dead"),
+            named(total(column("static")), "static"),
+        )
+        .from_(subquery(over, "over"), copy=False)
+        .group_by(*(name.copy() for name in names), copy=False)
+    )
+
+
+def _static(price: Price) -> exp.Expression:
+    return _times(column("n"), column("n")) if price.by_size else column("w")
 
 
 def _about(predicate: exp.Expression, name: str) -> exp.Expression:
@@ -222,7 +255,7 @@ def _about(predicate: exp.Expression, name: str) -> exp.Expression:
 
 
 def _with_verdicts(given: Candidates, judging: Judging, upper: bool) -> exp.Select:
-    """As `_plain_verdicts`, where models measure the values of classes."""
+    """The parts with the verdicts of models that measure the values of classes."""
     lower_key, upper_key = ("g", given.sum_of("g")), ("h", given.sum_of("h"))
     own_key = upper_key if upper else lower_key
     own = _verdicts(given, judging, own_key, judging.measures, named(judging.satisfied.copy(), "kept"))
@@ -232,7 +265,7 @@ def _with_verdicts(given: Candidates, judging: Judging, upper: bool) -> exp.Sele
         exp.Column(this=exp.Star(), table=exp.to_identifier("parts", quoted=True)),
         column("kept", "own"),
         column("possible", "over"),
-    ).from_(subquery(_judged(_parts(given, ()), ("candidate",)), "parts"), copy=False)
+    ).from_(subquery(_with_above(_parts(given, ())), "parts"), copy=False)
     for query, alias, key in ((own, "own", "h" if upper else "g"), (possible, "over", "h")):
         on = all_of([equal(column(name, "parts"), column(name, alias)) for name in ("candidate", key)])
         select = select.join(subquery(query, alias), on=on, copy=False)
@@ -258,23 +291,22 @@ def _numbered(given: Candidates, key: tuple[str, exp.Expression]) -> exp.Select:
     return exp.select().from_(subquery(inner, "counted"))
 
 
-def _totals(parts: exp.Select, price: Price, keys: Sequence[str], *, upper: bool) -> exp.Select:
+def _totals(parts: exp.Select, price: Price, *, upper: bool) -> exp.Select:
     kept, possible = column("kept"), column("possible")
     size = column("above" if upper else "n")
-    own = exp.Case().when(kept, price.kept(size, "v" if upper else "w")).else_(price.lost())
-    least = exp.Case().when(possible, price.at_least()).else_(price.lost())
-    static = _times(column("n"), column("n")) if price.by_size else column("w")
+    own = exp.Case().when(kept, price.kept(size, "v" if upper else "w")).else_(price.lost("n"))
+    least = exp.Case().when(possible, price.at_least()).else_(price.lost("n"))
     return (
         exp.select(
-            *(column(key) for key in keys),
+            column("candidate"),
             named(total(own), "cost"),
             named(total_where(exp.Not(this=kept.copy()), column("n")), "suppressed"),
             named(total(least), "bound"),
             named(total_where(exp.Not(this=possible.copy()), column("n")), "dead"),
-            named(total(static), "static"),
+            named(total(_static(price)), "static"),
         )
         .from_(subquery(parts, "parts"), copy=False)
-        .group_by(*(column(key) for key in keys), copy=False)
+        .group_by(column("candidate"), copy=False)
     )
 
 

@@ -1,0 +1,149 @@
+"""The schemes of Li and Li on Adult: what each costs at best, from which end, and what each technique is worth.
+
+`python -m benchmarks.schemes` solves and writes benchmarks/schemes.json; with `plot` it draws docs/schemes.svg
+and prints the tables of docs/schemes.md. The data lie outside the repository: SQLANON_ADULT names their folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sqlanon.combinations import combine
+from sqlanon.frequency import scan, store_hierarchies
+from sqlanon.recoders.schemes import Problem, problem_on
+from sqlanon.runs import DEFAULT, running
+from sqlanon.schemes.exact import search
+from sqlanon.schemes.problem import Direction, Techniques
+from sqlanon.search.budget import Budget
+from sqlanon.spec import spec_from_dict
+
+ADULT = Path(os.environ.get("SQLANON_ADULT", "../shared/data/adult"))
+RESULTS = Path("benchmarks/schemes.json")
+SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps")
+SIZES = (2, 5, 10, 15, 20)
+MEASURES = ("dm", "hdm")
+ALL = Techniques()
+PAPER = replace(ALL, pivot=False)
+VARIANTS = {
+    "none": Techniques(False, False, False, False, False),
+    "seeding, modified BFS": Techniques(True, True, False, False, False),
+    "rearrangement": Techniques(False, False, True, True, False),
+    "both": PAPER,
+    "both and pivot": ALL,
+}
+SECONDS = 3600.0
+
+
+def _csv(column: str) -> dict[str, Any]:
+    return {
+        "role": "quasi_identifier",
+        "hierarchy": {"csv": {"path": str((ADULT / f"adult_hierarchy_{column}.csv").resolve()), "delimiter": ";"}},
+    }
+
+
+@contextmanager
+def problem(k: int, metric: str, scheme: str, columns: int = 4) -> Iterator[Problem]:
+    """Adult with age in 15 bands of five years, marital status, race and sex; any number of rows may be suppressed."""
+    chosen = {
+        "age": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [10, 20, 40], "min": 0, "max": 80}}},
+        **{name: _csv(name) for name in ("marital-status", "race", "sex")},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "adult.duckdb"
+        with duckdb.connect(str(database)) as connection:
+            # Bands of five years from 17, by their distance from it: 0, 5, ... 70.
+            connection.execute(
+                "CREATE TABLE adult AS SELECT CAST(5 * floor((age - 17) / 5) AS INTEGER) AS age, "
+                "\"marital-status\", race, sex FROM read_csv(?, delim = ';')",
+                [str(ADULT / "adult.csv")],
+            )
+        spec = spec_from_dict(
+            {
+                "connection": f"duckdb:///{database}",
+                "source": "adult",
+                "target": "released",
+                "columns": dict(list(chosen.items())[-columns:]),
+                "default_role": "identifier",
+                "privacy": {"k": k, "suppression": {"limit": "100%"}},
+                "search": {"algorithm": scheme, "metric": metric},
+            }
+        )
+        with running(spec, DEFAULT) as run:
+            base = scan(run.engine, run.binding, run.scratch)
+            stored = store_hierarchies(run.engine, run.binding, base, run.scratch)
+            yield problem_on(run, combine(run.engine, run.binding, base, stored, run.scratch))
+
+
+def solve(
+    k: int,
+    metric: str,
+    scheme: str,
+    direction: Direction = "bottom_up",
+    techniques: Techniques = ALL,
+    seconds: float = SECONDS,
+) -> dict[str, Any]:
+    with problem(k, metric, scheme) as given:
+        started = time.perf_counter()
+        found = search(given.space, given.costs, direction, techniques, Budget(seconds=seconds))
+        return {
+            "cost": found.cost,
+            "suppressed": found.suppressed,
+            "proven": found.proven,
+            "bound": found.bound,
+            "gap": found.gap,
+            "seconds": round(time.perf_counter() - started, 2),
+            "checks": found.checks,
+            "expanded": found.expanded,
+            "space": given.space.size,
+            "groups": [max(part) + 1 for part in found.generalization],
+        }
+
+
+def main() -> None:
+    known: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    wanted = sys.argv[1:] or ["costs", "directions", "techniques"]
+    if "plot" in wanted:
+        from benchmarks.schemes_plot import draw, tables
+
+        draw(known, Path("docs/schemes.svg"))
+        print(tables(known))
+        return
+    for name, arguments in _questions(wanted):
+        if known.get(name, {}).get("proven") or (name in known and not name.startswith("costs")):
+            continue
+        known[name] = solve(*arguments)
+        print(name, known[name], flush=True)
+        RESULTS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
+def _questions(wanted: list[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    if "costs" in wanted:
+        for scheme in SCHEMES:
+            for k in SIZES:
+                for metric in MEASURES:
+                    yield f"costs {metric} {scheme} {k}", (k, metric, scheme)
+    if "directions" in wanted:
+        for scheme in ("ops", "gsps"):
+            for k in SIZES:
+                for direction in ("bottom_up", "top_down"):
+                    yield f"directions {scheme} {k} {direction}", (k, "dm", scheme, direction, PAPER, 120.0)
+    if "techniques" in wanted:
+        for label, techniques in VARIANTS.items():
+            for k in (2, 5, 10):
+                arguments = (k, "dm", "gops", "bottom_up", techniques, 120.0)
+                yield f"techniques {k} {label}", arguments
+
+
+if __name__ == "__main__":
+    main()
