@@ -35,6 +35,8 @@ HEURISTICS: dict[str, Heuristic] = {
     "annealing": annealing.search,
 }
 
+FEW_GENERALIZATIONS = 5000
+"""Up to here a search is over before its seeds would have grown."""
 SMALL_K = 5
 FEW_COLUMNS = 4
 WIDE = 4096
@@ -58,8 +60,9 @@ def recode_exact(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Rec
     problem = problem_on(run, made)
     direction = direction_of(settings.direction, run.binding.k, problem.space)
     budget = Budget(settings.budget.nodes, settings.budget.seconds)
+    techniques = Techniques(seeding=problem.space.size > FEW_GENERALIZATIONS)
     found = exact.search(
-        problem.space, problem.costs, direction, Techniques(), budget, settings.seed, run.options.progress
+        problem.space, problem.costs, direction, techniques, budget, settings.seed, run.options.progress
     )
     return _recoded(run, made, problem, found)
 

@@ -95,9 +95,10 @@ class _Search:
     # -- what is known -------------------------------------------------------------------------------------------
 
     def take(self, generalizations: Sequence[Generalization], answers: Sequence[Measured]) -> None:
-        """Keep the best generalization; those given must be valid."""
+        """Keep the best generalization, while the budget lasts; those given must be valid."""
         for generalization, found in zip(generalizations, answers, strict=True):
             self._offer(generalization, found.cost, found.suppressed)
+        self._clock.check()
 
     def _offer(self, generalization: Generalization, cost: float, suppressed: int) -> None:
         if suppressed <= self._evaluator.limit and cost < self.best:

@@ -21,6 +21,8 @@ class Scheme(ABC):
     """The valid generalizations of one column."""
 
     name: ClassVar[str]
+    of_ranges: ClassVar[bool] = False
+    """Groups are ranges of leaves wherever the nodes of the hierarchy are."""
 
     def valid(self, domain: Domain, block: Block) -> bool:
         """Whether these leaves may be one group."""
@@ -119,6 +121,7 @@ class OrderedPartitioning(Scheme):
     """Ranges of the ordered leaves (Bayardo and Agrawal; section 2.2.3)."""
 
     name = "ops"
+    of_ranges = True
 
     def _valid(self, domain: Domain, block: Block) -> bool:
         return is_range(block)
@@ -195,6 +198,7 @@ class GroupHierarchical(Scheme):
     """Cuts across the hierarchy (Iyengar; section 2.2.2)."""
 
     name = "ghs"
+    of_ranges = True
 
     def _valid(self, domain: Domain, block: Block) -> bool:
         return block == self._closure(domain, block)

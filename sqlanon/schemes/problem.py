@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import prod
 from random import Random
 from typing import Literal
@@ -63,7 +62,7 @@ def joins(tree: Tree, partition: Partition) -> Iterator[Partition]:
     if isinstance(tree.scheme, BasicHierarchical):
         yield from tree.merges(partition)
         return
-    for first, second in combinations(blocks(partition), 2):
+    for first, second in tree.pairs(blocks(partition)):
         yield joined(tree, partition, (*first, *second))
 
 

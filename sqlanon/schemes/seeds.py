@@ -13,9 +13,11 @@ from sqlanon.schemes.problem import Space
 
 RANDOM = 48
 """Random generalizations; the paper does not say how many it takes."""
+NEIGHBOURS = 800
+"""Merges that a step of the descent looks at, drawn by chance where there are more."""
 
 Take = Callable[[Sequence[Generalization], Sequence[Measured]], None]
-"""Told of every generalization that was measured."""
+"""Told of every generalization that was measured; may end the search by BudgetSpent."""
 
 
 def measured(evaluator: Evaluator, generalizations: Sequence[Generalization]) -> list[Measured]:
@@ -35,18 +37,19 @@ def sow(space: Space, evaluator: Evaluator, seed: int, take: Take) -> None:
     answers = measured(evaluator, drawn)
     take(drawn, answers)
     ranked = sorted(zip(answers, drawn, strict=True), key=lambda pair: (rank(pair[0], evaluator.limit), pair[1]))
-    descend(space, evaluator, space.bottom, take)
-    descend(space, evaluator, ranked[0][1], take)
+    _descend(space, evaluator, space.bottom, source, take)
+    _descend(space, evaluator, ranked[0][1], source, take)
 
 
-def descend(space: Space, evaluator: Evaluator, start: Generalization, take: Take) -> tuple[Generalization, Measured]:
+def _descend(space: Space, evaluator: Evaluator, start: Generalization, source: Random, take: Take) -> None:
     """Merge the two groups that lower the cost most, as long as any do."""
     here, [current] = start, measured(evaluator, [start])
     while neighbours := list(space.coarser(here)):
+        if len(neighbours) > NEIGHBOURS:
+            neighbours = source.sample(neighbours, NEIGHBOURS)
         answers = measured(evaluator, neighbours)
         take(neighbours, answers)
         best = min(range(len(answers)), key=lambda index: (rank(answers[index], evaluator.limit), neighbours[index]))
         if rank(answers[best], evaluator.limit) >= rank(current, evaluator.limit):
             break
         here, current = neighbours[best], answers[best]
-    return here, current

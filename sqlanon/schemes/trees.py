@@ -6,12 +6,14 @@ search proves of that interval holds for the whole subtree.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations, pairwise
 
 from sqlanon.schemes.domain import Domain
 from sqlanon.schemes.families import BasicHierarchical, Scheme
-from sqlanon.schemes.partitions import Partition, blocks, canonical, identity, merged, of_blocks, refines, whole
+from sqlanon.schemes.partitions import Block, Partition, blocks, canonical, identity, merged, of_blocks, refines, whole
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,25 @@ class Tree:
         if isinstance(self.scheme, BasicHierarchical):
             return self._neighbour(partition, 1)
         groups = blocks(partition)
+        last = max((index for index, group in enumerate(groups) if len(group) > 1), default=0)
         children: dict[Partition, None] = {}
-        for index, group in enumerate(groups):
-            for other in groups[index + 1 :]:
-                child = merged(partition, self.scheme.closure(self.domain, sorted((*group, *other))))
-                if child not in children and self.parent(child) == partition:
-                    children[child] = None
+        for group, other in self.pairs(groups[last:]):
+            child = merged(partition, self.scheme.closure(self.domain, sorted((*group, *other))))
+            if child not in children and self.parent(child) == partition:
+                children[child] = None
         return tuple(children)
+
+    def pairs(self, groups: Sequence[Block]) -> Iterator[tuple[Block, Block]]:
+        """The pairs of groups that need to be merged to reach every coarser partition: neighbours, where ranges rule.
+
+        NULL, where it stands apart, is the neighbour of all.
+        """
+        if not (self.scheme.of_ranges and self.domain.contiguous):
+            yield from combinations(groups, 2)
+            return
+        yield from pairwise(groups)
+        if self.domain.apart and len(groups) > 2:
+            yield groups[0], groups[-1]
 
     def parent(self, partition: Partition) -> Partition:
         """Where a partition comes from: its last group of several leaves loses the part that was merged last."""

@@ -77,16 +77,16 @@ def least_cost(schemes: tuple[str, str], metric: str, k: int = 3) -> float:
 
 
 @pytest.mark.parametrize(
-    ("metric", "direction"),
+    ("metric", "direction", "names"),
     [
-        ("dm", "bottom_up"),
-        ("hdm", "top_down"),
-        pytest.param("hdm", "bottom_up", marks=pytest.mark.soak),
-        pytest.param("dm", "top_down", marks=pytest.mark.soak),
+        ("dm", "bottom_up", ["ghs", "sps"]),
+        ("hdm", "top_down", ["gsps", "ops"]),
+        pytest.param("hdm", "bottom_up", sorted(SCHEMES), marks=pytest.mark.soak),
+        pytest.param("dm", "top_down", sorted(SCHEMES), marks=pytest.mark.soak),
     ],
 )
-def test_every_scheme_is_solved_exactly(database: Database, metric: str, direction: str) -> None:
-    for name in SCHEMES:
+def test_every_scheme_is_solved_exactly(database: Database, metric: str, direction: str, names: list[str]) -> None:
+    for name in names:
         found = pipeline.plan(spec_of(database, name, metric=metric, direction=direction))
         assert found.search.proven
         assert found.search.score == pytest.approx(least_cost((name, name), metric), abs=1e-6), name
@@ -102,10 +102,10 @@ def test_schemes_mix(database: Database) -> None:
     assert pipeline.plan(spec).search.score == pytest.approx(least_cost(("gsps", "ops"), "hdm"), abs=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", ["sps", "genetic"])
-def test_a_release_is_planned_locked_applied_and_audited(database: Database, algorithm: str, tmp_path: Path) -> None:
-    spec = spec_of(database, algorithm)
-    Lock.of(spec, pipeline.plan(spec), "spec.yaml").write(tmp_path / "spec.lock.json")
+def test_a_release_is_planned_locked_applied_and_audited(database: Database, tmp_path: Path) -> None:
+    spec = spec_of(database, "sps")
+    planned = pipeline.plan(spec)
+    Lock.of(spec, planned, "spec.yaml").write(tmp_path / "spec.lock.json")
     lock = Lock.read(tmp_path / "spec.lock.json")
     assert isinstance(lock.flexible, Cuts)
     result = pipeline.apply(spec, lock)
@@ -118,14 +118,10 @@ def test_a_release_is_planned_locked_applied_and_audited(database: Database, alg
     for row, rows in published.items():
         classes[row[:2]] += rows
     assert min(classes.values()) >= 3
-    planned = pipeline.plan(spec)
     assert planned.search.chosen.suppressed == result.publication.suppressed
     assert planned.search.chosen.classes == len(classes)
     lost = result.publication.suppressed
     assert planned.to_dict()["score"]["dm"] == sum(rows * rows for rows in classes.values()) + len(ROWS) * lost
-    again = pipeline.run(spec)
-    assert database.counted("released") == published
-    assert again.publication.suppressed == lost
     assert "released" in pipeline.script(spec, lock)
     assert database.leftovers() == []
 
@@ -231,5 +227,4 @@ def test_the_command_line(database: Database, tmp_path: Path, capsys: pytest.Cap
     applied = invoke("apply", tmp_path / "spec.lock.json", "--json").json
     assert applied["suppressed"] == planned["suppressed"]
     assert invoke("audit", "--spec", path, "--json").code == 0
-    assert "released" in invoke("sql", path).out
-    assert invoke("run", path, "--json").code == 0
+    assert "released" in invoke("sql", tmp_path / "spec.lock.json").out

@@ -181,3 +181,17 @@ def test_c5_index_sets_of_k_optimize() -> None:
     assert partitions == ((0, 0, 1, 1), (0, 0, 0, 1), (0, 1))
     assert indexes_of(partitions) == {3, 8, 10}
     assert from_indexes(set(), (4, 4, 2)) == (whole(4), whole(4), whole(2))
+
+
+@pytest.mark.parametrize("name", sorted(set(COUNTS) - {"gops"}))
+def test_trees_of_a_hierarchy_across_the_order(name: str) -> None:
+    """Nodes need not be ranges of the leaves; only gops asks for that, and says so."""
+    domain = Domain.of(5, [(0, 1, 0, 1, 2)])
+    tree = Tree(SCHEMES[name], domain)
+    expected = sorted(item for item in all_partitions(5) if is_valid(name, domain, item))
+    assert sorted(visited_upwards(tree, identity(5))) == expected
+    assert sorted(item for item in visited_downwards(tree, whole(5)) if tree.allows(item)) == expected
+    for node in expected:
+        assert all(within(item, node, tree.ceiling(node)) for item in visited_upwards(tree, node))
+    assert SCHEMES["gops"].problem(domain) is not None
+    assert SCHEMES[name].problem(domain) is None
