@@ -36,7 +36,7 @@ check: $(DEV) ## formatting, lint, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and against anjana
+bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and against peers
 	@SQLANON_PEERS_PYTHON=$(PEERS_VENV)/bin/python $(BIN)/python -m benchmarks --plot docs/performance.svg $(ARGS)
 
 golden: $(DEV) ## rewrite the snapshots of generated SQL
@@ -73,7 +73,7 @@ $(DEV): pyproject.toml | $(CREATED)
 $(PEERS): | $(DEV)
 	@echo "installing the peers that sqlanon is measured against"
 	@$(PYTHON) -m venv --clear $(PEERS_VENV)
-	@$(PEERS_VENV)/bin/python -m pip --disable-pip-version-check install -qq 'anjana>=1.2,<2'
+	@$(PEERS_VENV)/bin/python -m pip --disable-pip-version-check install -qq 'anjana>=1.2,<2' 'anonypy>=0.2,<1'
 	@$(PIP) --editable '.[report]'
 	@touch $@
 

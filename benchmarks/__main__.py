@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.diversity import audit_models, plan_with_diversity
 from benchmarks.generator import CENSUS
 from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, spec_for, table
+from benchmarks.mondrian import mondrian
 from benchmarks.peers import against_anjana
 from benchmarks.plot import plot
 from benchmarks.subsets import subset_risk
@@ -173,7 +174,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the large DuckDB table")
     parser.add_argument(
-        "--only", choices=["large", "rows", "columns", "grid", "models", "risk", "postgres", "spark", "scale", "peers"]
+        "--only",
+        choices=[
+            "large",
+            "rows",
+            "columns",
+            "grid",
+            "models",
+            "risk",
+            "postgres",
+            "spark",
+            "scale",
+            "peers",
+            "mondrian",
+        ],
     )
     parser.add_argument("--plot", type=Path, help="write the plot to this SVG file")
     arguments = parser.parse_args()
@@ -191,6 +205,7 @@ def main() -> None:
         "spark": lambda: spark(arguments.rows, folder),
         "scale": lambda: scale(arguments.rows, folder),
         "peers": lambda: against_anjana(folder),
+        "mondrian": lambda: mondrian(url, folder),
     }
     try:
         for name, part in parts.items():

@@ -100,6 +100,8 @@ class Binding:
     respondent: BoundSensitive | None = None
     """The column that names the person, where persons are counted."""
     population: BoundPopulation | None = None
+    regions: Table | None = None
+    """The table of the classes of the release, where it is asked for."""
     personalized: BoundPersonalized | None = None
 
     @property
@@ -161,6 +163,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     target = bind_target(spec, engine)
     population = _bind_population(spec, engine, known)
     _refuse_as_target(engine, "source", source, target)
+    regions = _bind_regions(spec, engine, source, target)
     if population is not None:
         _refuse_as_target(engine, "population", population.relation, target)
     return Binding(
@@ -169,6 +172,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         target=target,
         as_view=isinstance(spec.target, ViewTarget),
         scratch=scratch_schema(spec, target),
+        regions=regions,
         columns=infos,
         quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
         released=tuple(info.name for info in infos if _is_released(spec, info.name)),
@@ -331,6 +335,17 @@ def bind_target(spec: Spec, engine: Engine) -> Table | File:
         found = "neither a table nor a view" if kind == "other" else f"a {kind}, not a {wanted}"
         raise UsageError(f"target: {target} exists and is {found}; drop it or name another target")
     return target
+
+
+def _bind_regions(spec: Spec, engine: Engine, source: Relation, target: Table | File) -> Table | None:
+    if spec.regions is None:
+        return None
+    regions = Table(spec.regions)
+    if engine.reads(source, regions) or (isinstance(target, Table) and engine.same_object(target, regions)):
+        raise SpecError("regions: that is the source or the target; name another table")
+    if engine.relation_kind(regions) not in (None, "table"):
+        raise UsageError(f"regions: {regions} exists and is not a table; drop it or name another one")
+    return regions
 
 
 def _refuse_as_target(engine: Engine, what: str, given: Relation, target: Table | File) -> None:

@@ -100,9 +100,23 @@ def _publish_table(engine: Engine, release: Released, target: Table, scratch: Sc
     else:
         engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
         audited = _audited(engine, release, staging, judged, scratch)
+    classes = _staged_classes(engine, release, staging, scratch)
     engine.replace(staging, target)
+    if classes is not None:
+        engine.replace(*classes)
     scratch.drop(*judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited, engine.swapped)
+
+
+def _staged_classes(engine: Engine, release: Released, staging: Table, scratch: Scratch) -> tuple[Table, Table] | None:
+    """The classes of the staged release with their rows, staged beside it, and the table that they become."""
+    regions = release.binding.regions
+    if regions is None:
+        return None
+    staged = regions.beside(scratch.name("classes_staging").name)
+    query = release_sql.class_sizes(staging, release.binding.names, release.binding.k)
+    engine.execute(Statement("stage classes", create_table_as(staged, query, engine.traits, scratch=False)))
+    return staged, regions
 
 
 def _publish_file(engine: Engine, release: Released, target: File, scratch: Scratch) -> Publication:

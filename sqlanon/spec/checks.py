@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from sqlanon.hierarchies import Sql
 from sqlanon.spec.keys import SpecKeys
 from sqlanon.spec.personalized import personalized_findings
-from sqlanon.spec.places import ViewTarget, same_place
+from sqlanon.spec.places import TableSource, TableTarget, ViewTarget, same_place
 from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.refusals import Finding
 from sqlanon.spec.search import CELL_ALGORITHMS, CELL_MODELS, OF_CUTS, SCHEMES
@@ -196,11 +196,23 @@ def _forms_of_release(spec: SpecKeys) -> Iterator[Finding]:
     if privacy.several_groupings and blank:
         path = ("privacy", "suppression", "mode")
         yield path, "blank needs a single grouping: not with several quasi_identifiers, nor other_sensitive known"
+    if spec.regions is not None:
+        yield from _regions(spec, spec.regions)
     if isinstance(spec.target, ViewTarget):
         if privacy.several_groupings:
             yield ("target",), "a view needs a single grouping; write a table for several, or for other_sensitive known"
         if blank and (privacy.beyond_k or spec.respondent is not None):
             yield ("target",), "a view with blank rows holds k-anonymity of rows alone; write a table, or drop the rows"
+
+
+def _regions(spec: SpecKeys, parts: tuple[str, ...]) -> Iterator[Finding]:
+    if not isinstance(spec.target, TableTarget):
+        yield ("regions",), "a table of classes stands beside a table; name a table as target"
+    population = spec.privacy.population
+    places = {"target": spec.target, "source": spec.source, "population": population and population.source}
+    for what, place in places.items():
+        if isinstance(place, TableTarget | TableSource) and place.parts == parts:
+            yield ("regions",), f"that is the {what}; name another table"
 
 
 def _search(spec: SpecKeys) -> Iterator[Finding]:

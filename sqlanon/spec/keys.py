@@ -50,6 +50,9 @@ class SpecKeys(Definition):
         "refuse",
         description="What to do when the releases of two recipients, joined, leave classes smaller than k.",
     )
+    regions: NameParts | None = Field(
+        None, description="A table of the classes of the release with their rows, published with it. Default: none."
+    )
     scratch: NameParts | None = Field(
         None, description="Schema for hierarchy and staging tables. Default: the target's schema."
     )

@@ -70,6 +70,8 @@ class Spec(SpecKeys):
     def _recipient_findings(self) -> Iterator[Finding]:
         if self.own_target is not None:
             yield ("target",), "with recipients each has a target of its own; remove this one"
+        if self.regions is not None:
+            yield ("regions",), "a table of classes belongs to one release; with recipients leave it out"
         for (one, first), (other, second) in combinations(self.recipients.items(), 2):
             if same_place(first.target, second.target):
                 yield ("recipients", other, "target"), f"recipient {one} has the same target"

@@ -243,3 +243,12 @@ def no_value_outside(table: Table, columns: Sequence[QuasiIdentifier]) -> exp.Se
     outside = any_of(is_null(column(f"k_{position}")) for position, _ in _keys(columns))
     found = exp.select(count()).from_(table_expression(table)).where(outside)
     return exp.select(equal(exp.Subquery(this=found), literal(0)))
+
+
+def class_sizes(table: Table, names: Sequence[str], k: int) -> exp.Select:
+    """The classes of a published table with their rows; none smaller than k."""
+    keys = [column(name) for name in names]
+    enough = exp.GTE(this=count(), expression=literal(k))
+    rows = named(count(), "rows" if "rows" not in names else "rows_of_class")
+    select = exp.select(*keys, rows).from_(table_expression(table)).group_by(*(key.copy() for key in keys))
+    return select.having(enough).order_by(exp.Ordered(this=count(), desc=True))

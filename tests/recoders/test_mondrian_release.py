@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
-from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.errors import InfeasibleError, SpecError, UsageError
 from sqlanon.lock import Lock
 from sqlanon.recoding import Assigned
 from sqlanon.results import RecodedPlan
@@ -74,6 +74,29 @@ def test_figures_15_and_17(chapter: Database, hierarchy: dict[str, Any]) -> None
     assert isinstance(result.plan, RecodedPlan)
     assert result.plan.scores["dm"] == 9 + 9 + 4 + 4
     assert result.plan.scores["aecs"] == 2.5
+
+
+def test_regions_beside_the_release(chapter: Database) -> None:
+    spec = spec_on(chapter, regions="released_regions")
+    found: list[tuple[Any, ...]] = []
+    for _ in range(2):
+        pipeline.run(spec)
+        sizes = chapter.counted("released", "marital, sex")
+        found = chapter.rows("released_regions", 'marital, sex, "rows"')
+        assert {row[:2]: row[2] for row in found} == sizes
+        assert sorted(size for *_, size in found) == [2, 2, 3, 3]
+    assert chapter.leftovers() == []
+    before = sorted(found)
+    chapter.run("DELETE FROM people WHERE sex = 'F' OR marital <> 'single'")
+    with pytest.raises(InfeasibleError):
+        pipeline.run(changed(SPEC, connection=chapter.url, regions="released_regions", privacy={"k": 5}))
+    assert sorted(chapter.rows("released_regions", 'marital, sex, "rows"')) == before
+
+
+@pytest.mark.parametrize("regions", ["released", "people"])
+def test_regions_need_a_table_of_their_own(regions: str) -> None:
+    with pytest.raises(SpecError, match="name another table"):
+        changed(SPEC, regions=regions)
 
 
 def test_labels_that_end_where_values_occur(chapter: Database) -> None:
