@@ -27,13 +27,14 @@ from sqlanon.measured import Release, population_labels
 from sqlanon.measuring import audit_personalized
 from sqlanon.planning import lattice_of
 from sqlanon.publish import Released, publish
-from sqlanon.recoding import FullDomain, Recoding
+from sqlanon.recoders.mondrian import mondrian_lookup
+from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recording import facts_of
 from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.runs import DEFAULT, Options, Run, open_for, running
 from sqlanon.scratch import Scratch
-from sqlanon.script import compiled
+from sqlanon.script import Script, compiled
 from sqlanon.spec import Spec
 from sqlanon.sqlgen.hierarchy import domain
 from sqlanon.sqlgen.relations import File, Query, Relation
@@ -163,7 +164,19 @@ def _generalized_population(run: Run, lock: Lock | None) -> tuple[Relation | Non
 def script(spec: Spec, lock: Lock | None, options: Options = DEFAULT) -> str:
     """The release as one SQL script: as a lock file decided, or as a search decides now."""
     recoding = plan(spec, options).recoding if lock is None else lock.recoding_for(spec)
-    return compiled(spec, recoding, options, lock=lock).text
+    return scripted(spec, recoding, options, lock=lock).text
+
+
+def scripted(
+    spec: Spec, recoding: Recoding, options: Options = DEFAULT, *, dialect: str | None = None, lock: Lock | None = None
+) -> Script:
+    """The release of a recoding as a script, for its own engine or another dialect; regions are made again."""
+    lookup = None
+    if isinstance(recoding, Assigned) and recoding.details.get("kind") == "strict":
+        with running(spec, options) as run:
+            base = _scan(run)
+            lookup = mondrian_lookup(run, base, _hierarchies(run, base), recoding.fingerprint)
+    return compiled(spec, recoding, options, dialect=dialect, lock=lock, lookup=lookup)
 
 
 def hierarchies(spec: Spec, options: Options = DEFAULT) -> Generator[HierarchyReport, None, None]:

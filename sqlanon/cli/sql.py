@@ -35,7 +35,7 @@ def command(
     from sqlanon import pipeline
     from sqlanon.api import spec_of
     from sqlanon.lock import Lock
-    from sqlanon.script import compiled, scripting_named
+    from sqlanon.script import scripting_named
     from sqlanon.spec import load_spec
 
     lock = Lock.read(spec) if spec.suffix == ".json" else None
@@ -49,7 +49,7 @@ def command(
         _refuse_files(out)
     with settings.working() as options:
         recoding = pipeline.plan(loaded, options).recoding if lock is None else lock.recoding_for(loaded)
-        script = compiled(loaded, recoding, options, dialect=dialect, lock=lock)
+        script = pipeline.scripted(loaded, recoding, options, dialect=dialect, lock=lock)
     if out is not None:
         _write(script, out)
     if settings.as_json:

@@ -13,6 +13,7 @@ from sqlanon.hierarchy_store import fingerprint
 from sqlanon.lock import Lock
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.carried_out import by_own_hierarchies
+from sqlanon.recoding.lookups import RegionLookup
 from sqlanon.requirements import requirement_of
 from sqlanon.runs import DEFAULT, Options, open_for
 from sqlanon.script.writer import Script, ScriptWriter
@@ -26,24 +27,29 @@ def compiled(
     *,
     dialect: str | None = None,
     lock: Lock | None = None,
+    lookup: RegionLookup | None = None,
 ) -> Script:
     """The release of a spec as a script, for its own engine or another dialect; levels say a full-domain recoding.
 
-    With the lock file that the recoding comes from, UsageError when the source's columns or a hierarchy are no
-    longer as they were.
+    The regions of a class-wise recoding are given as a lookup. With the lock file that the recoding comes from,
+    UsageError when the source's columns or a hierarchy are no longer as they were.
     """
     with open_for(spec, options) as engine:
         bound = bind(spec, engine)
-        binding, levels = _carried_out(recoding, bound)
-        script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect).script()
+        binding, levels = _carried_out(recoding, bound, lookup)
+        script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
     if lock is not None:
         lock.require_source(bound.schema)
-        _require_hierarchies(lock, script, bound, own=binding is not bound)
+        _require_hierarchies(lock, script, bound, own=binding is not bound or lookup is not None)
     return script
 
 
-def _carried_out(recoding: Recoding | Mapping[str, int], binding: Binding) -> tuple[Binding, Mapping[str, int]]:
+def _carried_out(
+    recoding: Recoding | Mapping[str, int], binding: Binding, lookup: RegionLookup | None
+) -> tuple[Binding, Mapping[str, int]]:
     if isinstance(recoding, Assigned):
+        if lookup is not None:
+            return binding, dict.fromkeys(binding.names, 0)
         raise UsageError(f"search.algorithm: a script cannot say which rows {recoding.algorithm} put in which class")
     if isinstance(recoding, Cuts):
         own, levels = by_own_hierarchies(recoding, binding)

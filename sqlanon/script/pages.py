@@ -76,7 +76,9 @@ class Pages:
         self.add(comment, *self.scripting.fresh(create, table))
         return table
 
-    def create_text(self, comment: str, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    def create_text(
+        self, comment: str, name: str, columns: Sequence[str], rows: Sequence[Sequence[str | None]]
+    ) -> Table:
         """Make a scratch table of texts that are written out."""
         table = self.name(name)
         self._drops.append(drop_table(table))

@@ -19,12 +19,14 @@ from sqlanon.hierarchy_store import describe_hierarchies
 from sqlanon.measured import Release, live_release
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.recoding.lookups import RegionLookup
 from sqlanon.script.counting import write_counts
 from sqlanon.script.heading import heading
 from sqlanon.script.hierarchies import write_hierarchies
 from sqlanon.script.judging import write_verdicts
 from sqlanon.script.pages import Pages, one_line
 from sqlanon.script.publishing import write_judged_view, write_table, write_view
+from sqlanon.script.regions import write_regions
 from sqlanon.sqlgen.relations import File, Relation
 
 
@@ -54,12 +56,14 @@ class ScriptWriter:
         requirement: Requirement,
         levels: Mapping[str, int],
         dialect: str | None = None,
+        lookup: RegionLookup | None = None,
     ) -> None:
         self._scripting = scripting_for(engine) if dialect is None else scripting_named(dialect)
         self._engine = neutral(engine)
         self._binding = binding
         self._requirement = requirement
         self._recoding = FullDomain.from_levels(binding.names, levels)
+        self._lookup = lookup
         _refuse_files(binding, self._scripting)
 
     def text(self) -> str:
@@ -72,6 +76,8 @@ class ScriptWriter:
         pages = Pages(self._scripting, binding.scratch, self._mark())
         pages.open("hierarchies", "a label for every value and level.")
         self._begin(pages)
+        if self._lookup is not None:
+            binding = write_regions(pages, engine, binding, self._lookup)
         hierarchies = write_hierarchies(pages, engine, binding, self._recoding)
         release = Release(binding, hierarchies.of_release, self._recoding, self._requirement)
         taxonomies = hierarchies.taxonomies()

@@ -258,6 +258,22 @@ def named_regions(regions: Table, names: Table, width: int, low: str, high: str)
     )
 
 
+def written(regions: Table, named_table: Table, width: int) -> exp.Select:
+    """The bounds and labels of every region, in order: for each column the first ordinal, the last and the label."""
+    items: list[exp.Expression] = []
+    for position in range(width):
+        items += [column(f"lo_{position}", "g"), column(f"hi_{position}", "g"), column(f"label_{position}", "n")]
+    select = exp.select(*items).from_(table_expression(regions, "g"))
+    on = equal(column("region", "g"), column("region", "n"))
+    select = select.join(table_expression(named_table, "n"), on=on, copy=False)
+    return select.order_by(*(column(f"lo_{position}", "g") for position in range(width)))
+
+
+def values_in_order(domain: Table) -> exp.Select:
+    """The texts of a column's values, in their order."""
+    return exp.select(column("label_0")).from_(table_expression(domain)).order_by(column("o"))
+
+
 def labels(named_table: Table, width: int) -> exp.Select:
     """The labels of each class."""
     items: list[exp.Expression] = [column("class")]
