@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlanon.lock import Lock, columns_changed
+from sqlanon.recoding.assigned import Assigned
+from sqlanon.recoding.cuts import Cuts
 from sqlanon.spec.parts import changed_parts
 
 Cause = Literal["data", "spec", "hierarchy", "search"]
@@ -42,7 +44,7 @@ def to_dict(changes: Sequence[Change]) -> dict[str, Any]:
 
 def diff(old: Lock, new: Lock) -> list[Change]:
     """What changes from one lock to another, then the reasons; nothing where both say the same."""
-    changes = [Change(line) for line in (*_levels(old, new), *_figures(old, new))]
+    changes = [Change(line) for line in (*_recoding(old, new), *_figures(old, new))]
     reasons = [*_by_spec(old, new), *_hierarchies(old, new), *_data(old, new)]
     if changes and not reasons:
         line = "the search ended elsewhere: a budget ran out, or it is another version of sqlanon"
@@ -71,6 +73,32 @@ def _other_parts(old: Lock, new: Lock) -> Iterator[str]:
     for part in changed_parts(old.spec_parts, new.spec_parts):
         if part not in told:
             yield part
+
+
+def _recoding(old: Lock, new: Lock) -> Iterator[str]:
+    """What is released otherwise: levels, the groups of a column, or classes with labels of their own."""
+    match old.flexible, new.flexible:
+        case None, None:
+            yield from _levels(old, new)
+        case Cuts() as before, Cuts() as after:
+            yield from _groups(before, after)
+        case Assigned() as before, Assigned() as after:
+            if before.checksum != after.checksum:
+                yield "rows are put into other classes"
+        case before, after:
+            yield f"recoding: {_kind(before)} -> {_kind(after)}"
+
+
+def _groups(before: Cuts, after: Cuts) -> Iterator[str]:
+    old, new = (dict(zip(cuts.columns, cuts.groups, strict=True)) for cuts in (before, after))
+    for name, groups in new.items():
+        if name in old and old[name] != groups:
+            numbers = f"{len(old[name])} -> {len(groups)}" if len(old[name]) != len(groups) else f"{len(groups)} others"
+            yield f"{name}: groups {numbers}"
+
+
+def _kind(recoding: Cuts | Assigned | None) -> str:
+    return "full_domain" if recoding is None else recoding.kind
 
 
 def _levels(old: Lock, new: Lock) -> Iterator[str]:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from sqlanon.lock import Lock
 from sqlanon.lock_diff import diff, to_dict
+from sqlanon.recoding.assigned import Assigned
+from sqlanon.recoding.cuts import Cuts, Group
 
 HIERARCHIES = {
     "zip": {"height": 3, "top": "*****", "definition": "0123"},
@@ -182,6 +184,27 @@ def test_plain_data() -> None:
 
 def test_a_requirement_that_no_longer_holds() -> None:
     assert told(result={"satisfied": False}, fingerprint="f1")[0] == "the requirement no longer holds"
+
+
+def groups(*labels: str) -> tuple[Group, ...]:
+    return tuple(Group(label, (f"{label}1", f"{label}2")) for label in labels)
+
+
+def test_recodings_without_levels() -> None:
+    cuts = replace(LOCK, levels={}, flexible=Cuts(("zip", "sex"), (groups("a", "b"), groups("f"))))
+    others = replace(cuts, flexible=Cuts(("zip", "sex"), (groups("a", "c"), groups("f", "m"))))
+    assigned = replace(LOCK, levels={}, flexible=Assigned("mondrian", 3, "f0", (1, 2)))
+    moved = replace(assigned, flexible=Assigned("mondrian", 3, "f0", (1, 3)))
+    elsewhere = "because the search ended elsewhere: a budget ran out, or it is another version of sqlanon"
+    for old, new, lines in (
+        (cuts, cuts, []),
+        (cuts, others, ["zip: groups 2 others", "sex: groups 1 -> 2", elsewhere]),
+        (assigned, assigned, []),
+        (assigned, moved, ["rows are put into other classes", elsewhere]),
+        (LOCK, cuts, ["recoding: full_domain -> cuts", elsewhere]),
+        (cuts, assigned, ["recoding: cuts -> assigned", elsewhere]),
+    ):
+        assert list(map(str, diff(old, new))) == lines
 
 
 PARTS = st.fixed_dictionaries(
