@@ -190,7 +190,7 @@ def _search(old: Lock, new: Lock) -> Iterator[str]:
     before, after = old.result.get("algorithm"), new.result.get("algorithm")
     if before != after:
         yield f"search changed: algorithm {before} -> {after}"
-    metrics = [", ".join(_mapping(lock.result, "score")) for lock in (old, new)]
+    metrics = [", ".join(sorted(_mapping(lock.result, "score"))) for lock in (old, new)]
     if metrics[0] != metrics[1]:
         yield f"search changed: metric {metrics[0]} -> {metrics[1]}"
     if old.recipient != new.recipient:

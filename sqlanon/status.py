@@ -125,6 +125,7 @@ def _compared(run: Run, lock: Lock, planned: int) -> Drift:
     changed = made.fingerprint != lock.fingerprint
     try:
         lock.recoding_for(run.binding.spec)
+        lock.require_source(run.binding.schema)
         lock.require_hierarchies(describe_hierarchies([domain.hierarchy for domain in made.domains]))
     except UsageError as error:
         return _unfit(error, planned, made.rows, changed, limit)

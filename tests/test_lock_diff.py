@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -126,6 +127,13 @@ def test_another_search() -> None:
         "because search changed: algorithm optimal -> datafly",
         "because search changed: metric loss -> dm",
     ]
+
+
+def test_scores_in_another_order_are_the_same(tmp_path: Path) -> None:
+    """A lock file is sorted, a plan lists the measure that it went by first."""
+    plan = replace(LOCK, result={**RESULT, "score": {"loss": 0.25, "dm": 40, "aecs": 1.5}})
+    plan.write(tmp_path / "spec.lock.json")
+    assert diff(Lock.read(tmp_path / "spec.lock.json"), plan) == []
 
 
 def test_what_lock_files_do_not_tell() -> None:
