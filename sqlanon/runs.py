@@ -115,17 +115,18 @@ def running(spec: Spec, options: Options, publishes: str | None = None) -> Itera
 
 def refuse_large_scan(engine: Engine, binding: Binding) -> None:
     """InfeasibleError when a reading of the source, or of the population, takes more bytes than the spec allows."""
-    most = binding.spec.limits.scan_bytes
+    most = binding.spec.limits.max_scan_bytes
     if most is None:
         return
     for relation in [binding.source, *([binding.population.relation] if binding.population else [])]:
         size = engine.scan_bytes(relation)
         if size is None:
             raise UsageError(
-                f"limits.scan_bytes: {engine.name} cannot tell how many bytes it takes to read {relation}; "
+                f"limits.max_scan_bytes: {engine.name} cannot tell how many bytes it takes to read {relation}; "
                 f"read from a table, or leave this limit out"
             )
         if size > most:
             raise InfeasibleError(
-                f"limits.scan_bytes: reading {relation} takes about {size} bytes, the limit is {most}; nothing was read"
+                f"limits.max_scan_bytes: reading {relation} takes about {size} bytes, the limit is {most}; "
+                f"nothing was read"
             )

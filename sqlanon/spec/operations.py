@@ -56,7 +56,7 @@ class Limits(Definition):
     statement_seconds: Positive | None = Field(
         None, description="Longest time a single statement may run. Default: as long as it takes."
     )
-    scan_bytes: ByteCount | None = Field(
+    max_scan_bytes: ByteCount | None = Field(
         None, description="Most bytes that one reading of the source may read, as 20 GB. Default: no bound."
     )
     lock_seconds: Positive = Field(
@@ -65,14 +65,14 @@ class Limits(Definition):
 
 
 class Evidence(Definition):
-    """What is kept of each release that was published."""
+    """What is kept of each run."""
 
-    files: bool = Field(True, description="Write a JSON file for each run that published.")
+    files: bool = Field(True, description="Write a JSON file for each run, also for one that fails.")
     folder: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="Where the files go, relative to the spec. Default: <spec>.evidence beside the spec."
     )
     tables: bool = Field(False, description="Also write to tables of the scratch schema; they are made on first use.")
 
 
-NO_LIMITS = Limits(statement_seconds=None, scan_bytes=None, lock_seconds=LOCK_SECONDS)
+NO_LIMITS = Limits(statement_seconds=None, max_scan_bytes=None, lock_seconds=LOCK_SECONDS)
 USUAL_EVIDENCE = Evidence(files=True, folder=None, tables=False)

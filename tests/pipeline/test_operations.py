@@ -184,25 +184,27 @@ def test_a_wait_within_a_transaction_is_a_mistake(engine: Engine) -> None:
 def test_a_source_that_is_too_large_is_not_read(database: Database) -> None:
     steps: list[str] = []
     options = Options(hooks=(lambda event: steps.append(event.step),))
-    with pytest.raises(InfeasibleError, match=r"limits\.scan_bytes: reading patients takes about \d+ bytes, .* is 1;"):
-        pipeline.run(spec_on(database, limits={"scan_bytes": 1}), options)
+    with pytest.raises(
+        InfeasibleError, match=r"limits\.max_scan_bytes: reading patients takes about \d+ bytes, .* is 1;"
+    ):
+        pipeline.run(spec_on(database, limits={"max_scan_bytes": 1}), options)
     assert "scan source" not in steps
-    assert pipeline.run(spec_on(database, limits={"scan_bytes": "1 GB"})).audit.satisfied
+    assert pipeline.run(spec_on(database, limits={"max_scan_bytes": "1 GB"})).audit.satisfied
 
 
 @pytest.mark.parametrize(
     ("written", "size"), [(5, 5), ("5 B", 5), ("2 KB", 2000), ("2KiB", 2048), ("3 GB", 3 * 10**9), ("1 TiB", 2**40)]
 )
 def test_sizes_may_have_units(written: object, size: int) -> None:
-    spec = changed(SPEC, limits={"scan_bytes": written})
-    assert spec.limits.scan_bytes == size
+    spec = changed(SPEC, limits={"max_scan_bytes": written})
+    assert spec.limits.max_scan_bytes == size
     assert spec.hash() == changed(SPEC).hash()
 
 
 @pytest.mark.parametrize("written", [0, True, "2 XB", "2 gb", "-1 GB", "1.5 GB", ""])
 def test_sizes_that_are_none(written: object) -> None:
-    with pytest.raises(SpecError, match=r"^limits\.scan_bytes: "):
-        changed(SPEC, limits={"scan_bytes": written})
+    with pytest.raises(SpecError, match=r"^limits\.max_scan_bytes: "):
+        changed(SPEC, limits={"max_scan_bytes": written})
 
 
 def test_sizes_follow_views_and_queries(database: Database) -> None:
@@ -267,8 +269,8 @@ def test_what_nobody_can_tell_is_refused(tmp_path: Path) -> None:
         "columns": {"zip": {"role": "quasi_identifier"}},
         "privacy": {"k": 2},
     }
-    with pytest.raises(UsageError, match=r"limits\.scan_bytes: duckdb cannot tell .* to read the source query"):
-        pipeline.run(spec_from_dict({**values, "limits": {"scan_bytes": "1 TB"}}))
+    with pytest.raises(UsageError, match=r"limits\.max_scan_bytes: duckdb cannot tell .* to read the source query"):
+        pipeline.run(spec_from_dict({**values, "limits": {"max_scan_bytes": "1 TB"}}))
     assert not (tmp_path / "out.csv").exists()
 
 
