@@ -36,7 +36,7 @@ from sqlanon.sqlgen.relations import File, Table
 MOST_SQL = 400_000
 """Characters of the script that a report holds."""
 
-WHAT_IF_SECONDS = 1.0
+WHAT_IF_SECONDS = 0.5
 """How long the grid of a report may take where nobody asked for one."""
 
 OWN_WORDS = ("UTC", "0", "1", "nulls_last", "nulls_first", "NaN", "Infinity", "-Infinity")

@@ -21,6 +21,9 @@ from sqlanon.utility import associations, count_tables
 SUBSETS = 2
 """Columns of the subsets that are looked at; `sqlanon risk` looks further."""
 
+MOST_PAIRED = 8
+"""Columns of which all pairs are looked at; `sqlanon utility` looks at more."""
+
 LISTED = 8
 EXCLUDED = 1
 """Values that somebody with background knowledge can exclude."""
@@ -113,6 +116,8 @@ def _associations(
     scratch: Scratch,
 ) -> Iterator[Grid]:
     """How much of what columns say of each other is left."""
+    if len(columns) + len(sensitive) > MOST_PAIRED:
+        return
     here, there = count_tables(engine, [source, released], columns, sensitive, scratch)
     found = sorted(associations(engine, here, there), key=lambda item: -item.before)
     scratch.drop(here.table, there.table)
