@@ -55,7 +55,7 @@ def mondrian_lookup(run: Run, base: Base, stored: Sequence[StoredHierarchy], fin
     [(_, regions)] = run.engine.query(Statement("count regions", regions_sql.sizes(partition.regions)))
     if max(int(regions), *(domain.values for domain in made.domains)) > MOST_WRITTEN:
         raise UsageError(f"search.algorithm: a script writes out at most {MOST_WRITTEN} regions and values of a column")
-    named = named_regions(run, made, partition, space=wanted.bounds == "space")
+    named, _ = named_regions(run, made, partition, space=wanted.bounds == "space")
     query = labels_sql.written(partition.regions, named, len(made.domains))
     rows = run.engine.query(Statement("regions", query))
     values = [

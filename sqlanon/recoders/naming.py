@@ -17,27 +17,31 @@ MOST_MEMBERS = 10
 
 def name_regions(run: Run, made: Combinations, partition: Partition, *, space: bool) -> Assignment:
     """The classes of a partition with their labels: of the regions' bounds, or of the values that occur in them."""
-    named = named_regions(run, made, partition, space=space)
+    named, merged = named_regions(run, made, partition, space=space)
     create = run.scratch.create
-    labels = create("labels", "labels", labels_sql.labels(named, len(made.domains)))
     query = labels_sql.assignment(partition.points, named, partition.space, made.coded)
     table = create("assignment", "assignment", query)
-    run.scratch.drop(named)
+    labels = named
+    if merged:
+        labels = create("labels", "labels", labels_sql.labels(named, len(made.domains)))
+        run.scratch.drop(named)
     return Assignment(made, table, labels, whole=not partition.space.relaxed)
 
 
-def named_regions(run: Run, made: Combinations, partition: Partition, *, space: bool) -> Table:
-    """Every region with its labels."""
+def named_regions(run: Run, made: Combinations, partition: Partition, *, space: bool) -> tuple[Table, bool]:
+    """Every region with its labels, and whether some of them may have the same."""
     low, high = ("lo", "hi") if space else ("a", "b")
     domains = [
         OrderedDomain(position, domain.table, domain.height, domain.natural, domain.null)
         for position, domain in enumerate(made.domains)
     ]
     names = _names(run, partition.regions, domains, low, high)
-    query = labels_sql.named_regions(partition.regions, names, len(domains), low, high)
+    [(ambiguous,)] = run.engine.query(Statement("compare labels", labels_sql.ambiguous(names)))
+    merge = partition.space.relaxed or ambiguous > 0
+    query = labels_sql.named_regions(partition.regions, names, len(domains), low, high, merge=merge)
     named = run.scratch.create("name regions", "named", query)
     run.scratch.drop(names)
-    return named
+    return named, merge
 
 
 def _names(run: Run, regions: Table, domains: list[OrderedDomain], low: str, high: str) -> Table:

@@ -134,7 +134,7 @@ class Partitioning:
     def _made(self, step: str, name: str, number: int, query: Callable[[], exp.Query], which: str = "") -> Table:
         """A table of this round. Names alternate, so that the statements of every second round are the same."""
         name = f"{name}{number % 2}"
-        key = f"{name} {which}" + (" first" if number == 1 else "")
+        key = f"{name} {which}"
         if key not in self._recipes:
             self._recipes[key] = self.scratch.recipe(step, name, query())
         return self.scratch.make(self._recipes[key])

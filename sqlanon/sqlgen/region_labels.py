@@ -238,8 +238,19 @@ def _closed(sets: Table, node_table: Table) -> exp.Select:
     return select.join(table_expression(node_table, "n"), on=all_of(on), join_type="left", copy=False)
 
 
-def named_regions(regions: Table, names: Table, width: int, low: str, high: str) -> exp.Select:
-    """Regions with the labels of their bounds, and their `class`: regions of the same labels are one."""
+def ambiguous(names: Table) -> exp.Select:
+    """How many labels of a column stand for more than one range."""
+    several = exp.select(column("dim")).from_(table_expression(names)).group_by(column("dim"), column("label"))
+    return exp.select(count()).from_(
+        subquery(several.having(exp.GT(this=count(), expression=literal(1))), "several"), copy=False
+    )
+
+
+def named_regions(regions: Table, names: Table, width: int, low: str, high: str, *, merge: bool) -> exp.Select:
+    """Regions with the labels of their bounds, and their `class`: regions of the same labels are one.
+
+    Where no two regions can have the same labels there is nothing to merge.
+    """
     items: list[exp.Expression] = [column("region", "g")]
     select = exp.select().from_(table_expression(regions, "g"))
     for position in range(width):
@@ -251,6 +262,8 @@ def named_regions(regions: Table, names: Table, width: int, low: str, high: str)
             equal(column(f"{high}_{position}", "g"), column("hi", alias)),
         ]
         select = select.join(table_expression(names, alias), on=all_of(on), copy=False)
+    if not merge:
+        return select.select(*items, named(column("region", "g"), "class"), copy=False)
     labels: list[exp.Expression] = [column(f"label_{position}") for position in range(width)]
     lowest = exp.Window(this=exp.Min(this=column("region")), partition_by=labels)
     return exp.select(exp.Star(), named(lowest, "class")).from_(

@@ -19,7 +19,8 @@ from sqlanon.sqlgen.build import all_of, any_of, count, equal, is_null, is_prese
 from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 from sqlanon.sqlgen.values import whole
 
-SMALL = 2**15
+NARROW = ((2**7, "tinyint"), (2**15, "smallint"), (2**31, "int"), (2**63, "bigint"))
+"""Types by the numbers they hold: the narrower, the faster all rows are read and summed."""
 FIRST_CHOICE = 4
 """Added to the width of columns whose first choice of a cut was not tried yet; widths are at most 1."""
 
@@ -106,16 +107,19 @@ def first_points(combinations: Table, space: Space) -> exp.Select:
     """All combinations, in region 0."""
     rows = {"first_row": literal(1), "last_row": column("n"), "n": column("n")}
     items: list[exp.Expression] = [
-        named(cast(column(item.ordinal), "smallint" if item.steps < SMALL else "int"), item.ordinal)
-        for item in space.dimensions
+        named(cast(column(item.ordinal), _narrow(item.steps, 0)), item.ordinal) for item in space.dimensions
     ]
     region = named(cast(literal(0), "int"), "region")
     if space.others:
         items += [named(whole(rows[name]), name) if name in rows else column(name) for name in (*space.others, "n")]
         return exp.select(*items, region).from_(table_expression(combinations))
-    items.append(named(whole(exp.Sum(this=column("n"))), "n"))
+    items.append(named(cast(exp.Sum(this=column("n")), _narrow(space.rows, 2)), "n"))
     select = exp.select(*items, region).from_(table_expression(combinations))
     return select.group_by(*(column(name) for name in space.ordinals))
+
+
+def _narrow(most: int, first: int) -> str:
+    return next(kind for end, kind in NARROW[first:] if most < end)
 
 
 def first_region(space: Space) -> exp.Select:
