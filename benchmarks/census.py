@@ -20,7 +20,10 @@ aged as (select *, 17 + cast(floor(78 * (0.35 * r1 + 0.65 * r1 * r2)) as int) as
                 case when r3 < 0.5 then 'male' else 'female' end as gender from draws),
 taught as (select *, cast(case when r4 < 0.32 then 9 when r4 < 0.53 then 10 when r4 < 0.68 then 13
      when r4 < 0.76 then 14 when r4 < 0.82 then 11 when r4 < 0.87 then 12 when r4 < 0.91 then 7
-     else 1 + floor(17 * r5) end as int) as education from aged)
+     else 1 + floor(17 * r5) end as int) as education from aged),
+earning as (select *, 0.16 * education / 17.0 + 0.14 * (1 - abs(age - 48) / 48.0) + 0.04 * (r3 > 0.5)::int
+     + 0.68 * pow(r7, 1.6) as score from taught),
+ranked as (select *, (row_number() over (order by score, id) - 1) / {rows}.0 as rank from earning)
 select id, age, education, gender,
   case when r6 < greatest(0.05, 1.15 - age / 38.0) then 'never married'
        when age > 64 and r6 > 0.72 then 'widowed'
@@ -28,10 +31,9 @@ select id, age, education, gender,
        else 'married' end as marital,
   1 + (cast(floor(50 * pow(r5, 3.4)) as int) + (education // 4) * 9 + case when gender = 'male' then 0 else 23 end) % 50
     as occupation,
-  least(49, greatest(0, cast(floor(2 + 46 * (0.16 * education / 17.0 + 0.14 * (1 - abs(age - 48) / 48.0)
-    + 0.04 * (r3 > 0.5)::int + 0.68 * pow(r7, 2.3)) - 3) as int))) as income,
+  cast(floor(50 * pow(rank, 1.1)) as int) as income,
   random() as g
-from taught
+from ranked
 """
 
 _GUARDS = """

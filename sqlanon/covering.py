@@ -5,6 +5,7 @@ What an adversary does who knows everybody's quasi-identifier. Reads labels and 
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,15 +35,20 @@ FEW_COVERS = 8
 
 NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
-_BRACKETS = re.compile(r"([\[(])\s*(.*?)\s*(?:,|;|\.\.)\s*(.*?)\s*([\])])", re.DOTALL)
+_BRACKETS = re.compile(r"([\[(])\s*(.*?)(?:\s*(?:,|;|\.\.)\s*| - )(.*?)\s*([\])])", re.DOTALL)
+_DASHED = re.compile(rf"\[({_NUMBER})-({_NUMBER})\]")
 _BARE = re.compile(rf"({_NUMBER})\s*(?:-|\u2013|\.\.|to)\s*({_NUMBER})")
 
 
 def interval_of(label: str) -> tuple[str, str, str, str, str, str]:
     """A label with the bounds of the interval that it looks like: low, high, which are open, and whether numbers.
 
+    A set in braces lists neighbours in the order of their hierarchy: an interval from its first to its last.
+
     >>> interval_of("[20, 25)")
     ('[20, 25)', '20', '25', '0', '1', '1')
+    >>> interval_of("[20-25]")[1:], interval_of('{divorced, "a, b", widowed}')[1:3]
+    (('20', '25', '0', '0', '1'), ('divorced', 'widowed'))
     >>> interval_of("-3-7"), interval_of("flu")[1:]
     (('-3-7', '-3', '7', '0', '0', '1'), ('', '', '0', '0', '0'))
     """
@@ -50,7 +56,10 @@ def interval_of(label: str) -> tuple[str, str, str, str, str, str]:
         opening, low, high, closing = found.groups()
         number = _is_number(low) and _is_number(high)
         return label, low, high, _flag(opening == "("), _flag(closing == ")"), _flag(number)
-    if found := _BARE.fullmatch(label):
+    if label.startswith("{") and label.endswith("}"):
+        members = [member.removeprefix(".. ") for member in next(csv.reader([label[1:-1]], skipinitialspace=True))]
+        return label, members[0], members[-1], "0", "0", "0"
+    if found := _DASHED.fullmatch(label) or _BARE.fullmatch(label):
         return label, found[1], found[2], "0", "0", "1"
     if _is_number(label):
         return label, label, label, "0", "0", "1"

@@ -50,11 +50,14 @@ def spans(listing: Table, domain: Table, height: int, null: int | None, *, numer
             )
         )
     found: list[exp.Query] = [
-        query("select label, place, lo, hi from n where hi - lo + 1 = held", {"n": union_all(nodes)}),
         query(
-            "select t.label, 1000 as place, a.o as lo, b.o as hi from t join d as a on t.low = a.label_0"
-            " join d as b on t.high = b.label_0 where t.low_open = '0' and t.high_open = '0' and a.o <= b.o",
-            {"t": listing, "d": domain},
+            "select label, place, lo, hi from n where hi - lo + 1 = held",
+            {"n": union_all([part.copy() for part in nodes])},
+        ),
+        query(
+            "select t.label, 1000 + a.place + b.place as place, a.lo, b.hi from t join n as a on t.low = a.label"
+            " join n as b on t.high = b.label where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi",
+            {"t": listing, "n": union_all([part.copy() for part in nodes])},
         ),
     ]
     if numeric:
@@ -64,7 +67,7 @@ def spans(listing: Table, domain: Table, height: int, null: int | None, *, numer
         )
         found.append(
             query(
-                "select t.label, 1001 as place, min(v.o) as lo, max(v.o) as hi"
+                "select t.label, 5000 as place, min(v.o) as lo, max(v.o) as hi"
                 " from (select * from t where number = '1') as t"
                 " join (select o, cast(value as double) as x from d where value is not null) as v on :within"
                 " group by t.label",
