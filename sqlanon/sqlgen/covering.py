@@ -32,8 +32,12 @@ class SpanColumn:
 
 def distinct_labels(release: exp.Expression, label: exp.Expression) -> exp.Select:
     """The labels of a column, NULL left out."""
-    select = exp.select(named(label, "label")).distinct().from_(release)
-    return exp.select(column("label")).from_(_sub(select, "labels")).where(expression("label is not null"))
+    select = exp.select(named(label, "label")).distinct().from_(release, copy=False)
+    return (
+        exp.select(column("label"))
+        .from_(_sub(select, "labels"), copy=False)
+        .where(expression("label is not null"), copy=False)
+    )
 
 
 def spans(listing: Table, domain: Table, height: int, null: int | None, *, numeric: bool) -> exp.Select:
@@ -106,7 +110,7 @@ def covers(spans_table: Table, domain: Table) -> exp.Select:
 
 def released_rows(release: exp.Expression, columns: Sequence[SpanColumn], label: exp.Expression) -> exp.Select:
     """The rows of a release by the spans of their labels, `s_i`, and the sensitive `label`, counted."""
-    select = exp.select().from_(release)
+    select = exp.select().from_(release, copy=False)
     keys: list[exp.Expression] = []
     for position, item in enumerate(columns):
         alias = f"x_{position}"
@@ -130,10 +134,12 @@ def classes(rows: Table, columns: Sequence[SpanColumn]) -> exp.Select:
     """The classes of a release, numbered, with their spans and intervals."""
     names = [f"s_{position}" for position in range(len(columns))]
     distinct = exp.select(*(column(name) for name in names), named(expression("sum(n)"), "n"))
-    distinct = distinct.from_(table_expression(rows)).group_by(*(column(name) for name in names))
+    distinct = distinct.from_(table_expression(rows), copy=False).group_by(
+        *(column(name) for name in names), copy=False
+    )
     order = exp.Order(expressions=[exp.Ordered(this=column(name, "k")) for name in names])
     select = exp.select(named(exp.Window(this=exp.RowNumber(), order=order), "class"), column("n", "k"))
-    select = select.from_(_sub(distinct, "k"))
+    select = select.from_(_sub(distinct, "k"), copy=False)
     for position, item in enumerate(columns):
         alias = f"x_{position}"
         on = equal(column(f"s_{position}", "k"), column("s", alias))
@@ -142,13 +148,14 @@ def classes(rows: Table, columns: Sequence[SpanColumn]) -> exp.Select:
             column(f"s_{position}", "k"),
             named(column("lo", alias), f"lo_{position}"),
             named(column("hi", alias), f"hi_{position}"),
+            copy=False,
         )
     return select
 
 
 def covered(rows: Table, classes_table: Table, columns: Sequence[SpanColumn]) -> exp.Select:
     """The rows given by `id` and ordinals `o_i`, with each `class` whose labels cover all their values."""
-    select = exp.select(column("id", "c"), column("class", "k")).from_(table_expression(rows, "c"))
+    select = exp.select(column("id", "c"), column("class", "k")).from_(table_expression(rows, "c"), copy=False)
     on: list[exp.Expression] = []
     for position, item in enumerate(columns):
         own = column(f"o_{position}", "c")
@@ -166,7 +173,9 @@ def published(rows: Table, classes_table: Table, columns: int) -> exp.Select:
     """The rows of each class by sensitive label."""
     on = exp.and_(*(equal(column(f"s_{place}", "r"), column(f"s_{place}", "k")) for place in range(columns)))
     select = exp.select(column("class", "k"), column("label", "r"), column("n", "r"))
-    return select.from_(table_expression(rows, "r")).join(table_expression(classes_table, "k"), on=on)
+    return select.from_(table_expression(rows, "r"), copy=False).join(
+        table_expression(classes_table, "k"), on=on, copy=False
+    )
 
 
 def targets(
@@ -211,7 +220,7 @@ def with_others(domain: Table, population: Table, position: int) -> exp.Select:
 def paths(hierarchy: Table, height: int) -> exp.Select:
     """Every leaf of a taxonomy with the labels above it."""
     labels = [named(cast(column(f"label_{level}"), "text"), f"label_{level}") for level in range(height + 1)]
-    return exp.select(*labels).from_(table_expression(hierarchy))
+    return exp.select(*labels).from_(table_expression(hierarchy), copy=False)
 
 
 def _sub(select: exp.Query, alias: str) -> exp.Subquery:

@@ -87,7 +87,7 @@ def reach(domain: Table, height: int) -> exp.Select:
         items.append(named(expression("max(o) over (partition by :code)", code=code), f"last_{level}"))
         items.append(named(expression("sum(n) over (partition by :code)", code=code), f"rows_{level}"))
         items += [column(f"leaves_{level}"), named(cast(column(f"label_{level}"), "text"), f"label_{level}")]
-    return exp.select(*items).from_(table_expression(domain))
+    return exp.select(*items).from_(table_expression(domain), copy=False)
 
 
 def node_columns(level: int) -> list[exp.Expression]:
@@ -102,13 +102,14 @@ def extents(rows: Table, attributes: Sequence[Attribute]) -> exp.Select:
         inner = inner.select(
             named(exp.Min(this=column(item.ordinal)), f"lo_{item.position}"),
             named(exp.Max(this=column(item.ordinal)), f"hi_{item.position}"),
+            copy=False,
         )
     return measured(inner, attributes)
 
 
 def measured(groups: exp.Query, attributes: Sequence[Attribute]) -> exp.Select:
     """Groups given by `g`, `m`, `lo_i` and `hi_i`, with `level_i`, `size_i` and `cost`."""
-    select = exp.select(column("g", "e"), column("m", "e")).from_(subquery(groups, "e"))
+    select = exp.select(column("g", "e"), column("m", "e")).from_(subquery(groups, "e"), copy=False)
     costs: list[exp.Expression] = []
     for item in attributes:
         low, high = column(f"lo_{item.position}", "e"), column(f"hi_{item.position}", "e")
@@ -120,10 +121,11 @@ def measured(groups: exp.Query, attributes: Sequence[Attribute]) -> exp.Select:
             high,
             named(item.level(low.copy(), high.copy(), alias), f"level_{item.position}"),
             named(size, f"size_{item.position}"),
+            copy=False,
         )
         costs.append(expression(":factor * (:size - 1)", factor=item.factor(), size=exp.Paren(this=size.copy())))
     everything = reduce(lambda left, right: exp.Add(this=left, expression=right), costs)
-    return select.select(named(expression("cast(e.m as double) * (:cost)", cost=everything), "cost"))
+    return select.select(named(expression("cast(e.m as double) * (:cost)", cost=everything), "cost"), copy=False)
 
 
 def single(attributes: Sequence[Attribute], alias: str) -> exp.Expression:
@@ -210,7 +212,7 @@ def divided(
 ) -> exp.Select:
     """The rows of groups that are divided, with the part `k` of their group that they go to."""
     cases = exp.Case()
-    select = exp.select(*(column(name, "w") for name in held)).from_(table_expression(rows, "w"))
+    select = exp.select(*(column(name, "w") for name in held)).from_(table_expression(rows, "w"), copy=False)
     select = select.join(table_expression(divisions, "b"), on=equal(column("g", "w"), column("g", "b")), copy=False)
     select = select.join(table_expression(groups, "e"), on=equal(column("g", "w"), column("g", "e")), copy=False)
     for item in attributes:
@@ -225,7 +227,7 @@ def divided(
             )
             part = item.child(column(f"level_{item.position}", "e"), alias)
         cases = cases.when(chosen, part)
-    return select.select(named(cases, "k"))
+    return select.select(named(cases, "k"), copy=False)
 
 
 def numbered_parts(rows: Table, after: int) -> exp.Select:
@@ -241,7 +243,7 @@ def numbered_parts(rows: Table, after: int) -> exp.Select:
 def in_parts(rows: Table, parts: Table, held: Sequence[str]) -> exp.Select:
     """The divided rows by their new groups."""
     select = query("select p.g from w join p on w.g = p.parent and w.k = p.k", {"w": rows, "p": parts})
-    return select.select(*(column(name, "w") for name in held if name != "g"))
+    return select.select(*(column(name, "w") for name in held if name != "g"), copy=False)
 
 
 def labels(kept: Table, attributes: Sequence[Attribute]) -> exp.Select:
@@ -277,5 +279,6 @@ def labels(kept: Table, attributes: Sequence[Attribute]) -> exp.Select:
             named(label, f"label_{place}"),
             named(column(f"size_{place}", "e"), f"leaves_{place}"),
             named(covered, f"rows_{place}"),
+            copy=False,
         )
     return select

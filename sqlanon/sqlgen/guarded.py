@@ -55,22 +55,24 @@ def cells(
 ) -> exp.Select:
     """The combinations by leaf and guarding node."""
     select = exp.select(*(column(name, "c") for name in ordinals), *(column(name, "g") for name in COUNTS))
-    select = select.select(*(column(name, "c") for name in ("n", *more)))
+    select = select.select(*(column(name, "c") for name in ("n", *more)), copy=False)
     on = [equal(column(codes[0], "c"), column("s", "g")), equal(column(codes[1], "c"), column("t", "g"))]
-    return select.from_(table_expression(combinations, "c")).join(table_expression(guards, "g"), on=exp.and_(*on))
+    return select.from_(table_expression(combinations, "c"), copy=False).join(
+        table_expression(guards, "g"), on=exp.and_(*on), copy=False
+    )
 
 
 def one_group(cells_table: Table, held: Sequence[str]) -> exp.Select:
     """All cells as group 0."""
     items = [column(name) for name in held if name != "g"]
-    return exp.select(named(cast(literal(0), "bigint"), "g"), *items).from_(table_expression(cells_table))
+    return exp.select(named(cast(literal(0), "bigint"), "g"), *items).from_(table_expression(cells_table), copy=False)
 
 
 def finished(rows: Table, groups: Table, held: Sequence[str], done: exp.Expression) -> exp.Select:
     """The rows of groups that are not divided further."""
-    select = exp.select(*(column(name, "w") for name in held)).from_(table_expression(rows, "w"))
+    select = exp.select(*(column(name, "w") for name in held)).from_(table_expression(rows, "w"), copy=False)
     on = equal(column("g", "w"), column("g", "e"))
-    return select.join(table_expression(groups, "e"), on=on).where(done)
+    return select.join(table_expression(groups, "e"), on=on, copy=False).where(done, copy=False)
 
 
 def folded(done: Table, below: tuple[Table, Table] | None, more: Sequence[str]) -> exp.Select:
@@ -78,16 +80,18 @@ def folded(done: Table, below: tuple[Table, Table] | None, more: Sequence[str]) 
     names = [*COUNTS, "n", *more]
     keys = ["g", *COUNTS, *(name for name in more if name == "r")]
     sources: list[exp.Query] = [
-        exp.select(column("g"), *(column(name) for name in names)).from_(table_expression(done))
+        exp.select(column("g"), *(column(name) for name in names)).from_(table_expression(done), copy=False)
     ]
     if below is not None:
         cells_table, parts = below
         part = query("select p.parent as g from c join p on c.g = p.g", {"c": cells_table, "p": parts})
-        sources.append(part.select(*(column(name, "c") for name in names)))
+        sources.append(part.select(*(column(name, "c") for name in names), copy=False))
     select = exp.select(*(column(name) for name in keys))
-    select = select.select(*(named(exp.Sum(this=column(name)), name) for name in ("n", *(m for m in more if m == "u"))))
+    select = select.select(
+        *(named(exp.Sum(this=column(name)), name) for name in ("n", *(m for m in more if m == "u"))), copy=False
+    )
     everything = exp.Subquery(this=union_all(sources), alias=exp.TableAlias(this=exp.to_identifier("f", quoted=True)))
-    return select.from_(everything).group_by(*(column(name) for name in keys))
+    return select.from_(everything, copy=False).group_by(*(column(name) for name in keys), copy=False)
 
 
 def worth_judging(groups: Table, below: tuple[Table, Table] | None) -> exp.Select:
@@ -108,7 +112,7 @@ def judged_cells(cells_table: Table, judged: Table, more: Sequence[str]) -> exp.
         "select c.g, c.v, c.gl, c.gs, c.n from c join j on c.g = j.g where j.below is null or j.cost < j.below",
         {"c": cells_table, "j": judged},
     )
-    return select.select(*(column(name, "c") for name in more))
+    return select.select(*(column(name, "c") for name in more), copy=False)
 
 
 def people(cells_table: Table, *, persons: bool) -> exp.Select:
@@ -159,13 +163,13 @@ def assigned(rounds: Sequence[tuple[Table, Table]], ordinals: Sequence[str]) -> 
     parts: list[exp.Query] = []
     for done, of_class in rounds:
         select = query("select c.class from d join c on d.g = c.g", {"d": done, "c": of_class})
-        parts.append(select.select(*(column(name, "d") for name in (*ordinals, "n"))))
+        parts.append(select.select(*(column(name, "d") for name in (*ordinals, "n")), copy=False))
     everything = exp.Subquery(this=union_all(parts), alias=exp.TableAlias(this=exp.to_identifier("f", quoted=True)))
     keys = [column(name) for name in (*ordinals, "class")]
     return (
         exp.select(*keys, named(exp.Sum(this=column("n")), "n"))
-        .from_(everything)
-        .group_by(*(key.copy() for key in keys))
+        .from_(everything, copy=False)
+        .group_by(*(key.copy() for key in keys), copy=False)
     )
 
 
@@ -184,10 +188,12 @@ def class_cells(cells_table: Table, assignment: Table, ordinals: Sequence[str], 
     keys = ["v", "gl", "gs", *(name for name in more if name == "r")]
     sums = ["n", *(name for name in more if name == "u")]
     select = exp.select(named(column("class", "a"), "g"), *(column(name, "c") for name in keys))
-    select = select.select(*(named(exp.Sum(this=column(name, "c")), name) for name in sums))
+    select = select.select(*(named(exp.Sum(this=column(name, "c")), name) for name in sums), copy=False)
     on = exp.and_(*(equal(column(name, "c"), column(name, "a")) for name in ordinals))
-    select = select.from_(table_expression(cells_table, "c")).join(table_expression(assignment, "a"), on=on)
-    return select.group_by(column("class", "a"), *(column(name, "c") for name in keys))
+    select = select.from_(table_expression(cells_table, "c"), copy=False).join(
+        table_expression(assignment, "a"), on=on, copy=False
+    )
+    return select.group_by(column("class", "a"), *(column(name, "c") for name in keys), copy=False)
 
 
 def sensitive_labels(
@@ -215,4 +221,4 @@ def totals(kept_table: Table, generalized: Table, positions: Sequence[int]) -> e
         for position in positions
     ]
     sensitive = query("select cast(coalesce(sum(n * (size - 1)), 0) as decimal(38, 0)) from z", {"z": generalized})
-    return exp.select(*sums, exp.Subquery(this=sensitive)).from_(table_expression(kept_table))
+    return exp.select(*sums, exp.Subquery(this=sensitive)).from_(table_expression(kept_table), copy=False)

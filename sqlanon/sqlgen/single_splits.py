@@ -205,22 +205,28 @@ def split_rows(
     rows: Table, chosen: Table, held: Sequence[str], item: Attribute, cut: int | None, level: int
 ) -> exp.Select:
     """The rows of divided groups, with the part `k` that they go to."""
-    select = exp.select(*(column(name, "w") for name in held)).from_(table_expression(rows, "w"))
+    select = exp.select(*(column(name, "w") for name in held)).from_(table_expression(rows, "w"), copy=False)
     select = select.join(table_expression(chosen, "e"), on=equal(column("g", "w"), column("g", "e")), copy=False)
     own = column(item.ordinal, "w")
     if cut is not None:
-        return select.select(named(expression("case when :o <= :cut then 0 else 1 end", o=own, cut=cut), "k"))
+        return select.select(
+            named(expression("case when :o <= :cut then 0 else 1 end", o=own, cut=cut), "k"), copy=False
+        )
     select = select.join(table_expression(item.reach, "r"), on=equal(own.copy(), column("o", "r")), copy=False)
-    return select.select(named(column(f"first_{level - 1}", "r"), "k"))
+    return select.select(named(column(f"first_{level - 1}", "r"), "k"), copy=False)
 
 
 def all_rows(rows: Table, chosen: Table, parts: Table, held: Sequence[str]) -> exp.Query:
     """The rows of groups that stay, and those of the parts of the others."""
     names = [column(name, "w") for name in held]
-    stay = exp.select(*names).from_(table_expression(rows, "w"))
-    stay = stay.join(table_expression(chosen, "e"), on=equal(column("g", "w"), column("g", "e")), join_type="left")
-    stay = stay.where(expression("e.g is null"))
-    return union_all([stay, exp.select(*(column(name, "w") for name in held)).from_(table_expression(parts, "w"))])
+    stay = exp.select(*names).from_(table_expression(rows, "w"), copy=False)
+    stay = stay.join(
+        table_expression(chosen, "e"), on=equal(column("g", "w"), column("g", "e")), join_type="left", copy=False
+    )
+    stay = stay.where(expression("e.g is null"), copy=False)
+    return union_all(
+        [stay, exp.select(*(column(name, "w") for name in held)).from_(table_expression(parts, "w"), copy=False)]
+    )
 
 
 def insert(table: Table, rows: exp.Query) -> exp.Insert:
@@ -232,9 +238,9 @@ def partition_extents(rows: Table, attributes: Sequence[Attribute], bounds: Tabl
     """The groups with the partitions that they lie in as their extents; `bounds` has `a`, `o`, `lo` and `hi`."""
     inner = query("select g, sum(n) as m from w group by g", {"w": rows})
     for item in attributes:
-        inner = inner.select(named(exp.Min(this=column(item.ordinal)), f"o_{item.position}"))
+        inner = inner.select(named(exp.Min(this=column(item.ordinal)), f"o_{item.position}"), copy=False)
     select = exp.select(column("g", "e"), column("m", "e")).from_(
-        exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("e", quoted=True)))
+        exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("e", quoted=True))), copy=False
     )
     for item in attributes:
         alias = f"p_{item.position}"
@@ -243,7 +249,9 @@ def partition_extents(rows: Table, attributes: Sequence[Attribute], bounds: Tabl
         )
         select = select.join(table_expression(bounds, alias), on=on, copy=False)
         select = select.select(
-            named(column("lo", alias), f"lo_{item.position}"), named(column("hi", alias), f"hi_{item.position}")
+            named(column("lo", alias), f"lo_{item.position}"),
+            named(column("hi", alias), f"hi_{item.position}"),
+            copy=False,
         )
     return select
 

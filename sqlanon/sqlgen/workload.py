@@ -28,7 +28,7 @@ def leaf_conditions(loaded: Table) -> exp.Select:
 def queries(loaded: Table, columns: Sequence[str]) -> exp.Select:
     """The loaded queries: `query`, and for each column its condition, NULL where it has none."""
     items = [named(cast(column(name), "int"), name) for name in ("query", *columns)]
-    return exp.select(*items).from_(table_expression(loaded))
+    return exp.select(*items).from_(table_expression(loaded), copy=False)
 
 
 def span_shares(conditions: Table, spans: Table) -> exp.Select:
@@ -92,11 +92,11 @@ def answers(
     """
     keys = [key for key, _ in asked.values()]
     grouped = exp.select(*(column(key) for key in keys), named(expression("sum(n)"), "n"))
-    grouped = grouped.from_(table_expression(rows))
+    grouped = grouped.from_(table_expression(rows), copy=False)
     if keys:
-        grouped = grouped.group_by(*(column(key) for key in keys))
+        grouped = grouped.group_by(*(column(key) for key in keys), copy=False)
     share: exp.Expression = cast(column("n", "r"), "double")
-    select = exp.select(column("query", "q")).from_(table_expression(queries_table, "q"))
+    select = exp.select(column("query", "q")).from_(table_expression(queries_table, "q"), copy=False)
     on: list[exp.Expression] = []
     for place, (condition, (key, shares)) in enumerate(asked.items()):
         alias = f"f_{place}"
@@ -120,8 +120,10 @@ def leaf_rows(
         *(named(column(name, "c"), f"s_{place}") for place, name in enumerate(ordinals)),
         named(text, "label"),
         column("n", "c"),
-    ).from_(table_expression(combinations, "c"))
-    return select.join(table_expression(codes, "a"), on=equal(column(code, "c"), column("code", "a")), join_type="left")
+    ).from_(table_expression(combinations, "c"), copy=False)
+    return select.join(
+        table_expression(codes, "a"), on=equal(column(code, "c"), column("code", "a")), join_type="left", copy=False
+    )
 
 
 def compared(queries_table: Table, actual: exp.Query, estimated: exp.Query) -> exp.Select:

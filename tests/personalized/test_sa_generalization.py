@@ -88,7 +88,7 @@ def test_it_is_the_least_generalization_that_prevents_the_breach(shared_engine: 
     seen: Counter[str] = Counter()
     for p in PROBABILITIES:
         taxonomy = random_taxonomy(chance, chance.randint(3, 7), chance.randint(2, 3))
-        groups = [random_rows(chance, taxonomy, 6) for _ in range(40)]
+        groups = [random_rows(chance, taxonomy, 6) for _ in range(30)]
         found = generalize(shared_engine, taxonomy, groups, p, primary)
         for number, rows in enumerate(groups):
             expected = least_generalization(taxonomy, rows, persons(rows, primary), p, primary)
@@ -109,7 +109,7 @@ def test_it_is_the_least_generalization_that_prevents_the_breach(shared_engine: 
                 seen["as it is"] += 1
             below = {leaf: taxonomy.below(node) for leaf, node in actual.items()}
             assert below == {leaf: taxonomy.below(node) for leaf, node in expected.items()}, (p, rows)
-    assert min(seen.values()) > 10
+    assert min(seen.values()) > 5
     assert len(seen) == 3
 
 
