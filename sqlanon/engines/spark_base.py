@@ -30,6 +30,10 @@ Result = TypeVar("Result")
 BATCH = 5_000
 """Rows of a hierarchy definition that are bound at once."""
 
+CODEGEN = "spark.sql.codegen.wholeStage"
+FEW_ROWS = 100_000
+"""Rows that Spark reads faster than it compiles a program that would read them fast."""
+
 SETTINGS: dict[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     # A sum that overflows or a cast that fails must be an error, not NULL.
@@ -81,11 +85,21 @@ class SparkBase(Engine):
     def _execute(self, sql: str) -> int:
         if self.made is not None and (table := made_by(sql)) is not None:
             self.made.append(table)
-        self._run(lambda: self._spark.sql(sql).collect())
+        self._run(lambda: self._collected(sql))
         return -1
 
     def _query(self, sql: str, limit: int) -> list[Row]:
-        return self._run(lambda: [tuple(row) for row in self._spark.sql(sql).collect()[:limit]])
+        return self._run(lambda: [tuple(row) for row in self._collected(sql)[:limit]])
+
+    def _collected(self, sql: str) -> list[Any]:
+        if self.rows_read is None or self.rows_read > FEW_ROWS:
+            return list(self._spark.sql(sql).collect())
+        before = self._spark.conf.get(CODEGEN)
+        self._spark.conf.set(CODEGEN, "false")
+        try:
+            return list(self._spark.sql(sql).collect())
+        finally:
+            self._spark.conf.set(CODEGEN, before)
 
     def _load(self, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
         sql = self.traits.render(_insert(table, columns), self.tag)
@@ -148,10 +162,13 @@ class SparkBase(Engine):
     def undo(self) -> None:
         """Drop what the block under way has created."""
         made, self.made = self.made or [], None
+        # Undoing is not cut short by the limit that made it necessary.
+        limit, self.session.statement_seconds = self.session.statement_seconds, None
         for table in reversed(made):
             # The first error is the one to report; what cannot be dropped now is left to the next run.
             with suppress(EngineError):
                 self.execute(Statement("rollback", drop_table(table)))
+        self.session.statement_seconds = limit
 
     def close(self) -> None:
         """A borrowed session gets its settings back; a session of our own ends. Spark itself goes on."""

@@ -84,8 +84,6 @@ class EngineContract(ABC):
 
     LONG_STATEMENT: ClassVar[str]
     """Runs for minutes when nobody stops it."""
-    SHORT_SECONDS: ClassVar[float] = 0.3
-    """A time in which every statement of these tests ends, but for the long one."""
 
     @pytest.fixture
     def url(self) -> str:
@@ -460,12 +458,12 @@ class EngineContract(ABC):
     # -- time limits and cancellation ----------------------------------------------------------------------------------
 
     def test_a_statement_out_of_time_is_stopped(self, url: str) -> None:
-        engine = open_at(url, Session(run=RUN, statement_seconds=self.SHORT_SECONDS))
+        engine = open_at(url, Session(run=RUN, statement_seconds=0.3))
         try:
             started = time.monotonic()
-            with pytest.raises(StatementTimeout, match=rf"step 'long' ran longer than {self.SHORT_SECONDS:g} seconds"):
+            with pytest.raises(StatementTimeout, match=r"step 'long' ran longer than 0\.3 seconds"):
                 query(engine, self.LONG_STATEMENT, step="long")
-            assert time.monotonic() - started < 15 * self.SHORT_SECONDS
+            assert time.monotonic() - started < 5
             assert query(engine, "SELECT 1") == [(1,)]
             stopped = pytest.raises(StatementTimeout)
             with stopped, engine.transaction():

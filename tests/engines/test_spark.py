@@ -16,13 +16,13 @@ import pytest
 from sqlglot import exp
 
 from sqlanon.engines import spark_start
-from sqlanon.engines.base import Capability, Engine, Statement, TraceEvent
+from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
 from sqlanon.engines.spark import SparkEngine
 from sqlanon.engines.spark_catalog import Details, read_details
 from sqlanon.engines.spark_replace import create_or_replace
 from sqlanon.engines.spark_repoint import SETTING
 from sqlanon.engines.spark_url import Master
-from sqlanon.errors import ConnectionFailed, EngineError, SourceError, UsageError
+from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sqlgen.relations import File, Query, Table, column, literal
 from tests.engines.contract import DEAD, NAMES, RUN, VALUES, EngineContract, table_of
@@ -61,7 +61,6 @@ def grouped(engine: Engine, name: str) -> dict[object, int]:
 
 class TestSpark(EngineContract):
     LONG_STATEMENT: ClassVar[str] = "SELECT COUNT(*) FROM range(100000000000) AS a, range(1000) AS b"
-    SHORT_SECONDS: ClassVar[float] = 2.0
 
     @pytest.fixture
     def url(self, spark_url: str) -> str:
@@ -315,6 +314,25 @@ class TestSpark(EngineContract):
         assert engine.leftovers(()) == [Table((old,))]
 
     # -- stopping --------------------------------------------------------------------------------------------------
+
+    def test_a_statement_out_of_time_is_stopped(self, url: str) -> None:
+        """The limit is set for the long statement alone: on a busy machine Spark takes as long for the shortest."""
+        session = Session(run=RUN)
+        engine = open_at(url, session)
+        session.statement_seconds = 0.3
+        with pytest.raises(StatementTimeout, match=r"step 'long' ran longer than 0\.3 seconds"):
+            query(engine, self.LONG_STATEMENT, step="long")
+        session.statement_seconds = None
+        assert query(engine, "SELECT 1") == [(1,)]
+        stopped = pytest.raises(StatementTimeout)
+        with stopped, engine.transaction():
+            execute(engine, "CREATE TABLE t (a INTEGER)")
+            session.statement_seconds = 0.3
+            query(engine, self.LONG_STATEMENT, step="long")
+        assert session.statement_seconds == 0.3
+        session.statement_seconds = None
+        assert engine.relation_kind(Table(("t",))) is None
+        engine.close()
 
     def test_interrupt_stops_the_statement_and_leaves_the_session_usable(self, url: str) -> None:
         """In this process: starting another Spark takes long. `test_spark_cluster` looks at one that is another."""
