@@ -50,7 +50,6 @@ class RollUps:
         self._figures = figures
         self._sets: list[FrequencySetOf] = []
         self._clock = 0
-        self._made = 0
         self.sizes = Sizes(root.rows)
 
     def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
@@ -80,7 +79,7 @@ class RollUps:
     def _worth_making(self, nodes: Sequence[Node]) -> Node | None:
         """The set that would save most for these nodes, if any saves more than it costs."""
         costly = [(node, self._best(node).rows) for node in nodes]
-        costly = [(node, rows) for node, rows in costly if rows > SMALL]
+        costly = [(node, rows) for node, rows in costly if rows > self._small]
         if len(costly) < 2:
             return None
         if not self.sizes.ready:
@@ -101,7 +100,7 @@ class RollUps:
         found: list[tuple[float, Node, list[int]]] = []
         for candidate in {_meet(pair) for pair in combinations([node for node, _ in costly], 2)}:
             covered = [rows for node, rows in costly if dominates(node, candidate)]
-            hope = sum(covered) - self._cost(candidate)
+            hope = sum(covered) - MAKING * self._best(candidate).rows
             if hope > 0:
                 found.append((hope, candidate, covered))
         return sorted(found, reverse=True)
@@ -110,19 +109,13 @@ class RollUps:
         """Rows that need not be read, less the rows read to make the set."""
         size = self.sizes.estimate(candidate)
         saved = sum(max(rows - size, 0.0) for rows in covered)
-        return saved - self._cost(candidate)
-
-    def _cost(self, candidate: Node) -> float:
-        """Rows that could be read in the time that making a set takes: a statement of its own, and the reading."""
-        statement = SMALL * (self._scratch.engine.traits.statement_cost - 1)
-        return statement + MAKING * self._best(candidate).rows
+        return saved - MAKING * self._best(candidate).rows
 
     def _materialize(self, node: Node) -> None:
         source = self._used(self._best(node))
         self._make_room()
-        self._made += 1
         query = roll_up(source.table, node, self._shape)
-        table, rows = self._scratch.create_counted("roll up", f"r{self._made}", query)
+        table, rows = self._scratch.create_counted("roll up", self._scratch.numbered("r"), query)
         self.sizes.learn(node, rows)
         self._sets.append(FrequencySetOf(node, table, rows, self._clock))
 

@@ -54,8 +54,6 @@ class Statement:
     expression: exp.Expr
     fresh: bool = False
     """Made for this statement alone: rendering may change it, which saves a copy of the whole tree."""
-    rows_read: int | None = None
-    """About how many rows it reads, where that is known: an engine may run a small statement in another way."""
     texts: dict[str, str] | None = field(default=None, compare=False, repr=False)
     """Of a statement that is run many times: its text by tag, kept from the first time."""
 
@@ -99,7 +97,6 @@ class Engine(ABC):
     def __init__(self, session: Session) -> None:
         self.session = session
         self.step = "session"
-        self.rows_read: int | None = None
         self.in_transaction = False
 
     @property

@@ -30,10 +30,6 @@ Result = TypeVar("Result")
 BATCH = 5_000
 """Rows of a hierarchy definition that are bound at once."""
 
-CODEGEN = "spark.sql.codegen.wholeStage"
-FEW_ROWS = 100_000
-"""Rows that Spark reads faster than it compiles a program that would read them fast."""
-
 SETTINGS: dict[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     # A sum that overflows or a cast that fails must be an error, not NULL.
@@ -85,21 +81,11 @@ class SparkBase(Engine):
     def _execute(self, sql: str) -> int:
         if self.made is not None and (table := made_by(sql)) is not None:
             self.made.append(table)
-        self._run(lambda: self._collected(sql))
+        self._run(lambda: self._spark.sql(sql).collect())
         return -1
 
     def _query(self, sql: str, limit: int) -> list[Row]:
-        return self._run(lambda: [tuple(row) for row in self._collected(sql)[:limit]])
-
-    def _collected(self, sql: str) -> list[Any]:
-        if self.rows_read is None or self.rows_read > FEW_ROWS:
-            return list(self._spark.sql(sql).collect())
-        before = self._spark.conf.get(CODEGEN)
-        self._spark.conf.set(CODEGEN, "false")
-        try:
-            return list(self._spark.sql(sql).collect())
-        finally:
-            self._spark.conf.set(CODEGEN, before)
+        return self._run(lambda: [tuple(row) for row in self._spark.sql(sql).collect()[:limit]])
 
     def _load(self, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
         sql = self.traits.render(_insert(table, columns), self.tag)
