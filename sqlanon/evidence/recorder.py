@@ -1,6 +1,6 @@
 """The recorder of a run: hears every statement, is told what was found, and writes it down when the release stands.
 
-A run that fails leaves a file that says so, without what was not found; tables tell of releases alone.
+A run that fails leaves a file beside those of earlier runs that says so; tables tell of releases alone.
 """
 
 from __future__ import annotations
@@ -91,8 +91,12 @@ class Recorder:
             folder.write(self._spec.evidence_folder, self._document())
 
     def fail(self, error: SqlanonError, seconds: Mapping[str, float]) -> None:
-        """Write the file of a run that ends with an error before its release was told of; the error goes on alone."""
-        if self._requirement is None or self.facts is not None or self._spec.evidence_folder is None:
+        """Write the file of a run that ends with an error before its release was told of; the error goes on alone.
+
+        Only into a folder that is there: somebody's first mistakes leave nothing behind.
+        """
+        place = self._spec.evidence_folder
+        if self._requirement is None or self.facts is not None or place is None or not place.is_dir():
             return
         self.facts = failed(self._requirement, error, seconds)
         with suppress(SqlanonError):

@@ -67,7 +67,9 @@ class Limits(Definition):
 class Evidence(Definition):
     """What is kept of each run."""
 
-    files: bool = Field(True, description="Write a JSON file for each run, also for one that fails.")
+    files: bool = Field(
+        True, description="Write a JSON file for each run; for one that fails, where there are earlier ones."
+    )
     folder: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="Where the files go, relative to the spec. Default: <spec>.evidence beside the spec."
     )

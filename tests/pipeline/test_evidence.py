@@ -149,6 +149,10 @@ def test_a_failure_leaves_a_file_that_says_so(database: Database, tmp_path: Path
     tables = {"tables": True}
     with pytest.raises(InfeasibleError):
         pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}, evidence=tables))
+    assert not (tmp_path / "spec.evidence").exists(), "first mistakes leave nothing behind"
+    (tmp_path / "spec.evidence").mkdir()
+    with pytest.raises(InfeasibleError):
+        pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}, evidence=tables))
     [document] = documents(tmp_path)
     assert (document["outcome"], document["failure"]) == ("failed", {"error": "InfeasibleError", "exit_code": 3})
     assert document["requirement"] == {"k": {"k": 50}}
