@@ -17,7 +17,13 @@ DOCS = ROOT / "docs"
 REFERENCE = ROOT / "sql" / "reference"
 PAGES = sorted(path.name for path in DOCS.glob("privacy*.md"))
 OVERVIEW = "privacy.md"
-LINKED = [*PAGES, "limits.md", "algorithms.md", *(f"adr/{path.name}" for path in (DOCS / "adr").glob("*.md"))]
+LINKED = [
+    *PAGES,
+    "personalized.md",
+    "limits.md",
+    "algorithms.md",
+    *(f"adr/{path.name}" for path in (DOCS / "adr").glob("*.md")),
+]
 
 PAGE_OF = {
     "k": "privacy-k-anonymity.md",
@@ -35,6 +41,8 @@ PAGE_OF = {
 }
 NO_MODEL = {"suppression", "population"}
 """Keys of `privacy` that ask for nothing by themselves."""
+OWN_PAGE = {"personalized": "personalized.md"}
+"""What classes are not judged by, but every row by its own: its page tells of a recoder, an audit and workloads too."""
 OF_RECIPIENTS = {"intersection.sql"}
 
 BASE: dict[str, Any] = {
@@ -68,7 +76,7 @@ def test_the_example_is_part_of_a_spec(page: str, number: int, tmp_path: Path) -
 
 
 def test_every_model_has_a_page() -> None:
-    assert set(PAGE_OF) == set(Privacy.model_fields) - NO_MODEL
+    assert set(PAGE_OF) == set(Privacy.model_fields) - NO_MODEL - set(OWN_PAGE)
     assert set(MODELS) <= set(PAGE_OF)
     assert set(PAGE_OF.values()) | {OVERVIEW, "privacy-respondents.md"} == set(PAGES)
 
@@ -82,6 +90,12 @@ def test_a_page_says_what_belongs_to_a_model(page: str) -> None:
     assert "../tests/test_monotonicity.py" in links(page)
     assert any(link.startswith("../sql/reference/") for link in links(page))
     assert re.search(r"\b(200\d|2012)\b|chapter", text), "the paper"
+
+
+@pytest.mark.parametrize(("key", "page"), OWN_PAGE.items())
+def test_a_page_of_its_own_is_linked_and_shows_its_key(key: str, page: str) -> None:
+    assert page in links(OVERVIEW)
+    assert f"privacy:\n  {key}:" in text_of(page)
 
 
 @pytest.mark.parametrize(("key", "page"), PAGE_OF.items())
