@@ -71,7 +71,7 @@ def sparkline(values: Sequence[int], *, unicode: bool) -> str:
     """One character for each value, as high as its share of the greatest.
 
     >>> sparkline([1, 0, 4, 8], unicode=True), sparkline([1, 0, 4, 8], unicode=False)
-    ('▁ ▄█', '. =#')
+    ('▁ ▄█', '. -#')
     """
     steps = "▁▂▃▄▅▆▇█" if unicode else ".-=#"
     most = max(values, default=0)

@@ -42,7 +42,7 @@ def blocks(values: Sequence[int], size: int) -> list[Columns]:
     Groups pair columns of many values with columns of few. None where the columns are too few to leave some out.
 
     >>> [sorted(block) for block in blocks([9, 2, 8, 3], 1)]
-    [[0, 1], [2], [3]]
+    [[0], [2], [1, 3]]
     """
     groups = size + 2
     if len(values) <= groups:
