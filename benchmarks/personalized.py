@@ -11,6 +11,8 @@ import json
 import resource
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,13 @@ WEIGHTS: tuple[float | str, ...] = (1.0, 10.0, 100.0, "infinity")
 QUERIES = 10_000
 
 
-def _published(values: dict[str, Any]) -> tuple[PlanResult, float]:
-    started = time.perf_counter()
+def _published(values: dict[str, Any]) -> tuple[PlanResult, float, float]:
+    """The plan of a release, and its seconds by the clock and of the processor."""
+    started, worked = time.perf_counter(), time.process_time()
     result = pipeline.run(spec_from_dict(values))
     if result.plan is None:
         raise ValueError("a run plans")
-    return result.plan, time.perf_counter() - started
+    return result.plan, time.perf_counter() - started, time.process_time() - worked
 
 
 def _loss(plan: PlanResult) -> float:
@@ -74,17 +77,25 @@ def _others(path: str, kind: str) -> dict[str, str]:
     return {"k-anonymity": f"k_{kind}", "l-diversity": f"l_{kind}"}
 
 
-def experiment(path: str, rows: int, weights: tuple[float | str, ...], algorithms: list[str]) -> dict[str, Any]:
-    """Everything that is measured, as plain data."""
+def experiment(
+    path: str,
+    rows: int,
+    weights: tuple[float | str, ...],
+    algorithms: list[str],
+    keep: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    """Everything that is measured, as plain data; kept after each release."""
     make(path, rows)
     found: dict[str, Any] = {"rows": rows, "loss": {}, "seconds": {}, "breaches": {}, "errors": {}, "base": {}}
+    found["processor"] = {}
     for kind in ("pri", "nonpri"):
         others = _others(path, kind)
         for data_set in (name for name in DATA_SETS if name.startswith(f"{kind}_")):
             found["base"][data_set] = _group_by(path, data_set)
             for weight in weights:
-                plan, seconds = _published(spec(path, data_set, "personalized", weight, "release"))
+                plan, seconds, worked = _published(spec(path, data_set, "personalized", weight, "release"))
                 found["seconds"].setdefault(data_set, {})[str(weight)] = seconds
+                found["processor"].setdefault(data_set, {})[str(weight)] = worked
                 found["loss"].setdefault(data_set, {})[f"personalized {weight}"] = _loss(plan)
                 for share in (0.1, 0.9):
                     measured = measuring.workload(
@@ -101,14 +112,16 @@ def experiment(path: str, rows: int, weights: tuple[float | str, ...], algorithm
                         audit = measuring.audit_personalized(asked, DEFAULT, table=release)
                         if audit.breaches is not None:
                             found["breaches"].setdefault(data_set, {})[method] = audit.breaches.to_dict()
-                print(data_set, weight, round(seconds, 1), round(_loss(plan)), flush=True)
+                print(data_set, weight, round(seconds, 1), round(worked, 1), round(_loss(plan)), flush=True)
+                found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+                keep(found)
             for algorithm in algorithms:
                 started = time.perf_counter()
                 plan = pipeline.plan(spec_from_dict(spec(path, data_set, algorithm)))
                 found["loss"][data_set][algorithm] = _loss(plan)
                 found["seconds"][data_set][algorithm] = time.perf_counter() - started
                 print(data_set, algorithm, round(_loss(plan)), flush=True)
-    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+                keep(found)
     return found
 
 
@@ -140,6 +153,10 @@ def report(found: dict[str, Any]) -> str:
         table(["data set", *names], losses),
         table(["data set", "r", *(f"w = {weight}" for weight in shown)], errors),
         table(["data set", *(f"w = {weight}" for weight in weights), "GROUP BY"], seconds),
+        table(
+            ["data set, of the processor", *(f"w = {weight}" for weight in shown)],
+            [[name, *(f"{items[weight]:.1f}" for weight in shown)] for name, items in found["processor"].items()],
+        ),
         f"Largest memory of the Python process with DuckDB in it: {found['memory']} MiB",
     ]
     return "\n\n".join(parts)
@@ -187,6 +204,11 @@ def plot(found: dict[str, Any], folder: Path) -> None:
     figure.savefig(folder / "personalized-errors.svg", metadata={"Date": None})
 
 
+def _keep(path: Path | None, found: dict[str, Any]) -> None:
+    if path is not None:
+        path.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.personalized", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
@@ -201,11 +223,9 @@ def main() -> None:
     else:
         with tempfile.TemporaryDirectory(prefix="sqlanon-bench-") as folder:
             chosen = (*WEIGHTS[: arguments.weights - 1], WEIGHTS[-1]) if arguments.weights < len(WEIGHTS) else WEIGHTS
-            found = experiment(
-                str(Path(folder) / "census.duckdb"), arguments.rows, chosen, ["greedy"] if arguments.greedy else []
-            )
-    if arguments.keep is not None:
-        arguments.keep.write_text(json.dumps(found, indent=1), encoding="utf-8")
+            algorithms = ["greedy"] if arguments.greedy else []
+            path = str(Path(folder) / "census.duckdb")
+            found = experiment(path, arguments.rows, chosen, algorithms, partial(_keep, arguments.keep))
     print(report(found))
     if arguments.plots is not None:
         plot(found, arguments.plots)
