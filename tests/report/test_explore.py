@@ -54,7 +54,8 @@ def test_only_who_knows_the_address_is_answered(served: Served) -> None:
     as_json = {"Content_Type": "application/json"}
     assert ask(served, "GET", home) == (200, "<p>page</p>")
     assert ask(served, "GET", "/")[0] == 403
-    assert ask(served, "GET", f"/{served.token[:-1]}x/")[0] == 403
+    other_last = "y" if served.token.endswith("x") else "x"
+    assert ask(served, "GET", f"/{served.token[:-1]}{other_last}/")[0] == 403
     assert ask(served, "GET", home, Host="evil.example")[0] == 403
     assert ask(served, "POST", f"{home}echo", '{"a": 1}', **as_json) == (200, '{"a": 1}')
     assert ask(served, "POST", f"{home}echo", '{"a": 1}', Origin="http://evil.example", **as_json)[0] == 403
