@@ -32,7 +32,7 @@ from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recording import facts_of
 from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RunResult
-from sqlanon.runs import DEFAULT, Options, Run, open_for, running
+from sqlanon.runs import DEFAULT, Options, Run, open_for, require_schemas, running
 from sqlanon.scratch import Scratch
 from sqlanon.script import Script, compiled
 from sqlanon.spec import Spec
@@ -179,9 +179,16 @@ def scripted(
     return compiled(spec, recoding, options, dialect=dialect, lock=lock, lookup=lookup)
 
 
-def hierarchies(spec: Spec, options: Options = DEFAULT) -> Generator[HierarchyReport, None, None]:
-    """Build and validate each hierarchy on its own, and report on it while its table stands; close it when done."""
+def hierarchies(
+    spec: Spec, options: Options = DEFAULT, *, publishable: bool = False
+) -> Generator[HierarchyReport, None, None]:
+    """Build and validate each hierarchy on its own, and report on it while its table stands; close it when done.
+
+    With `publishable`, what a release needs beside them is asked for first.
+    """
     with running(spec, options) as run:
+        if publishable:
+            require_schemas(run.engine, run.binding, publishes=True)
         stored = _hierarchies(run, scan(run.engine, run.binding, run.scratch))
         lattice_of(run.binding, stored)
         for hierarchy in stored:

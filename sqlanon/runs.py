@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,9 +14,11 @@ from sqlanon.engines.base import Engine, Session, TraceHook
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.evidence import Recorder, recorder_for
+from sqlanon.hierarchies.names import join_name
 from sqlanon.scratch import Scratch, reclaim
 from sqlanon.search.base import Progress
 from sqlanon.spec import Spec
+from sqlanon.sqlgen.relations import Table
 
 PhaseHook = Callable[[str, str, float], None]
 """Hears of each phase that ended: the run, the phase, its seconds."""
@@ -95,22 +97,52 @@ def running(spec: Spec, options: Options, publishes: str | None = None) -> Itera
         options = replace(options, hooks=(*options.hooks, recorder.hear))
     try:
         with open_for(spec, options, run=name) as engine:
-            with watch.phase("bind"):
-                binding = bind(spec, engine)
-                refuse_large_scan(engine, binding)
-                reclaim(engine, binding.scratch)
-                if recorder is not None:
-                    recorder.begin(engine, binding)
-            with Scratch(engine, binding.scratch) as scratch:
-                yield Run(engine, binding, scratch, watch, options, recorder)
+            with _noted(recorder, watch):
+                with watch.phase("bind"):
+                    binding = bind(spec, engine)
+                    require_schemas(engine, binding, publishes=publishes is not None)
+                    refuse_large_scan(engine, binding)
+                    reclaim(engine, binding.scratch)
+                    if recorder is not None:
+                        recorder.begin(engine, binding)
+                with Scratch(engine, binding.scratch) as scratch:
+                    yield Run(engine, binding, scratch, watch, options, recorder)
             if recorder is not None:
                 recorder.store()
+    except SqlanonError:
+        if recorder is not None:
+            # The error goes on; what can be kept of the run is kept.
+            with suppress(SqlanonError):
+                recorder.write()
+        raise
+    if recorder is not None:
+        recorder.write()
+
+
+@contextmanager
+def _noted(recorder: Recorder | None, watch: Stopwatch) -> Iterator[None]:
+    """What goes wrong in the block is told to the recorder once its transaction is undone, and goes on."""
+    try:
+        yield
     except SqlanonError as error:
         if recorder is not None:
             recorder.fail(error, watch.seconds)
         raise
-    if recorder is not None:
-        recorder.write()
+
+
+def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> None:
+    """UsageError when a schema that tables are to be made in is not there, before anything is read."""
+    spec, target = binding.spec, binding.target
+    if publishes and isinstance(target, Table):
+        _require_schema(engine, "target", target.schema)
+    if not engine.traits.temporary_scratch or (publishes and spec.evidence.tables):
+        _require_schema(engine, "target" if spec.scratch is None else "scratch", binding.scratch)
+
+
+def _require_schema(engine: Engine, key: str, schema: tuple[str, ...]) -> None:
+    if not engine.has_schema(schema):
+        named = f"no schema {join_name(schema)}" if schema else "no schema for a name without one"
+        raise UsageError(f"{key}: there is {named} in the database; create it, or name another one")
 
 
 def refuse_large_scan(engine: Engine, binding: Binding) -> None:

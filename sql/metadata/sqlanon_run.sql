@@ -1,7 +1,9 @@
--- One row for each run that published a release. Times are UTC.
+-- One row for each run that published a release, or failed after it began to read. Times are UTC.
 CREATE TABLE IF NOT EXISTS sqlanon_run (
     run TEXT NOT NULL,               -- twelve hexadecimal digits; also in the tag of each statement
     command TEXT,                    -- run, or apply
+    outcome TEXT,                    -- published, or failed: then there is nothing from source_rows to satisfied
+    failure TEXT,                    -- the kind of error that ended it
     spec_hash TEXT,                  -- of all that decides the release
     recipient TEXT,                  -- whose release it is, where the spec has recipients
     source TEXT,                     -- a table, a file, or the hash of a query

@@ -71,7 +71,7 @@ def _check_recipients(settings: Settings, path: Path, spec: Spec, names: Sequenc
 
 
 def _hierarchies(settings: Settings, spec: Spec) -> dict[str, dict[str, Any]]:
-    with reports_of(settings, spec) as reports:
+    with reports_of(settings, spec, publishable=True) as reports:
         return {
             report.column: {"values": report.values, "labels": list(report.labels), "top": report.top}
             for report in reports

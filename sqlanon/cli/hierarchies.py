@@ -79,12 +79,12 @@ def command(
 
 
 @contextmanager
-def reports_of(settings: Settings, spec: Spec) -> Iterator[Iterator[HierarchyReport]]:
+def reports_of(settings: Settings, spec: Spec, *, publishable: bool = False) -> Iterator[Iterator[HierarchyReport]]:
     """The hierarchies of a spec, built and validated; their tables stand until the end."""
     from sqlanon import pipeline
 
     with settings.working() as options:
-        reports = pipeline.hierarchies(spec, options)
+        reports = pipeline.hierarchies(spec, options, publishable=publishable)
         with closing(reports):
             yield reports
 

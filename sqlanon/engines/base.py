@@ -177,6 +177,10 @@ class Engine(ABC):
     def relation_kind(self, table: Table) -> str | None:
         """'table', 'view', 'other' (the name is taken by neither), or None when nothing of that name exists."""
 
+    def has_schema(self, schema: tuple[str, ...]) -> bool:
+        """Whether there is such a schema to make tables in; engines that cannot tell let it be tried."""
+        return True
+
     @abstractmethod
     def same_object(self, left: Table, right: Table) -> bool:
         """Whether two names mean one object of the database (default schemas resolved, case as the engine folds it)."""

@@ -130,6 +130,9 @@ class DuckDBEngine(Engine):
         found = duckdb_catalog.locate(self, table)
         return found.kind if found else None
 
+    def has_schema(self, schema: tuple[str, ...]) -> bool:
+        return duckdb_catalog.has_schema(self, schema)
+
     def same_object(self, left: Table, right: Table) -> bool:
         return duckdb_catalog.identity(self, left) == duckdb_catalog.identity(self, right)
 

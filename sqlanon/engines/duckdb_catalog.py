@@ -35,6 +35,8 @@ select database_name, schema_name, view_name from duckdb_views() where starts_wi
 order by 3
 """
 
+_SCHEMAS = "select lower(database_name), lower(schema_name) from duckdb_schemas()"
+
 _TABLE_COMMENT = """
 select comment from duckdb_tables()
 where database_name = :database and schema_name = :schema and table_name = :name and comment is not null
@@ -88,6 +90,12 @@ def identity(engine: Engine, table: Table) -> tuple[str, str, str]:
     found = locate(engine, table)
     database, schema = (found.database, found.schema) if found else _places(engine, table.schema)[0]
     return database.lower(), schema.lower(), table.name.lower()
+
+
+def has_schema(engine: Engine, schema: tuple[str, ...]) -> bool:
+    """Whether a qualifier means a schema that is there."""
+    found = engine.query(Statement("catalog", fill(_SCHEMAS, "duckdb")))
+    return any(place in found for place in _places(engine, schema))
 
 
 def is_empty(engine: Engine) -> bool:

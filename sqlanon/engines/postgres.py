@@ -154,6 +154,9 @@ class PostgresEngine(Engine):
     def relation_kind(self, table: Table) -> str | None:
         return postgres_catalog.relation_kind(self, table)
 
+    def has_schema(self, schema: tuple[str, ...]) -> bool:
+        return postgres_catalog.has_schema(self, schema)
+
     def same_object(self, left: Table, right: Table) -> bool:
         return postgres_catalog.identity(self, left) == postgres_catalog.identity(self, right)
 

@@ -41,6 +41,8 @@ select cast(c.oid as bigint), cast(c.relkind as text) from pg_class as c where c
 
 _HERE = "select current_schema()"
 
+_SCHEMA = "select count(*) from pg_namespace where nspname = coalesce(:schema, current_schema())"
+
 _VERSION = "select current_setting('server_version')"
 
 _SCRATCH = """
@@ -135,6 +137,12 @@ def schema_of(engine: Engine, table: Table) -> str:
         return table.schema[-1]
     ((schema,),) = engine.query(Statement("catalog", fill(_HERE, "postgres")))
     return str(schema)
+
+
+def has_schema(engine: Engine, schema: tuple[str, ...]) -> bool:
+    """Whether a schema is there; of the default one, whether the search path names any that is."""
+    ((number,),) = engine.query(Statement("catalog", fill(_SCHEMA, "postgres", schema=schema[-1] if schema else None)))
+    return bool(number)
 
 
 def version(engine: Engine) -> str:

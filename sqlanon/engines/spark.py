@@ -75,6 +75,9 @@ class SparkEngine(SparkBase):
             found = spark_catalog.locate(self, table)
         return None if found is None else found.kind
 
+    def has_schema(self, schema: tuple[str, ...]) -> bool:
+        return spark_catalog.has_schema(self, schema)
+
     def same_object(self, left: Table, right: Table) -> bool:
         return spark_catalog.identity(self, left) == spark_catalog.identity(self, right)
 

@@ -78,6 +78,14 @@ def _here(spark: Any) -> tuple[str, str]:
     return spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
 
 
+def has_schema(engine: SparkBase, schema: tuple[str, ...]) -> bool:
+    """Whether a schema is there; the session's own always is."""
+    if not schema:
+        return True
+    place = quoted_name(Table(schema), "spark")
+    return engine.on_spark("catalog", "look up a schema", lambda spark: bool(spark.catalog.databaseExists(place)))
+
+
 def details(engine: SparkBase, table: Table) -> Details:
     """What the catalog says of a table or view."""
     statement = exp.Describe(this=table_expression(table), style="EXTENDED", as_json=True)

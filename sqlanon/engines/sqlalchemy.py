@@ -125,6 +125,9 @@ class SQLAlchemyEngine(SQLAlchemyBase):
     def relation_kind(self, table: Table) -> str | None:
         return catalog.kind_of(self, table)
 
+    def has_schema(self, schema: tuple[str, ...]) -> bool:
+        return catalog.has_schema(self, schema)
+
     def same_object(self, left: Table, right: Table) -> bool:
         return catalog.identity(self, left) == catalog.identity(self, right)
 

@@ -67,6 +67,18 @@ def default_schema(engine: SQLAlchemyBase) -> str:
     return engine.inspected("default schema", lambda inspector: inspector.default_schema_name) or ""
 
 
+def has_schema(engine: SQLAlchemyBase, schema: tuple[str, ...]) -> bool:
+    """Whether a schema is there; where the database does not say, it counts as there."""
+
+    def look(inspector: sqlalchemy.Inspector) -> bool:
+        try:
+            return not schema or inspector.has_schema(".".join(schema))
+        except (DBAPIError, NotImplementedError):
+            return True
+
+    return engine.inspected("schema", look)
+
+
 def columns_of(engine: SQLAlchemyBase, table: Table, unspelled: frozenset[Family]) -> tuple[ColumnInfo, ...]:
     """The columns of a table or view in their order."""
 

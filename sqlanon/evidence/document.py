@@ -138,9 +138,9 @@ def place_name(place: Source | Target) -> str:
 
 
 def requirements_of(document: Document) -> list[Mapping[str, Any]]:
-    """Each requirement with its verdict, as the audit of the release found it."""
-    found: list[Mapping[str, Any]] = document["audit"]["after"]["requirements"]
-    return found
+    """Each requirement with its verdict, as the audit of the release found it; none where there is no release."""
+    after = document["audit"]["after"]
+    return [] if after is None else list(after["requirements"])
 
 
 def published(document: Document) -> bool:

@@ -1,6 +1,6 @@
-"""The recorder of a run: hears every statement, is told what was found, and writes it down when the release stands.
+"""The recorder of a run: hears every statement, is told what was found, and writes it down when the run has ended.
 
-A run that fails leaves a file beside those of earlier runs that says so; tables tell of releases alone.
+A run that fails is written down like one that publishes, after its transaction is undone.
 """
 
 from __future__ import annotations
@@ -86,21 +86,20 @@ class Recorder:
             raise type(error)(message, detail=error.detail) from None
 
     def write(self) -> None:
-        """Write the file."""
-        if self._spec.evidence_folder is not None and self.facts is not None:
-            folder.write(self._spec.evidence_folder, self._document())
+        """Write the file; of a failure only into a folder that is there: first mistakes leave nothing behind."""
+        place = self._spec.evidence_folder
+        if place is None or self.facts is None or (self.facts.failure is not None and not place.is_dir()):
+            return
+        folder.write(place, self._document())
 
     def fail(self, error: SqlanonError, seconds: Mapping[str, float]) -> None:
-        """Write the file of a run that ends with an error before its release was told of; the error goes on alone.
-
-        Only into a folder that is there: somebody's first mistakes leave nothing behind.
-        """
-        place = self._spec.evidence_folder
-        if self._requirement is None or self.facts is not None or place is None or not place.is_dir():
+        """Hear of the error that ends a run, and store what is to be told of it while the session lives."""
+        if self._requirement is None:
             return
-        self.facts = failed(self._requirement, error, seconds)
+        self.facts = self.facts or failed(self._requirement, error, seconds)
+        # The session may be what failed. The error that ended the run is the one to report.
         with suppress(SqlanonError):
-            self.write()
+            self.store()
 
     def _document(self) -> Document:
         if self.facts is None:

@@ -48,6 +48,18 @@ class EvidenceTables:
             with self._engine.alone_with(self.named(RUN), LOCK_SECONDS):
                 for table in self.all:
                     self._engine.execute(Statement("evidence tables", evidence_sql.create(table)))
+        else:
+            self._require_columns()
+
+    def _require_columns(self) -> None:
+        """Found before anything is published, not when its evidence cannot be written."""
+        for table in self.all:
+            there = {info.name.lower() for info in self._engine.columns(table)}
+            missing = [name for name in TABLES[table.name] if name not in there]
+            if missing:
+                raise UsageError(
+                    f"evidence.tables: {table} has no column '{missing[0]}': make the table as sql/metadata has it"
+                )
 
     def add(self, document: Document) -> None:
         """Write the evidence of a run, all or nothing."""
@@ -84,17 +96,18 @@ def _parts(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Sequence[Any]]]:
 def _rows(document: Document) -> Iterator[tuple[str, list[Sequence[Any]]]]:
     """For each table the rows of this run."""
     run, versions, rows = document["run"], document["versions"], document["rows"]
-    after = document["audit"]["after"]
+    after, failure = document["audit"]["after"] or {}, document.get("failure") or {}
     kept = finite({key: value for key, value in document.items() if key != "statements"})
     header = (
-        *(document[key] for key in ("run", "command")),
+        *(document[key] for key in ("run", "command", "outcome")),
+        failure.get("error"),
         document["spec"]["hash"],
         *(document[key] for key in ("recipient", "source", "target", "engine")),
         *(versions[key] for key in ("engine", "sqlanon", "python")),
         _timestamp(document["started"]),
         _timestamp(document["finished"]),
-        *(rows[key] for key in ("source", "suppressed", "blanked", "released")),
-        *(after[key] for key in ("classes", "k", "satisfied")),
+        *(rows.get(key) for key in ("source", "suppressed", "blanked", "released")),
+        *(after.get(key) for key in ("classes", "k", "satisfied")),
         json.dumps(kept, ensure_ascii=False, allow_nan=False),
     )
     yield RUN, [header]

@@ -22,6 +22,8 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     RUN: {
         "run": "text",
         "command": "text",
+        "outcome": "text",
+        "failure": "text",
         "spec_hash": "text",
         "recipient": "text",
         "source": "text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -107,6 +108,24 @@ def test_mistakes(sqlanon: CommandLine, database: str, folder: Path, name: str, 
         assert value not in outcome.err
     assert {path.name for path in folder.iterdir()} == files
     assert tables(database) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        (replaced(target='"no where".release'), 'target: there is no schema "no where"'),
+        (replaced(scratch="nowhere", evidence={"tables": True}), "scratch: there is no schema nowhere"),
+    ],
+)
+def test_a_schema_that_is_not_there(
+    sqlanon: CommandLine, database: str, folder: Path, change: Callable[[Values], Values], key: str
+) -> None:
+    spec = write_spec(folder / "spec.yaml", change(spec_values(database)))
+    for command in ("check", "run"):
+        outcome = sqlanon(command, spec, "--log", "json")
+        assert outcome.code == 2, outcome.err
+        assert json.loads(outcome.err.splitlines()[-1])["message"].startswith(key)
+        assert "scan source" not in outcome.err, "found before anything was read"
 
 
 def test_an_empty_source(sqlanon: CommandLine, engine_url: str, folder: Path) -> None:

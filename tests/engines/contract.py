@@ -318,6 +318,7 @@ class EngineContract(ABC):
         assert engine.relation_kind(Table(("missing",))) is None
         assert engine.relation_kind(Table((schema, "t"))) == "table"
         assert engine.relation_kind(Table(("nowhere", "t"))) is None
+        assert [engine.has_schema(place) for place in ((), (schema,), ("nowhere",))] == [True, True, False]
         assert engine.same_object(table, Table((schema, "t")))
         assert not engine.same_object(table, view)
         assert not engine.same_object(table, Table(("missing",)))

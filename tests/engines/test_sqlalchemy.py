@@ -156,6 +156,7 @@ class TestSQLite(EngineContract):
         assert engine.relation_kind(Table(("missing",))) is None
         assert engine.relation_kind(Table(("main", "t"))) == "table"
         assert engine.relation_kind(Table(("nowhere", "t"))) is None
+        assert [engine.has_schema(place) for place in ((), ("main",), ("nowhere",))] == [True, True, False]
         assert engine.same_object(table, Table(("main", "T")))
         assert not engine.same_object(table, view)
         assert engine.same_object(Table(("missing",)), Table(("main", "missing")))

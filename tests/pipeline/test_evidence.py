@@ -146,13 +146,12 @@ def test_apply_leaves_evidence_without_a_search(database: Database, tmp_path: Pa
 
 
 def test_a_failure_leaves_a_file_that_says_so(database: Database, tmp_path: Path) -> None:
-    tables = {"tables": True}
     with pytest.raises(InfeasibleError):
-        pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}, evidence=tables))
+        pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}))
     assert not (tmp_path / "spec.evidence").exists(), "first mistakes leave nothing behind"
     (tmp_path / "spec.evidence").mkdir()
     with pytest.raises(InfeasibleError):
-        pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}, evidence=tables))
+        pipeline.run(spec_on(database, tmp_path, privacy={"k": 50}))
     [document] = documents(tmp_path)
     assert (document["outcome"], document["failure"]) == ("failed", {"error": "InfeasibleError", "exit_code": 3})
     assert document["requirement"] == {"k": {"k": 50}}
@@ -164,9 +163,33 @@ def test_a_failure_leaves_a_file_that_says_so(database: Database, tmp_path: Path
         {},
     )
     assert "scan source" in {item["step"] for item in document["statements"]}
-    assert stored(database)["sqlanon_run"] == [], "tables tell of releases"
-    [kept] = operations.evidence(spec_on(database, tmp_path, evidence=tables))
-    assert kept.run == document["run"]
+    assert database.leftovers() == []
+
+
+def test_a_failure_leaves_rows_in_the_tables_also_when_its_transaction_is_undone(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = spec_on(database, tmp_path, evidence={"tables": True, "files": False})
+    published = pipeline.run(spec)
+    before = database.counted("released")
+    monkeypatch.setattr("sqlanon.publish._refuse_uncovered", _never_agrees)
+    with pytest.raises(InfeasibleError, match="in the midst of publishing"):
+        pipeline.run(spec)
+    assert database.counted("released") == before
+    columns = list(evidence_sql.TABLES["sqlanon_run"])
+    outcomes = {row[0]: dict(zip(columns, row, strict=True)) for row in stored(database)["sqlanon_run"]}
+    failed = outcomes.pop(next(run for run in outcomes if run != published.run))
+    assert (failed["outcome"], failed["failure"], failed["released_rows"]) == ("failed", "InfeasibleError", None)
+    assert outcomes[published.run]["outcome"] == "published"
+    steps = [row[2] for row in stored(database)["sqlanon_run_statement"] if row[0] == failed["run"]]
+    assert {"scan source", "rollback"} <= set(steps)
+    shown = operations.evidence_of(spec, failed["run"])
+    assert (shown["outcome"], shown["audit"]["before"]["rows"]) == ("failed", 49)
+    assert [item.run for item in operations.evidence(spec)] == [failed["run"], published.run]
+
+
+def _never_agrees(*given: object) -> None:
+    raise InfeasibleError("in the midst of publishing")
 
 
 def test_failures_push_out_no_evidence_of_releases(database: Database, tmp_path: Path) -> None:
@@ -323,6 +346,16 @@ def test_evidence_that_cannot_be_stored_is_told_and_the_release_stands(
         pipeline.run(spec)
     assert database.rows("released")
     assert len(database.rows("sqlanon_run")) == 1, "all of a run's evidence or none"
+    assert [item["outcome"] for item in documents(tmp_path)] == ["published"] * 2, "the file is written all the same"
+
+
+def test_tables_of_another_form_are_refused_before_anything_is_published(database: Database, tmp_path: Path) -> None:
+    spec = spec_on(database, tmp_path, evidence={"tables": True})
+    pipeline.run(spec)
+    database.run("ALTER TABLE sqlanon_run DROP COLUMN outcome", "DELETE FROM released")
+    with pytest.raises(UsageError, match=r"evidence\.tables: sqlanon_run has no column 'outcome'"):
+        pipeline.run(spec)
+    assert database.rows("released") == []
 
 
 # -- finding and cleaning up -------------------------------------------------------------------------------------------
