@@ -16,7 +16,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.engines.grants import Needs
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.evidence import folder
-from sqlanon.evidence.document import Document, finished, published
+from sqlanon.evidence.document import Document, finished, place_name, published
 from sqlanon.evidence.tables import EvidenceTables
 from sqlanon.hierarchies.table import Table as ReferenceTable
 from sqlanon.runs import DEFAULT, Options, open_for
@@ -99,10 +99,14 @@ def one_of(kept: list[Kept], run: str) -> Kept:
 
 
 def _everywhere(spec: Spec, engine: Engine) -> list[Kept]:
+    """The folder is the spec's own; tables are shared by the specs of a schema, which their targets tell apart."""
     kept = {item.run: item for item in in_folder(spec.evidence_folder)}
+    targets = {place_name(one.target) for one in releases(spec)}
     for schema in _schemas(spec, engine):
         tables = EvidenceTables(engine, schema)
         for document in tables.read() if tables.exist else ():
+            if document["run"] not in kept and document["target"] not in targets:
+                continue
             before = kept.get(document["run"], Kept(document))
             kept[document["run"]] = replace(before, in_schemas=(*before.in_schemas, schema))
     return sorted(kept.values(), key=lambda item: finished(item.document), reverse=True)

@@ -390,6 +390,16 @@ def test_cleanup_keeps_what_it_is_told_to(database: Database, tmp_path: Path) ->
     assert database.rows("released")
 
 
+def test_tables_of_several_specs_are_told_apart_by_their_targets(database: Database, tmp_path: Path) -> None:
+    """Who cleans up after one spec removes no evidence of another that has the same scratch schema."""
+    first = spec_on(database, tmp_path, evidence={"tables": True, "files": False})
+    other = spec_on(database, tmp_path, evidence={"tables": True, "files": False}, target="elsewhere")
+    runs = [pipeline.run(spec).run for spec in (first, other)]
+    assert [[item.run for item in operations.evidence(spec)] for spec in (first, other)] == [[run] for run in runs]
+    assert operations.cleanup(first, keep=0).evidence == (runs[0],)
+    assert [row[0] for row in stored(database)["sqlanon_run"]] == [runs[1]]
+
+
 NOW = datetime.now(UTC)
 
 
