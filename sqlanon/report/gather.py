@@ -6,10 +6,13 @@ Reads; writes scratch tables only, which are dropped.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sqlglot import exp
+
+from sqlanon.binding import Binding
 from sqlanon.deciding import release_of
 from sqlanon.errors import UsageError
 from sqlanon.frequency import FrequencySet, pack, scan, store_hierarchies
@@ -31,7 +34,7 @@ from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.script import ScriptWriter
 from sqlanon.spec import Limit, Spec
 from sqlanon.sqlgen.redaction import redacted
-from sqlanon.sqlgen.relations import File, Table
+from sqlanon.sqlgen.relations import File, Table, column
 
 MOST_SQL = 400_000
 """Characters of the script that a report holds."""
@@ -62,14 +65,29 @@ def gather(spec: Spec, lock: Lock, options: Options = DEFAULT, what_if: WhatIf |
     """
     lock.recoding_for(spec)
     with running(spec, options) as run:
-        return _Gathering(run, lock).report(what_if)
+        return _Gathering(_read_once(run), run.binding, lock).report(what_if)
+
+
+def _read_once(run: Run) -> Run:
+    """The run on a copy of its source, where that is a file or a query: each of many statements would read it anew."""
+    binding = run.binding
+    if isinstance(binding.source, Table):
+        return run
+    persons = () if binding.spec.respondent is None else (binding.spec.respondent,)
+    needed = (*binding.names, *binding.released, *(item.name for item in binding.sensitive), *persons)
+    items = [column(name, "source") for name in dict.fromkeys(needed)]
+    query = exp.select(*items).from_(run.engine.traits.relation(binding.source, "source"))
+    copied = run.scratch.create("copy source", "copied", query)
+    return replace(run, binding=replace(binding, source=copied))
 
 
 class _Gathering:
     """One report under way."""
 
-    def __init__(self, run: Run, lock: Lock) -> None:
+    def __init__(self, run: Run, bound: Binding, lock: Lock) -> None:
         self._run = run
+        self._bound = bound
+        """As the spec has it, where the run reads a copy."""
         self._lock = lock
         self._spec = run.binding.spec
         self._names = run.binding.names
@@ -179,7 +197,7 @@ class _Gathering:
         return found.to_dict() if len(found.cells) > 1 else None
 
     def _script(self, grown: Mapping[str, Branch | None]) -> str | None:
-        engine, binding = self._run.engine, self._run.binding
+        engine, binding = self._run.engine, self._bound
         if self._lock.flexible is not None:
             return None
         try:
