@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqlanon import errors
-    from sqlanon.api import apply, audit, init, load_spec, plan, run
+    from sqlanon.api import apply, audit, init, load_spec, plan, report, run
 
-__all__ = ["__version__", "apply", "audit", "errors", "init", "load_spec", "plan", "run"]
+__all__ = ["__version__", "apply", "audit", "errors", "init", "load_spec", "plan", "report", "run"]
 
 __version__ = "0.1.0"
 
@@ -32,7 +32,8 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `sqlanon.audit` the public function: importing the room of that name would put the module in its place."""
+    """Keeps `sqlanon.audit` and `sqlanon.report` the public functions: importing a room of that name would put the
+    module in their place."""
 
     @property
     def audit(self) -> Any:
@@ -41,6 +42,14 @@ class _Package(ModuleType):
     @audit.setter
     def audit(self, module: ModuleType) -> None:
         """The import system announces the room here; `from sqlanon.audit import ...` does not need it."""
+
+    @property
+    def report(self) -> Any:
+        return getattr(import_module("sqlanon.api"), "report")  # noqa: B009
+
+    @report.setter
+    def report(self, module: ModuleType) -> None:
+        """As above."""
 
 
 sys.modules[__name__].__class__ = _Package

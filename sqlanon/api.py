@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sqlanon import frames, pipeline, recipients
 from sqlanon.audit import AuditResult
@@ -20,7 +20,21 @@ from sqlanon.results import PlanResult, RunResult
 from sqlanon.runs import DEFAULT, Options
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
 
-__all__ = ["Options", "apply", "audit", "init", "load_spec", "plan", "plan_recipients", "run", "run_recipients"]
+if TYPE_CHECKING:
+    from sqlanon.report.model import Report
+
+__all__ = [
+    "Options",
+    "apply",
+    "audit",
+    "init",
+    "load_spec",
+    "plan",
+    "plan_recipients",
+    "report",
+    "run",
+    "run_recipients",
+]
 
 PathLike = str | Path
 
@@ -144,6 +158,34 @@ def audit(
         words=ARGUMENTS,
         **models,
     )
+
+
+def report(
+    lock: PathLike,
+    options: Options = DEFAULT,
+    *,
+    out: PathLike | None = None,
+    kind: str | None = None,
+    what_if: bool = True,
+    offline: bool = False,
+) -> Report:
+    """What a lock file decided, as people decide on it; nothing but scratch tables is written to the database.
+
+    With `out` it is written to a file, as html, md, json or pdf: `kind`, else as the name ends. `what_if` adds the
+    frontier of other k; `offline` asks no database, and tells what the lock file and the evidence tell.
+    """
+    from sqlanon.report.gather import WhatIf, gather
+    from sqlanon.report.offline import gather_offline
+    from sqlanon.report.writing import format_of, write
+
+    path = None if out is None else Path(out)
+    kind = format_of(path, kind)
+    decided = Lock.read(Path(lock))
+    spec = one_release(load_spec(spec_of(Path(lock), decided)), decided.recipient, "plan again")
+    found = gather_offline(spec, decided) if offline else gather(spec, decided, options, WhatIf() if what_if else None)
+    if path is not None:
+        write(found, kind, path)
+    return found
 
 
 def spec_of(path: Path, lock: Lock) -> Path:

@@ -116,7 +116,7 @@ class PlanResult:
     def to_dict(self) -> dict[str, Any]:
         return {
             "levels": self.levels,
-            "recoding": self.recoding.to_dict(),
+            "recoding": self.recoding.outline(),
             **self.figures(),
             "nodes": self.nodes(),
             "acceptable": None if self.search.acceptable is None else len(self.search.acceptable),
@@ -228,7 +228,7 @@ class RunResult:
             **planned,
             "target": self.target,
             "levels": self.levels,
-            "recoding": self.recoding.to_dict(),
+            "recoding": self.recoding.outline(),
             "height": sum(self.levels.values()) if self.levels else None,
             "rows": self.publication.rows,
             "suppressed": self.publication.suppressed,

@@ -5,7 +5,6 @@ Reads the lock file, the evidence and the source; writes the page, and in the da
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from time import perf_counter
@@ -13,14 +12,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqlanon.cli.files import require_writable, write_text
+from sqlanon.cli.files import require_writable
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlanon.lock import Lock
     from sqlanon.report.gather import WhatIf
-    from sqlanon.report.model import Report
     from sqlanon.spec import Spec
 
 FILE = click.Path(path_type=Path)
@@ -58,6 +56,7 @@ def command(
     from sqlanon.report.charts import warm_up
     from sqlanon.report.gather import gather
     from sqlanon.report.offline import gather_offline
+    from sqlanon.report.writing import write
 
     started = perf_counter()
     if no_what_if and (ks or limits):
@@ -92,28 +91,10 @@ def command(
     settings.console.print(f"wrote {out}")
 
 
-def write(report: Report, kind: str, out: Path) -> None:
-    """Write a report in one of the formats."""
-    from sqlanon.report.html import html
-    from sqlanon.report.markdown import markdown
-    from sqlanon.report.pdf import browser, print_page
-
-    match kind:
-        case "md":
-            write_text(out, markdown(report))
-        case "json":
-            write_text(out, json.dumps(report.to_dict(), indent=2, ensure_ascii=False, default=str) + "\n")
-        case "pdf":
-            browser()
-            print_page(html(report), out)
-        case _:
-            write_text(out, html(report))
-
-
 def _place(path: Path, out: Path | None, kind: str | None) -> tuple[str, Path]:
-    if kind is None:
-        ending = "" if out is None else out.suffix.removeprefix(".").lower()
-        kind = {"markdown": "md"}.get(ending, ending if ending in FORMATS else "html")
+    from sqlanon.report.writing import format_of
+
+    kind = format_of(out, kind)
     name = path.name.removesuffix(".json").removesuffix(".lock")
     return kind, out or path.with_name(f"{name}.report.{kind}")
 

@@ -43,6 +43,10 @@ class Assigned:
             "details": dict(self.details),
         }
 
+    def outline(self) -> dict[str, Any]:
+        """Plain data without values, which are all that it has."""
+        return self.to_dict()
+
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Assigned:
         """The recoding that `to_dict` wrote; KeyError, TypeError or ValueError when it is none."""

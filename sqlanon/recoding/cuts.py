@@ -60,6 +60,11 @@ class Cuts:
             },
         }
 
+    def outline(self) -> dict[str, Any]:
+        """Plain data without values, of which few rows may stand behind one: how many groups each column has."""
+        counts = {name: len(groups) for name, groups in zip(self.columns, self.groups, strict=True)}
+        return {"kind": self.kind, "columns": list(self.columns), "groups": counts}
+
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Cuts:
         """The recoding that `to_dict` wrote; KeyError, TypeError or ValueError when it is none."""

@@ -26,6 +26,10 @@ class FullDomain:
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "levels": self.levels()}
 
+    def outline(self) -> dict[str, Any]:
+        """Plain data without values, which are all that it has."""
+        return self.to_dict()
+
     @classmethod
     def from_levels(cls, columns: tuple[str, ...], levels: Mapping[str, int]) -> FullDomain:
         """The recoding that these levels describe; every column must have one."""

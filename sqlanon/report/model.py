@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlanon.audit import AuditResult, Sizes
+from sqlanon.audit.result import bucket_chart
+from sqlanon.notebook import html_table
 from sqlanon.report.lattice_view import LatticeView
 from sqlanon.report.replay import SearchPicture
 from sqlanon.report.shares import SensitiveShares
@@ -176,6 +178,14 @@ class Report:
             "more": [grid.to_dict() for grid in self.more],
             "notes": list(self.notes),
         }
+
+    def _repr_html_(self) -> str:
+        satisfied = {True: "yes", False: "no", None: "not measured"}[self.satisfied]
+        released = int(self.figures["rows"]) - int(self.figures["suppressed"])
+        rows = [("satisfied", satisfied), ("released", f"{released} of {self.figures['rows']} rows")]
+        rows += [(f"{line.name} ({line.asked})", f"{line.before} → {line.after}") for line in self.requirements]
+        chart = "" if self.after is None else bucket_chart(self.after.distribution)
+        return html_table(f"sqlanon report {self.identity.target}", rows) + chart
 
 
 def _sizes(sizes: Sizes | None) -> dict[str, Any] | None:

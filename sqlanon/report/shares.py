@@ -73,7 +73,8 @@ def sensitive_shares(
             continue
         query = report_sql.shares(relation.copy(), text.copy(), person, k, MOST_VALUES)
         overall = [(_shown(value), int(number) / int(rows)) for value, number in engine.query(Statement(step, query))]
-        query = report_sql.worst_classes(relation.copy(), [key.copy() for key in keys], text.copy(), k, WORST)
+        classes = [key.copy() for key in keys]
+        query = report_sql.worst_classes(relation.copy(), classes, text.copy(), person, k, WORST)
         worst = _worst(engine.query(Statement(step, query)), {value for value, _ in overall})
         found.append(SensitiveShares(name, int(values), int(rare), Distribution("overall", tuple(overall)), worst))
     return tuple(found)

@@ -125,19 +125,25 @@ def share_totals(relation: exp.Expression, text: exp.Expression, person: exp.Exp
 
 
 def worst_classes(
-    relation: exp.Expression, keys: Sequence[exp.Expression], text: exp.Expression, k: int, most: int
+    relation: exp.Expression,
+    keys: Sequence[exp.Expression],
+    text: exp.Expression,
+    person: exp.Expression | None,
+    k: int,
+    most: int,
 ) -> exp.Select:
     """The classes in which one value has the largest share: place, the value, its rows and those of the class.
 
-    Values with fewer than k rows in a class are summed up under NULL with `named` 0.
+    Values with fewer than k rows (persons, where these are counted) in a class are summed up under NULL with `named` 0.
     """
+    several = count() if person is None else exp.Count(this=exp.Distinct(expressions=[person]))
     names = [f"k_{position}" for position in range(len(keys))]
     items = [named(key, name) for name, key in zip(names, keys, strict=True)]
-    cells = exp.select(*items, named(text, "value"), named(count(), "n")).from_(relation)
+    cells = exp.select(*items, named(text, "value"), named(count(), "n"), named(several, "m")).from_(relation)
     cells = cells.group_by(*(key.copy() for key in keys), text.copy())
     order = exp.Order(expressions=[exp.Ordered(this=column(name)) for name in names])
     numbered = exp.select(
-        column("value"), column("n"), named(exp.Window(this=exp.DenseRank(), order=order), "class")
+        column("value"), column("n"), column("m"), named(exp.Window(this=exp.DenseRank(), order=order), "class")
     ).from_("cells")
     sizes = exp.select(
         column("class"), named(exp.Sum(this=column("n")), "size"), named(exp.Max(this=column("n")), "most")
@@ -147,7 +153,7 @@ def worst_classes(
     worst_first = [exp.Ordered(this=share, desc=True), _descending("size"), exp.Ordered(this=column("class"))]
     place = named(exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=worst_first)), "place")
     placed = exp.select(column("class"), column("size"), place).from_("sizes")
-    enough = exp.GTE(this=column("n", "numbered"), expression=literal(k))
+    enough = exp.GTE(this=column("m", "numbered"), expression=literal(k))
     shown = exp.Case().when(enough, column("value", "numbered"))
     is_named = exp.Case().when(enough.copy(), literal(1)).else_(literal(0))
     select = exp.select(

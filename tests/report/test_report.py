@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
@@ -13,30 +14,42 @@ from typing import Any
 
 import pytest
 
+import sqlanon
 from sqlanon.cli.main import run
-from sqlanon.cli.report import write
+from sqlanon.errors import UsageError
 from sqlanon.lattice import Lattice
 from sqlanon.lock import Lock
 from sqlanon.metrics.base import Verdict
 from sqlanon.report.gather import WhatIf, gather
 from sqlanon.report.lattice_view import Shown, lattice_view
+from sqlanon.report.model import Report
+from sqlanon.report.shares import sensitive_shares
 from sqlanon.report.trees import tree_of
-from sqlanon.spec import load_spec
+from sqlanon.report.writing import rendered, write
+from sqlanon.results import PlanResult
+from sqlanon.spec import Limit, load_spec
+from sqlanon.sqlgen.relations import Table
+from tests.engines.helpers import execute, open_at
 from tests.fixtures_support import PAPERS
 from tests.report.support import RARE, K, command, people, report_of, rows
 
 pytestmark = pytest.mark.kept_open
 
+ZERO, ONE = Limit.parse("0"), Limit.parse("1")
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a release was published, with its lock file and evidence; its database lies elsewhere."""
+    folder = tmp_path_factory.mktemp("published")
+    command("run", people(f"duckdb:///{tmp_path_factory.mktemp('base')}/test.duckdb", folder))
+    return folder
+
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def lock(duckdb_url: str, folder: Path) -> Path:
-    command("run", people(duckdb_url, folder))
+def lock(published: Path, folder: Path) -> Path:
+    """The lock file of a published release, in a folder that the test may change."""
+    shutil.copytree(published, folder, dirs_exist_ok=True)
     return folder / "people.lock.json"
 
 
@@ -151,12 +164,15 @@ def test_offline_asks_no_database(lock: Path) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "ghs"])
-def test_recodings_without_a_lattice(algorithm: str, duckdb_url: str, folder: Path) -> None:
+def test_recodings_without_a_lattice(
+    algorithm: str, duckdb_url: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Class-wise, and cuts of each column: figures of their own where the lattice would be."""
     privacy = {"k": K, "suppression": {"limit": "10%"}}
     spec = people(duckdb_url, folder, privacy=privacy, search={"algorithm": algorithm})
-    command("plan", spec)
+    command("plan", spec, "--json")
     lock = Lock.read(folder / "people.lock.json")
+    assert lock.flexible is not None
     report = gather(load_spec(spec), lock, what_if=WhatIf())
     write(report, "html", folder / "report.html")
     content, page = report.to_dict(), (folder / "report.html").read_text(encoding="utf-8")
@@ -167,7 +183,10 @@ def test_recodings_without_a_lattice(algorithm: str, duckdb_url: str, folder: Pa
     assert {"figure": "algorithm", "value": algorithm} in recoding["rows"]
     assert '<section id="recoding"' in page
     assert '<section id="lattice"' not in page
-    assert not [value for values in RARE.values() for value in values if shown_in(page, value)]
+    planned = capsys.readouterr().out
+    assert json.loads(planned)["recoding"]["kind"] == lock.flexible.kind
+    planted = [value for values in RARE.values() for value in values]
+    assert not [value for value in planted if shown_in(page, value) or shown_in(planned, value)]
     assert run(["explore", str(spec)]) == 2
 
 
@@ -189,19 +208,24 @@ def test_a_lattice_too_large_to_draw() -> None:
 
 
 @pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def s3(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlanResult]:
+    """The lock file of S3, and its plan."""
     folder = tmp_path_factory.mktemp("s3")
     spec = (PAPERS / "s3" / "spec.yaml").read_text(encoding="utf-8")
     spec = spec.replace("table.csv", str(PAPERS / "s3" / "table.csv")).replace("../", f"{PAPERS}/")
     (folder / "s3.yaml").write_text(spec, encoding="utf-8")
-    command("plan", folder / "s3.yaml")
-    return folder / "s3.lock.json"
+    planned = sqlanon.plan(folder / "s3.yaml")
+    Lock.of(load_spec(folder / "s3.yaml"), planned, "s3.yaml").write(folder / "s3.lock.json")
+    return folder / "s3.lock.json", planned
 
 
-def test_the_page_of_s3(s3: Path) -> None:
-    page = s3.with_name("page.html")
-    command("report", s3, "--out", page, "--k", "2,3", "--limit", "0,1")
-    text = page.read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def s3_report(s3: tuple[Path, PlanResult]) -> Report:
+    return gather(load_spec(s3[0].with_name("s3.yaml")), Lock.read(s3[0]), what_if=WhatIf((2, 3), (ZERO, ONE)))
+
+
+def test_the_page_of_s3(s3_report: Report) -> None:
+    text = rendered(s3_report, "html")
     assert len(text) < 2_000_000
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
@@ -214,25 +238,39 @@ def test_the_page_of_s3(s3: Path) -> None:
     assert "complian" not in text.replace("no statement of compliance", "")
 
 
-def test_the_search_is_made_again_as_it_was(s3: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_search_is_made_again_as_it_was(s3: tuple[Path, PlanResult], s3_report: Report) -> None:
     """The picture shows as many questions as the plan asked, and the same binary search."""
-    capsys.readouterr()
-    assert run(["plan", str(s3.with_name("s3.yaml")), "--fresh", "--json"]) == 0
-    plan = json.loads(capsys.readouterr().out)
-    report = report_of(s3, "--no-what-if")
+    plan, report = s3[1].to_dict(), s3_report.to_dict()
     assert len(report["search"]["asked"]) == plan["checks"]
     assert report["search"]["halvings"] == plan["trace"]
     assert report["lattice"]["chosen"] == [0, 1, 0, 0, 0]
     assert report["lattice"]["minimal"] == [[0, 1, 0, 0, 0]]
+    # Statements read a copy of the file; the script is of the file itself.
+    assert "s3/table.csv" in report["sql"]
+    assert "_copied" not in report["sql"]
 
 
-def test_stale_locks_and_formats(s3: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("PATH", str(s3.parent))
-    assert run(["report", str(s3), "--format", "pdf", "--offline"]) == 2
+def test_reports_in_python(s3: tuple[Path, PlanResult], folder: Path) -> None:
+    made = sqlanon.report(s3[0], out=folder / "report.md", offline=True)
+    assert made.to_dict()["lattice"]["chosen"] == [0, 1, 0, 0, 0]
+    assert (folder / "report.md").read_text(encoding="utf-8").startswith("# Release of")
+    assert "10 of 11 rows" in made._repr_html_()
+    with pytest.raises(UsageError, match="html, md, json, pdf"):
+        sqlanon.report(s3[0], kind="docx", offline=True)
+    with pytest.raises(UsageError, match="cannot be written"):
+        sqlanon.report(s3[0], out=folder / "nowhere" / "report.md", offline=True)
+
+
+def test_stale_locks_and_formats(
+    s3: tuple[Path, PlanResult], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(s3[0].parent, folder, dirs_exist_ok=True)
+    monkeypatch.setenv("PATH", str(folder))
+    assert run(["report", "s3.lock.json", "--format", "pdf", "--offline"]) == 2
     assert "no Chromium" in capsys.readouterr().err
-    spec = s3.with_name("s3.yaml")
+    spec = folder / "s3.yaml"
     spec.write_text(spec.read_text(encoding="utf-8").replace("k: 2", "k: 3"), encoding="utf-8")
-    assert run(["report", str(s3)]) == 2
+    assert run(["report", "s3.lock.json"]) == 2
     assert "plan again" in capsys.readouterr().err
 
 
@@ -271,3 +309,17 @@ def test_trees_of_chains_and_null() -> None:
     assert [(child.label, child.share, child.rare) for child in tree.children] == [("x", 0.6, 1), (None, 0.4, 0)]
     assert tree.rare == 1
     assert tree_of([], [], 2, "*", 10) is None
+
+
+def test_shares_count_persons_where_they_are_asked_for(engine_url: str) -> None:
+    """A value that one person has in many rows of a class is as rare there as that person."""
+    engine = open_at(engine_url)
+    execute(engine, "create table visits (town text, who int, disease text)")
+    rare = "('a', 1, 'kuru'), ('a', 1, 'kuru'), ('a', 1, 'kuru')"
+    execute(engine, f"insert into visits values {rare}, ('a', 2, 'flu'), ('a', 3, 'flu'), ('b', 4, 'kuru')")
+    [by_rows] = sensitive_shares(engine, Table(("visits",)), ["town"], ["disease"], None, 2)
+    [by_persons] = sensitive_shares(engine, Table(("visits",)), ["town"], ["disease"], "who", 2)
+    engine.close()
+    assert [dict(item.shares) for item in by_rows.worst] == [{}, {"kuru": 0.6, "flu": 0.4}]
+    assert dict(by_persons.overall.shares) == {"kuru": 4 / 6, "flu": 2 / 6}
+    assert [dict(item.shares) for item in by_persons.worst] == [{}, {"flu": 0.4}]
