@@ -99,7 +99,7 @@ class NodeCounts:
     def level_figures(self) -> tuple[tuple[LevelFigures, ...], ...]:
         """For each column, for each level: what that level costs whatever the other columns do."""
         query = frequency_sql.level_figures(self.frequency.domains, self.shape.hierarchies)
-        rows = sorted(self.engine.query(Statement("level figures", query)), key=lambda row: int(row[0]))
+        rows = sorted(self.engine.query(Statement("level figures", query, fresh=True)), key=lambda row: int(row[0]))
         return tuple(
             _levels(hierarchy, self.frequency.rows, row)
             for hierarchy, row in zip(self.shape.hierarchies, rows, strict=True)

@@ -286,7 +286,7 @@ def _validated(
     engine: Engine, item: BoundColumn, draft: HierarchyDraft, table: Table, *, has_null: bool, show_values: bool
 ) -> StoredHierarchy:
     height = draft.height
-    statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height))
+    statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height), fresh=True)
     [row] = engine.query(statement)
     missing, parents = row[:height], row[height : 2 * height]
     tops, leaves, values, top, *sums = row[2 * height : 2 * height + 6]

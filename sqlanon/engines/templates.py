@@ -25,7 +25,7 @@ def fill(template: str, dialect: str, **values: str | int | None) -> exp.Express
 
 def with_holes_filled(template: exp.Expression, **holes: exp.Expression) -> exp.Expression:
     """A copy of the template with each `:name` replaced by an expression."""
-    return cast(exp.Expression, exp.replace_placeholders(template.copy(), **holes))
+    return cast(exp.Expression, exp.replace_placeholders(template, **holes))
 
 
 def quoted_name(table: Table, dialect: str) -> str:

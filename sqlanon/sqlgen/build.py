@@ -35,7 +35,7 @@ def total_of(condition: exp.Expression, aggregate: exp.Expression) -> exp.Expres
 
 def total_where(condition: exp.Expression, value: exp.Expression) -> exp.Expression:
     """The sum of `value` over the rows that satisfy `condition`."""
-    return total(exp.Case().when(condition, value).else_(literal(0)))
+    return total(exp.Case().when(condition, value).else_(literal(0), copy=False))
 
 
 def count() -> exp.Expression:

@@ -118,7 +118,7 @@ def frequency_checksum(frequency: Table, columns: Sequence[str]) -> exp.Select:
 
 def code(key: exp.Expression, alias: str, level: int) -> exp.Expression:
     """The code of a joined value: 0 for NULL, NULL for a value that the hierarchy does not cover."""
-    return exp.Case().when(is_null(key.copy()), literal(0)).else_(column(f"code_{level}", alias))
+    return exp.Case().when(is_null(key.copy()), literal(0)).else_(column(f"code_{level}", alias), copy=False)
 
 
 def domain_counts(base: Table, name: str) -> exp.Select:
@@ -153,7 +153,7 @@ def _figures_of_column(domain: Table, position: int, hierarchy: HierarchyTable, 
     ]
     for level in range(1, most):
         items += _aggregates_of_level(level) if level < hierarchy.height else [_double(exp.Null()) for _ in range(5)]
-    return exp.select(*items).from_(subquery(_values_with_groups(domain, hierarchy), "grouped"))
+    return exp.select(*items).from_(subquery(_values_with_groups(domain, hierarchy), "grouped"), copy=False)
 
 
 def _aggregates_of_level(level: int) -> list[exp.Expression]:
@@ -185,12 +185,12 @@ def _values_with_groups(domain: Table, hierarchy: HierarchyTable) -> exp.Select:
         .from_(table_expression(domain, "domain"))
         .join(table_expression(hierarchy.table, "h"), on=equal(key.copy(), column("value", "h")), join_type="left")
     )
-    return exp.select(*outer).from_(subquery(values, "by_value"))
+    return exp.select(*outer).from_(subquery(values, "by_value"), copy=False)
 
 
 def _at_level(key: exp.Expression, level: int) -> tuple[exp.Expression, exp.Expression]:
     """The code of a value at a level below the top, and the leaves under it; NULL is a leaf of its own."""
-    leaves = exp.Case().when(is_null(key.copy()), literal(1)).else_(column(f"leaves_{level}", "h"))
+    leaves = exp.Case().when(is_null(key.copy()), literal(1)).else_(column(f"leaves_{level}", "h"), copy=False)
     return code(key, "h", level), leaves
 
 
@@ -205,7 +205,7 @@ def _penalty(group: str) -> exp.Expression:
     gained = exp.Mul(this=own, expression=exp.Paren(this=exp.Sub(this=column(group), expression=own.copy())))
     most = exp.Paren(this=exp.Sub(this=everything, expression=own.copy()))
     only = equal(everything.copy(), own.copy())
-    return exp.Case().when(only, _double(literal(0))).else_(exp.Div(this=gained, expression=most))
+    return exp.Case().when(only, _double(literal(0))).else_(exp.Div(this=gained, expression=most), copy=False)
 
 
 def _double(value: exp.Expression) -> exp.Expression:

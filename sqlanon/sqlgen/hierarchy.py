@@ -43,7 +43,7 @@ def longest(domain_query: exp.Query, length: exp.Expression) -> exp.Select:
 def labelled_by_formula(domain_query: exp.Query, text: exp.Expression, labels: Sequence[exp.Expression]) -> exp.Select:
     """Values with labels computed from them; `text` and `labels` read column `value`."""
     items = [column("value"), named(text, "label_0"), *_numbered(labels)]
-    return exp.select(*items).from_(subquery(domain_query, "domain"))
+    return exp.select(*items).from_(subquery(domain_query, "domain"), copy=False)
 
 
 def labelled_by_list(
@@ -88,7 +88,7 @@ def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: 
         leaves = exp.Window(this=count(), partition_by=[key.copy()])
         items.append(named(cast(leaves, "int"), f"leaves_{level}"))
         items.append(named(cast(_index(level, height, key, families, traits), "int"), f"index_{level}"))
-    return with_queries(exp.select(*items).from_(source), {source: labelled})
+    return with_queries(exp.select(*items).from_(source, copy=False), {source: labelled})
 
 
 def _one_of_equals(level: int, family: Family, traits: Traits) -> exp.Expression:
@@ -147,7 +147,7 @@ def validation(table: Table, height: int) -> exp.Select:
     items.append(exp.Min(this=cast(column(f"label_{height}"), "text")))
     items += checksum(mixed([column(f"code_{level}") for level in range(height)]))
     items += [exp.Max(this=column(f"index_{level}")) for level in range(height)]
-    return exp.select(*items).from_(table_expression(table))
+    return exp.select(*items).from_(table_expression(table), copy=False)
 
 
 def _several_parents(table: Table, level: int, height: int) -> exp.Select:
@@ -185,10 +185,10 @@ def _codes_with_several_parents(table: Table, level: int, height: int) -> exp.Se
     several = exp.GT(this=exp.Count(this=exp.Distinct(expressions=[code_of_parent])), expression=literal(1))
     return (
         exp.select(column(f"code_{level}"))
-        .from_(table_expression(table))
-        .where(is_present(parent))
-        .group_by(column(f"code_{level}"))
-        .having(several)
+        .from_(table_expression(table), copy=False)
+        .where(is_present(parent), copy=False)
+        .group_by(column(f"code_{level}"), copy=False)
+        .having(several, copy=False)
     )
 
 
