@@ -169,7 +169,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_the_public_names() -> None:
     assert sorted(sqlanon.__all__) == sorted(
-        ["__version__", "apply", "audit", "errors", "init", "load_spec", "plan", "run"]
+        ["__version__", "apply", "audit", "errors", "init", "load_spec", "plan", "report", "run"]
     )
     for name in sqlanon.__all__:
         assert getattr(sqlanon, name) is not None

@@ -88,14 +88,14 @@ def solved(algorithm: str, evaluator: SqlEvaluator, metric: str) -> SearchResult
 
 
 @given(case=tables)
-@profile(8, derandomize=True)
+@profile(4, derandomize=True)
 def test_lattices_on_duckdb(case: Any) -> None:
     check_table("duckdb:///:memory:", case)
 
 
 @pytest.mark.postgres
 @given(case=tables)
-@profile(4, derandomize=True)
+@profile(2, derandomize=True)
 def test_lattices_on_postgres(postgres_url: str, case: Any) -> None:
     check_table(postgres_url, case)
 

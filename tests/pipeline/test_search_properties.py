@@ -140,26 +140,34 @@ def check_release(url: str, drawn: tuple[Case, int, int]) -> None:
 
 
 @given(cases())
-@profile(15)
+@profile(8)
 def test_searches_on_duckdb(drawn: tuple[Case, int, int]) -> None:
     check_searches("duckdb:///:memory:", drawn)
 
 
 @pytest.mark.postgres
 @given(drawn=cases())
-@profile(5)
+@profile(3)
 def test_searches_on_postgres(postgres_url: str, drawn: tuple[Case, int, int]) -> None:
     check_searches(postgres_url, drawn)
 
 
 @given(drawn=cases())
-@profile(10)
+@profile(6)
 def test_release_on_duckdb(duckdb_url: str, drawn: tuple[Case, int, int]) -> None:
     check_release(duckdb_url, drawn)
 
 
 @pytest.mark.postgres
 @given(drawn=cases())
-@profile(6)
+@profile(3)
 def test_release_on_postgres(postgres_url: str, drawn: tuple[Case, int, int]) -> None:
     check_release(postgres_url, drawn)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("check", [check_searches, check_release])
+@given(drawn=cases())
+@profile(100)
+def test_many_on_each_engine(engine_url: str, check: Callable[[str, tuple[Case, int, int]], None], drawn: Any) -> None:
+    check(engine_url, drawn)
