@@ -26,6 +26,21 @@ class Recipe:
     statement: Statement
 
 
+class Again:
+    """Tables of rounds that are alike: the statement of the first round makes those of all others too."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self.scratch = scratch
+        self._recipes: dict[str, Recipe] = {}
+
+    def create(self, step: str, name: str, query: Callable[[], exp.Query], which: str = "") -> Table:
+        """The table of a round. It is dropped before the next; `which` tells apart what one name is made from."""
+        key = f"{name} {which}"
+        if key not in self._recipes:
+            self._recipes[key] = self.scratch.recipe(step, name, query())
+        return self.scratch.make(self._recipes[key])
+
+
 class Scratch:
     """The scratch tables of one run, in one schema. A context manager: what was made is dropped at its end."""
 
@@ -34,6 +49,7 @@ class Scratch:
         self.schema = schema
         self._tables: list[Table] = []
         self._numbers: Counter[str] = Counter()
+        self._drops: dict[Table, Statement] = {}
 
     def __enter__(self) -> Scratch:
         return self
@@ -88,7 +104,10 @@ class Scratch:
     def drop(self, *tables: Table) -> None:
         """Give tables back before the run ends."""
         for table in tables:
-            self.engine.execute(Statement("clean up", drop_table(table)))
+            known = self._drops.get(table)
+            if known is None:
+                known = self._drops[table] = Statement("clean up", drop_table(table), texts={})
+            self.engine.execute(known)
         self._tables = [table for table in self._tables if table not in tables]
 
     def drop_since(self, earlier: int) -> None:

@@ -7,9 +7,11 @@ Python adds up what the candidates come to and takes the best.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+
+from sqlglot import exp
 
 from sqlanon.engines.base import Statement
 from sqlanon.frequency import Base
@@ -69,6 +71,18 @@ class General:
     """By level and first ordinal."""
     partitions: list[Partition] = field(default_factory=list)
 
+    def whole(self) -> None:
+        """Begin with one part of everything."""
+        last = self.attribute.last
+        natural = self.attribute.natural
+        self.partitions = [Partition(0, last) if natural else self._least(0, last, self.attribute.height)]
+
+    def _least(self, low: int, high: int, level: int) -> Partition:
+        """The lowest node of these ordinals: one of which only one child occurs is that child."""
+        while level > 0 and self.nodes[level - 1, low].high == high:
+            level -= 1
+        return Partition(low, high, level)
+
     def rows(self, low: int, high: int) -> int:
         return self.before[high + 1] - self.before[low]
 
@@ -109,8 +123,9 @@ class General:
         gained, place = 0, partition.low
         while place <= partition.high:
             child = self.nodes[partition.level - 1, place]
-            gained += self.rows(child.low, child.high) * (size - child.leaves)
-            parts.append(Partition(child.low, child.high, partition.level - 1))
+            part = self._least(child.low, child.high, partition.level - 1)
+            gained += self.rows(child.low, child.high) * (size - self.nodes[part.level, part.low].leaves)
+            parts.append(part)
             place = child.high + 1
         lost, hopeless = effects.get((self.attribute.position, partition.level, partition.low), (0, 0))
         yield Split(self.attribute, partition, None, -share * gained, tuple(parts)), lost, hopeless
@@ -133,13 +148,15 @@ class _Search:
     def __init__(self, guarded: Guarded) -> None:
         self.guarded = guarded
         self.scratch = guarded.scratch
+        self.again = guarded.again
         self.domains = [_general(guarded, item) for item in guarded.attributes]
         self.effects: Effects = {}
         self.checks = 0
-        self.numbered = 1
+        self.numbered = 0
         self.rounds = 0
+        self._statements: dict[str, Statement] = {}
         self.rows = self.scratch.create("divide", "w0", guarded_sql.one_group(guarded.cells, guarded.held))
-        self.now, self.outcome = self._start()
+        self.past = self._start()
 
     def recoded(self) -> Recoded:
         budget, started = self.guarded.run.binding.spec.search.budget, time.monotonic()
@@ -176,82 +193,73 @@ class _Search:
         best = min(candidates, key=lambda split: split.change, default=None)
         return best if best is not None and best.change < 0 else None
 
-    def _start(self) -> tuple[Table, Table]:
-        """The one group of all rows, and all its trials."""
-        groups = self._extents(self.rows, "first")
-        lost = self._lost(self.rows, "first")
-        [(hopeless,)] = self.guarded.engine.query(
-            Statement("breach", query("select coalesce(max(hopeless), 0) from s", {"s": lost}))
-        )
-        refuse_hopeless(guarded_sql.HOPELESS if hopeless else 0)
-        outcome = self._outcomes(self.rows, groups, "first")
-        self._add(outcome, groups, lost, 1)
-        self.extents = groups
-        return lost, outcome
+    def _start(self) -> Table:
+        """The steps of the one group of all rows."""
+        outcome, steps = self._tried(self.rows, "of all")
+        stands = splits_sql.as_they_stand(outcome, self.guarded.attributes)
+        [(lost, hopeless)] = self.guarded.engine.query(Statement("breach", stands))
+        beyond = hopeless or (lost and self.guarded.weight is None)
+        refuse_hopeless(guarded_sql.HOPELESS if beyond else 0, self.guarded.weight)
+        self._add(Statement("add up splits", splits_sql.effects(steps, None, None)))
+        past = self.scratch.create("split", "past", query("select s.* from s", {"s": steps}))
+        self.scratch.drop(outcome, steps)
+        return past
 
     def _take(self, split: Split) -> None:
         """Carry out a split: groups that it divides are replaced by their parts, whose trials are made anew."""
-        self.rounds += 1
-        scratch, item, part = self.scratch, split.attribute, split.partition
+        scratch, again, held = self.scratch, self.again, self.guarded.held
+        item, part = split.attribute, split.partition
         self.domains[item.position].take(split)
-        name = f"r{self.rounds}"
         if split.cut is not None:
             chosen_query = splits_sql.touched(self.rows, item, part.low, part.high, split.cut)
         else:
             chosen_query = splits_sql.touched_node(self.rows, item, part.low, part.high, part.level)
-        chosen = scratch.create("split", f"{name}c", chosen_query)
-        old = scratch.create(
-            "split", f"{name}e", query("select e.* from e join c on e.g = c.g", {"e": self.extents, "c": chosen})
+        chosen = scratch.create("split", "chosen", chosen_query)
+        divided = splits_sql.split_rows(self.rows, chosen, held, item, split.cut, part.level, self.numbered)
+        inside = scratch.create("split", "inside", divided)
+        before, turn = self.rows, self.rounds % 2
+        rows = again.create("split", f"w{1 - turn}", lambda: splits_sql.all_rows(before, chosen, inside, held))
+        self.rounds += 1
+        outcome, steps = self._tried(inside, "of parts")
+        self._add(self._repeated("effects", lambda: splits_sql.effects(steps, self.past, chosen)))
+        everything = self._repeated(
+            "insert", lambda: splits_sql.insert(self.past, query("select s.* from s", {"s": steps}))
         )
-        self._add(self.outcome, old, self.now, -1)
-        split_query = splits_sql.split_rows(self.rows, chosen, self.guarded.held, item, split.cut, part.level)
-        divided = scratch.create("split", f"{name}k", split_query)
-        parts, number = scratch.create_counted(
-            "split", f"{name}p", divisions_sql.numbered_parts(divided, self.numbered)
-        )
-        self.numbered += number
-        inside = scratch.create("split", f"{name}i", divisions_sql.in_parts(divided, parts, self.guarded.held))
-        rows = scratch.create("split", f"{name}w", splits_sql.all_rows(self.rows, chosen, inside, self.guarded.held))
-        groups = self._extents(inside, name)
-        lost = self._lost(inside, name)
-        outcome = self._outcomes(inside, groups, name)
-        self._add(outcome, groups, lost, 1)
-        for whole, more in ((self.outcome, outcome), (self.now, lost), (self.extents, groups)):
-            everything = query("select x.* from x", {"x": more})
-            self.guarded.engine.execute(Statement("split", splits_sql.insert(whole, everything)))
-        scratch.drop(chosen, old, divided, parts, inside, groups, lost, outcome, self.rows)
+        self.guarded.engine.execute(everything)
+        scratch.drop(chosen, inside, outcome, steps, before)
         self.rows = rows
 
-    def _extents(self, rows: Table, name: str) -> Table:
-        return self.scratch.create("split", f"{name}x", divisions_sql.extents(rows, self.guarded.attributes))
-
-    def _lost(self, rows: Table, name: str) -> Table:
-        """What SA-generalization loses in each group."""
-        generalized = self.guarded.generalized(rows, f"{name}n")
-        table = self.scratch.create("split", f"{name}l", personalized_sql.lost(generalized))
-        self.scratch.drop(generalized)
-        return table
-
-    def _outcomes(self, rows: Table, groups: Table, name: str) -> Table:
-        """What the parts of every trial of these groups lose."""
-        attributes = self.guarded.attributes
-        cells = self.scratch.create("try splits", f"{name}t", splits_sql.trial_cells(rows, groups, attributes))
+    def _tried(self, rows: Table, which: str) -> tuple[Table, Table]:
+        """What the parts of every trial of the groups of these rows lose, and how that changes what they lose now."""
+        again, attributes = self.again, self.guarded.attributes
+        groups = again.create("split", "groups", lambda: divisions_sql.extents(rows, attributes), which)
+        [(last,)] = self.guarded.engine.query(
+            self._repeated("last", lambda: query("select coalesce(max(e.g), 0) from e", {"e": groups}))
+        )
+        self.numbered = max(self.numbered, int(last))
+        cells = again.create("try splits", "t", lambda: splits_sql.trial_cells(rows, groups, attributes), which)
         people = None
         if self.guarded.more:
-            people = self.scratch.create("try splits", f"{name}y", splits_sql.trial_people(rows, groups, attributes))
-        generalized = self.guarded.generalized(cells, f"{name}z", people)
-        lost = self.scratch.create("try splits", f"{name}m", personalized_sql.lost(generalized))
-        outcome = self.scratch.create("try splits", f"{name}o", splits_sql.outcomes(cells, lost))
-        self.scratch.drop(cells, generalized, lost)
-        return outcome
+            people = again.create("try splits", "y", lambda: splits_sql.trial_people(rows, groups, attributes), which)
+        generalized = self.guarded.generalized(cells, "z", people)
+        lost = again.create("try splits", "m", lambda: personalized_sql.lost(generalized))
+        outcome = again.create("try splits", "o", lambda: splits_sql.outcomes(cells, lost))
+        steps = again.create("try splits", "steps", lambda: splits_sql.steps(outcome, groups, attributes))
+        self.scratch.drop(cells, generalized, lost, groups)
+        return outcome, steps
 
-    def _add(self, outcome: Table, groups: Table, now: Table, sign: int) -> None:
-        """Add to what the candidates come to, or take from it, the trials of these groups."""
-        effects = splits_sql.effects(outcome, groups, now, self.guarded.attributes)
-        for column, level, ordinal, lost, hopeless in self.guarded.engine.query(Statement("add up splits", effects)):
+    def _repeated(self, name: str, expression: Callable[[], exp.Expression]) -> Statement:
+        """A statement that is the same in every round."""
+        if name not in self._statements:
+            self._statements[name] = Statement("add up splits", expression(), texts={})
+        return self._statements[name]
+
+    def _add(self, effects: Statement) -> None:
+        """Add to what the candidates come to together."""
+        for column, level, ordinal, lost, hopeless in self.guarded.engine.query(effects):
             key = (int(column), int(level), int(ordinal))
             before = self.effects.get(key, (0, 0))
-            after = (before[0] + sign * int(lost), before[1] + sign * int(hopeless))
+            after = (before[0] + int(lost), before[1] + int(hopeless))
             if any(after):
                 self.effects[key] = after
             else:
@@ -289,5 +297,6 @@ def _general(guarded: Guarded, item: Attribute) -> General:
             low, high, leaves = (int(value) for value in found[3 * level : 3 * level + 3])
             if low == ordinal:
                 nodes[level, low] = Node(low, high, leaves)
-    start = Partition(0, item.last, -1 if item.natural else item.height)
-    return General(item, before, nodes, [start])
+    general = General(item, before, nodes)
+    general.whole()
+    return general

@@ -18,7 +18,7 @@ from sqlanon.frequency import Base
 from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
 from sqlanon.runs import Run
-from sqlanon.scratch import Scratch
+from sqlanon.scratch import Again, Scratch
 from sqlanon.spec.personalized import INFINITY
 from sqlanon.sqlgen import divisions as divisions_sql
 from sqlanon.sqlgen import guarded as guarded_sql
@@ -48,6 +48,7 @@ class Guarded:
     attributes: tuple[Attribute, ...]
     position: int
     """Of the sensitive column among those that are read."""
+    again: Again
 
     @property
     def engine(self) -> Engine:
@@ -72,15 +73,18 @@ class Guarded:
 
         `people` says how many persons each group has, where the cells do not; it is dropped.
         """
-        scratch = self.scratch
-        if people is None:
-            query = guarded_sql.people(cells, persons=bool(self.more))
-            people = scratch.create("count persons", f"{name}p", query)
-        nodes = scratch.create("breach", f"{name}x", personalized_sql.nodes(cells, self.taxonomy))
-        bad = scratch.create("breach", f"{name}b", personalized_sql.groups_in_breach(nodes, people, self.breach))
-        query = personalized_sql.generalized(nodes, bad, people, self.taxonomy, self.breach)
-        table = scratch.create("SA-generalization", f"{name}s", query)
-        scratch.drop(people, nodes, bad)
+        again, persons = self.again, bool(self.more)
+        counted = people or again.create(
+            "count persons", f"{name}p", lambda: guarded_sql.people(cells, persons=persons)
+        )
+        nodes = again.create("breach", f"{name}x", lambda: personalized_sql.nodes(cells, self.taxonomy))
+        bad = again.create("breach", f"{name}b", lambda: personalized_sql.groups_in_breach(nodes, counted, self.breach))
+        table = again.create(
+            "SA-generalization",
+            f"{name}s",
+            lambda: personalized_sql.generalized(nodes, bad, counted, self.taxonomy, self.breach),
+        )
+        self.scratch.drop(counted, nodes, bad)
         return table
 
 
@@ -112,6 +116,7 @@ def guard(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Guarded:
         None if weight == INFINITY else Fraction(weight),
         tuple(_attributes(run, made)),
         asked.column,
+        Again(run.scratch),
     )
 
 
@@ -195,10 +200,16 @@ def information_loss(guarded: Guarded, kept: Table, generalized: Table) -> tuple
     return float(total), dict(zip(names, sums, strict=True))
 
 
-def refuse_hopeless(loss: float) -> None:
+def refuse_hopeless(loss: float, weight: Fraction | None) -> None:
     """InfeasibleError where not even one group of all rows protects everybody."""
-    if loss >= guarded_sql.HOPELESS:
+    if loss < guarded_sql.HOPELESS:
+        return
+    if weight is None:
         raise InfeasibleError(
-            "privacy.personalized: no generalization protects every guarding node with this p_breach; "
-            "a node that holds most of the taxonomy, or the root, cannot be guarded"
+            "privacy.personalized: no division protects every guarding node with this p_breach and values as they are; "
+            "weight infinity forbids to generalize them: give another weight, or a larger p_breach"
         )
+    raise InfeasibleError(
+        "privacy.personalized: no generalization protects every guarding node with this p_breach; "
+        "a node that holds most of the taxonomy, or the root, cannot be guarded"
+    )

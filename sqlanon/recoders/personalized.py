@@ -104,7 +104,7 @@ def _prune(guarded: Guarded, rounds: Sequence[Round]) -> list[Table]:
             scratch.drop(cells)
     found.reverse()
     [(loss,)] = guarded.engine.query(Statement("prune", query("select best from b", {"b": found[0]})))
-    refuse_hopeless(float(loss))
+    refuse_hopeless(float(loss), guarded.weight)
     return found
 
 
