@@ -9,17 +9,19 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from functools import partial
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from benchmarks.census import DATA_SETS, columns, make, spec
+from benchmarks.census import DATA_SETS, make, spec
 from benchmarks.measure import table
+from benchmarks.personalized_plot import plot
 from sqlanon import measuring, pipeline
 from sqlanon.results import PlanResult
 from sqlanon.runs import DEFAULT
@@ -28,101 +30,168 @@ from sqlanon.workload import RandomQueries
 
 WEIGHTS: tuple[float | str, ...] = (1.0, 10.0, 100.0, "infinity")
 QUERIES = 10_000
+SHARES = (0.1, 0.9)
 
 
-def _published(values: dict[str, Any]) -> tuple[PlanResult, float, float]:
-    """The plan of a release, and its seconds by the clock and of the processor."""
-    started, worked = time.perf_counter(), time.process_time()
+class Clock:
+    """Seconds by the clock and of the processor, this process's threads among them."""
+
+    def __init__(self) -> None:
+        self._started, self._worked = time.perf_counter(), time.process_time()
+
+    def read(self) -> dict[str, float]:
+        return {"seconds": time.perf_counter() - self._started, "processor": time.process_time() - self._worked}
+
+
+class Experiment:
+    """What has been measured, as plain data: kept after each release, and not measured again."""
+
+    def __init__(self, path: str, rows: int, keep: Path | None) -> None:
+        self.path, self.keep = path, keep
+        self.found: dict[str, Any] = {"rows": rows, "runs": {}, "breaches": {}, "errors": {}, "base": {}}
+        if keep is not None and keep.exists():
+            known = json.loads(keep.read_text(encoding="utf-8"))
+            if known["rows"] != rows:
+                raise ValueError(f"{keep} holds an experiment of {known['rows']} rows")
+            self.found = known
+        make(path, rows)
+        self._others: dict[str, dict[str, str]] = {}
+
+    def whole(self, weights: int, *, greedy: bool) -> None:
+        """Everything, what matters most first."""
+        for data_set in DATA_SETS:
+            self.personalized(data_set, WEIGHTS[0])
+        if greedy:
+            for data_set in DATA_SETS:
+                self.planned(data_set, "greedy", spec(self.path, data_set, "greedy"))
+        for weight in WEIGHTS[1:] if weights >= len(WEIGHTS) else (*WEIGHTS[1 : weights - 1], WEIGHTS[-1]):
+            for data_set in DATA_SETS:
+                self.personalized(data_set, weight)
+
+    def personalized(self, data_set: str, weight: float | str) -> None:
+        """A release with this weight of the sensitive column, how it answers queries, and who can be inferred."""
+        name, values = f"personalized {weight}", spec(self.path, data_set, "personalized", weight)
+        errors = self.found["errors"].setdefault(data_set, {})
+        if all(name in errors.get(str(share), {}) for share in SHARES) and name in self.found["runs"][data_set]:
+            return
+        self.found["base"].setdefault(data_set, group_by(self.path, data_set))
+        self.planned(data_set, name, values, again=True)
+        for share in SHARES:
+            asked = RandomQueries(QUERIES, share, 1)
+            measured = measuring.workload(spec_from_dict(values), asked, DEFAULT)
+            errors.setdefault(str(share), {})[name] = measured.figures()["all"]
+        if weight == WEIGHTS[0]:
+            others = self.others(data_set.split("_")[0])
+            asked_of = spec_from_dict(spec(self.path, data_set, "personalized"))
+            for method, release in {**others, "personalized": "release"}.items():
+                audit = measuring.audit_personalized(asked_of, DEFAULT, table=release)
+                if audit.breaches is not None:
+                    self.found["breaches"].setdefault(data_set, {})[method] = audit.breaches.to_dict()
+        self._keep()
+
+    def planned(self, data_set: str, name: str, values: dict[str, Any], *, again: bool = False) -> None:
+        """Publish a release and note what it loses and took."""
+        runs = self.found["runs"].setdefault(data_set, {})
+        if name in runs and not again:
+            return
+        plan, taken = published(values)
+        runs[name] = {"loss": loss(plan), "checks": plan.search.checks, **taken}
+        print(data_set, name, {key: round(value, 1) for key, value in runs[name].items()}, flush=True)
+        self._keep()
+
+    def others(self, kind: str) -> dict[str, str]:
+        """Releases of the primary or non-primary relation as the methods before made them; they know rows, not persons.
+
+        l-diversity (no value in more than a quarter of a class) is the personalized requirement of own values, for
+        rows, without SA-generalization: with splits of whole columns, as all releases of the paper, or class by class.
+        """
+        if kind in self._others:
+            return self._others[kind]
+        source = f"{kind}_leaf"
+        k_anonymous = {
+            **{key: value for key, value in spec(self.path, source, "mondrian").items() if key != "respondent"},
+            "target": f"k_{kind}",
+            "privacy": {"k": 4},
+        }
+        published(k_anonymous)
+        found = {"k-anonymity": f"k_{kind}"}
+        for method, algorithm in (("l-diversity, columns", "greedy"), ("l-diversity, classes", "personalized")):
+            target = f"l_{algorithm}_{kind}"
+            diverse = spec(self.path, source, algorithm, "infinity", target)
+            diverse.pop("respondent", None)
+            diverse["privacy"]["personalized"]["primary"] = True
+            self.planned(source, method, diverse, again=True)
+            found[method] = target
+        self._others[kind] = found
+        return found
+
+    def _keep(self) -> None:
+        self.found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        if self.keep is not None:
+            self.keep.write_text(json.dumps(self.found, indent=1), encoding="utf-8")
+
+
+def published(values: dict[str, Any]) -> tuple[PlanResult, dict[str, float]]:
+    """The plan of a release, and what it took."""
+    clock = Clock()
     result = pipeline.run(spec_from_dict(values))
     if result.plan is None:
         raise ValueError("a run plans")
-    return result.plan, time.perf_counter() - started, time.process_time() - worked
+    return result.plan, clock.read()
 
 
-def _loss(plan: PlanResult) -> float:
-    return float(plan.to_dict()["score"]["information_loss"])
+def loss(plan: PlanResult) -> float:
+    """Equation 6."""
+    return float(plan.to_dict()["score"].get("information_loss", 0))
 
 
-def _group_by(path: str, data_set: str) -> float:
+def group_by(path: str, data_set: str) -> dict[str, float]:
     """The engine's own GROUP BY of the quasi-identifier."""
     with duckdb.connect(path) as connection:
-        started = time.perf_counter()
+        clock = Clock()
         relation = connection.table(data_set).aggregate("age, education, gender, marital, occupation, count(*) as n")
         relation.create("base_groups")
+        taken = clock.read()
         connection.execute("drop table base_groups")
-        return time.perf_counter() - started
+        return taken
 
 
-def _others(path: str, kind: str) -> dict[str, str]:
-    """A k-anonymous and an l-diverse release of the primary or non-primary relation, as the methods before made them.
-
-    Both know rows, not persons. l-diversity (no value in more than a quarter of a class) is the personalized
-    requirement of own values, for rows, without SA-generalization.
-    """
-    source = f"{kind}_leaf"
-    k_anonymous = {
-        "connection": f"duckdb:///{path}",
-        "source": source,
-        "target": f"k_{kind}",
-        "columns": columns(),
-        "privacy": {"k": 4},
-        "search": {"algorithm": "mondrian"},
-        "evidence": {"files": False},
-    }
-    _published(k_anonymous)
-    diverse = spec(path, source, "personalized", "infinity", f"l_{kind}")
-    diverse.pop("respondent", None)
-    diverse["privacy"]["personalized"]["primary"] = True
-    _published(diverse)
-    return {"k-anonymity": f"k_{kind}", "l-diversity": f"l_{kind}"}
+def one(rows: int, data_set: str) -> dict[str, float]:
+    """A single release of a table of so many rows, in a process of its own; then again for the memory of Python."""
+    with tempfile.TemporaryDirectory(prefix="sqlanon-bench-") as folder:
+        path = str(Path(folder) / "census.duckdb")
+        make(path, rows)
+        base = group_by(path, data_set)
+        plan, taken = published(spec(path, data_set, "personalized"))
+        process = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        tracemalloc.start()
+        published(spec(path, data_set, "personalized"))
+        python = tracemalloc.get_traced_memory()[1] / 2**20
+    figures = {"rows": rows, "combinations": plan.combinations, "loss": loss(plan), **taken}
+    return {**figures, **{f"base_{key}": value for key, value in base.items()}, "process": process, "python": python}
 
 
-def experiment(
-    path: str,
-    rows: int,
-    weights: tuple[float | str, ...],
-    algorithms: list[str],
-    keep: Callable[[dict[str, Any]], None],
-) -> dict[str, Any]:
-    """Everything that is measured, as plain data; kept after each release."""
-    make(path, rows)
-    found: dict[str, Any] = {"rows": rows, "loss": {}, "seconds": {}, "breaches": {}, "errors": {}, "base": {}}
-    found["processor"] = {}
-    for kind in ("pri", "nonpri"):
-        others = _others(path, kind)
-        for data_set in (name for name in DATA_SETS if name.startswith(f"{kind}_")):
-            found["base"][data_set] = _group_by(path, data_set)
-            for weight in weights:
-                plan, seconds, worked = _published(spec(path, data_set, "personalized", weight, "release"))
-                found["seconds"].setdefault(data_set, {})[str(weight)] = seconds
-                found["processor"].setdefault(data_set, {})[str(weight)] = worked
-                found["loss"].setdefault(data_set, {})[f"personalized {weight}"] = _loss(plan)
-                for share in (0.1, 0.9):
-                    measured = measuring.workload(
-                        spec_from_dict(spec(path, data_set, "personalized", weight)),
-                        RandomQueries(QUERIES, share, 1),
-                        DEFAULT,
-                        table="release",
-                    )
-                    errors = measured.figures()["all"]
-                    found["errors"].setdefault(data_set, {}).setdefault(str(share), {})[str(weight)] = errors
-                if weight == weights[0]:
-                    asked = spec_from_dict(spec(path, data_set, "personalized"))
-                    for method, release in {**others, "personalized": "release"}.items():
-                        audit = measuring.audit_personalized(asked, DEFAULT, table=release)
-                        if audit.breaches is not None:
-                            found["breaches"].setdefault(data_set, {})[method] = audit.breaches.to_dict()
-                print(data_set, weight, round(seconds, 1), round(worked, 1), round(_loss(plan)), flush=True)
-                found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-                keep(found)
-            for algorithm in algorithms:
-                started = time.perf_counter()
-                plan = pipeline.plan(spec_from_dict(spec(path, data_set, algorithm)))
-                found["loss"][data_set][algorithm] = _loss(plan)
-                found["seconds"][data_set][algorithm] = time.perf_counter() - started
-                print(data_set, algorithm, round(_loss(plan)), flush=True)
-                keep(found)
-    return found
+def growth(rows: int, data_set: str = "pri_leaf") -> str:
+    """Ten times the rows: time, as a multiple of the base GROUP BY too, and memory."""
+    lines = []
+    for number in (rows, 10 * rows):
+        command = [sys.executable, "-m", "benchmarks.personalized", "--one", data_set, "--rows", str(number)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        lines.append(
+            [
+                f"{number:,}",
+                f"{found['combinations']:,}",
+                f"{found['seconds']:.1f}",
+                f"{found['processor']:.1f}",
+                f"{found['base_seconds']:.3f}",
+                f"{found['base_processor']:.3f}",
+                f"{found['processor'] / found['base_processor']:.0f}x",
+                f"{found['process']:.0f}",
+                f"{found['python']:.1f}",
+            ]
+        )
+    heading = ["rows", "combinations", "s", "processor s", "base s", "base processor s", "run / base (processor)"]
+    return table([*heading, "process MiB, DuckDB in it", "Python MiB"], lines)
 
 
 def report(found: dict[str, Any]) -> str:
@@ -132,100 +201,60 @@ def report(found: dict[str, Any]) -> str:
         for name, methods in found["breaches"].items()
         for method, item in methods.items()
     ]
-    names = sorted({key for losses in found["loss"].values() for key in losses})
-    losses = [
-        [name, *(f"{items[key]:,.0f}" if key in items else "" for key in names)]
-        for name, items in found["loss"].items()
-    ]
-    weights = list(next(iter(found["seconds"].values())))
-    seconds = [
-        [name, *(f"{items.get(weight, 0):.1f}" for weight in weights), f"{found['base'][name]:.3f}"]
-        for name, items in found["seconds"].items()
-    ]
-    shown = [weight for weight in weights if weight not in ("greedy",)]
+    names = list(dict.fromkeys(name for runs in found["runs"].values() for name in runs))
+    shown = [name for name in names if name.startswith("personalized ")]
     errors = [
-        [name, share, *(f"{items[weight]['average']:.3f} ({items[weight]['deviation']:.3f})" for weight in shown)]
-        for name, shares in found["errors"].items()
+        [data_set, share, *(_error(items.get(name)) for name in shown)]
+        for data_set, shares in found["errors"].items()
         for share, items in shares.items()
     ]
-    parts = [
+    tables = [
         table(["data set", "release", "greatest probability", "rows above 0.25", "rows outside"], breaches),
-        table(["data set", *names], losses),
-        table(["data set", "r", *(f"w = {weight}" for weight in shown)], errors),
-        table(["data set", *(f"w = {weight}" for weight in weights), "GROUP BY"], seconds),
-        table(
-            ["data set, of the processor", *(f"w = {weight}" for weight in shown)],
-            [[name, *(f"{items[weight]:.1f}" for weight in shown)] for name, items in found["processor"].items()],
-        ),
-        f"Largest memory of the Python process with DuckDB in it: {found['memory']} MiB",
+        _runs(found, names, "loss", "loss", "{:,.0f}"),
+        table(["data set", "r", *shown], errors),
+        _runs(found, names, "seconds", "seconds", "{:.1f}"),
+        _runs(found, names, "processor seconds", "processor", "{:.1f}"),
     ]
-    return "\n\n".join(parts)
+    base = ", ".join(f"{name} {item['processor']:.3f}" for name, item in found["base"].items())
+    return "\n\n".join([*tables, f"GROUP BY, processor seconds: {base}", f"Largest memory: {found['memory']} MiB"])
 
 
-def plot(found: dict[str, Any], folder: Path) -> None:
-    """The plots of docs/personalized.md."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    colors = {"k-anonymity": "#9db4c0", "l-diversity": "#5c6b73", "personalized": "#c2452d"}
-    figure, axes = pyplot.subplots(2, 2, figsize=(9, 6), layout="constrained", sharex=True, sharey=True)
-    for axis, (name, methods) in zip(axes.flat, found["breaches"].items(), strict=True):
-        for method, item in methods.items():
-            points = [(0.0, 1.0)]
-            above = 0
-            for bucket in sorted(item["distribution"], key=lambda bucket: -bucket["from"]):
-                points.append((100 * above / item["rows"], bucket["from"]))
-                above += bucket["rows"]
-                points.append((100 * above / item["rows"], bucket["from"]))
-            axis.plot([x for x, _ in points[1:]], [y for _, y in points[1:]], label=method, color=colors[method])
-        axis.axhline(0.25, color="black", linewidth=0.7, linestyle=":")
-        axis.set_title(name.replace("_", "-"), fontsize=10)
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.supxlabel("rows, sorted by breach probability (%)")
-    figure.supylabel("breach probability")
-    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-    figure.savefig(folder / "personalized-breaches.svg", metadata={"Date": None})
-    figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
-    for name in found["errors"]:
-        weights = [weight for weight in found["seconds"][name] if weight != "greedy"]
-        for axis, share in zip(axes, ("0.1", "0.9"), strict=False):
-            items = found["errors"][name][share]
-            axis.plot(weights, [100 * items[weight]["average"] for weight in weights], marker="o", label=name)
-            axis.set_title(f"average error (%), r = {share}", fontsize=10)
-        axes[2].plot(weights, [found["seconds"][name][weight] for weight in weights], marker="o", label=name)
-    axes[2].set_title("seconds", fontsize=10)
-    for axis in axes:
-        axis.set_xlabel("weight of the sensitive column")
-        axis.set_ylim(bottom=0)
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(folder / "personalized-errors.svg", metadata={"Date": None})
+def _runs(found: dict[str, Any], names: list[str], heading: str, key: str, form: str) -> str:
+    rows = [
+        [data_set, *(form.format(runs[name][key]) if name in runs else "" for name in names)]
+        for data_set, runs in found["runs"].items()
+    ]
+    return table([f"data set, {heading}", *names], rows)
 
 
-def _keep(path: Path | None, found: dict[str, Any]) -> None:
-    if path is not None:
-        path.write_text(json.dumps(found, indent=1), encoding="utf-8")
+def _error(item: dict[str, float] | None) -> str:
+    return "" if item is None else f"{item['average']:.3f} ({item['deviation']:.3f})"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.personalized", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--greedy", action="store_true", help="also the paper's own search, which takes minutes")
+    parser.add_argument("--greedy", action="store_true", help="also the paper's own search")
     parser.add_argument("--weights", type=int, default=len(WEIGHTS), help="how many of the weights")
     parser.add_argument("--plots", type=Path, help="write the plots to this folder")
-    parser.add_argument("--keep", type=Path, help="write what was measured to this JSON file")
+    parser.add_argument("--keep", type=Path, help="write what was measured to this JSON file, and go on from there")
     parser.add_argument("--from", dest="known", type=Path, help="report what such a file holds")
+    parser.add_argument("--growth", action="store_true", help="only time and memory, for these rows and ten times them")
+    parser.add_argument("--one", metavar="DATA_SET", help="only one release, as JSON")
     arguments = parser.parse_args()
+    if arguments.one is not None:
+        print(json.dumps(one(arguments.rows, arguments.one)))
+        return
+    if arguments.growth:
+        print(growth(arguments.rows))
+        return
     if arguments.known is not None:
         found = json.loads(arguments.known.read_text(encoding="utf-8"))
     else:
         with tempfile.TemporaryDirectory(prefix="sqlanon-bench-") as folder:
-            chosen = (*WEIGHTS[: arguments.weights - 1], WEIGHTS[-1]) if arguments.weights < len(WEIGHTS) else WEIGHTS
-            algorithms = ["greedy"] if arguments.greedy else []
-            path = str(Path(folder) / "census.duckdb")
-            found = experiment(path, arguments.rows, chosen, algorithms, partial(_keep, arguments.keep))
+            experiment = Experiment(str(Path(folder) / "census.duckdb"), arguments.rows, arguments.keep)
+            experiment.whole(arguments.weights, greedy=arguments.greedy)
+            found = experiment.found
     print(report(found))
     if arguments.plots is not None:
         plot(found, arguments.plots)
