@@ -178,12 +178,12 @@ def link(run: Run, release: Relation, external: Relation | None = None) -> Linke
         item = run.binding.sensitive[position]
         text = engine.traits.key(engine.traits.text(column("value", alias), item.family), Family.TEXT)
         texts.append((f"s_{position}", made.codes[position], text))
-    if external is not None:
-        people = _external_people(released)
-    elif asked.asked.primary:
-        people = query("select class, n as m from k", {"k": released.classes})
+    if asked.asked.primary:
+        people: exp.Query = query("select class, n as m from k", {"k": released.classes})
     else:
         people = covering_sql.persons(rows, linked, "count(distinct r) + sum(u)")
+    if external is not None:
+        people = covering_sql.no_fewer(people, _external_people(released))
     taxonomy = Taxonomy(
         covering_sql.paths(hierarchy.table.table, hierarchy.height),
         hierarchy.height,

@@ -28,6 +28,8 @@ from sqlanon.measuring import audit_personalized
 from sqlanon.planning import lattice_of
 from sqlanon.publish import Released, publish
 from sqlanon.recoders.mondrian import mondrian_lookup
+from sqlanon.recoders.registry import RECODERS
+from sqlanon.recoders.written import personalized_lookup
 from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recording import facts_of
 from sqlanon.requirements import requirement_of
@@ -36,6 +38,7 @@ from sqlanon.runs import DEFAULT, Options, Run, open_for, require_schemas, runni
 from sqlanon.scratch import Scratch
 from sqlanon.script import Script, compiled
 from sqlanon.spec import Spec
+from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.sqlgen.hierarchy import domain
 from sqlanon.sqlgen.relations import File, Query, Relation
 
@@ -176,6 +179,11 @@ def scripted(
         with running(spec, options) as run:
             base = _scan(run)
             lookup = mondrian_lookup(run, base, _hierarchies(run, base), recoding.fingerprint)
+    elif isinstance(recoding, Assigned) and recoding.algorithm in PERSONALIZED:
+        with running(spec, options) as run:
+            base = _scan(run)
+            stored = _hierarchies(run, base)
+            lookup = personalized_lookup(run, base, stored, RECODERS[recoding.algorithm], recoding)
     return compiled(spec, recoding, options, dialect=dialect, lock=lock, lookup=lookup)
 
 

@@ -41,7 +41,16 @@ def requirement_of(binding: Binding, k: int | None = None, *, rows: int = UNBOUN
     for name, (members, own_k) in privacy.groups(binding.names).items():
         chosen = None if set(members) == set(binding.names) else tuple(sorted(positions[item] for item in members))
         groupings += _groupings(binding, columns, k if k is not None else own_k, chosen, name)
-    return Requirement(tuple(groupings))
+    return Requirement(tuple(groupings), _apart(binding))
+
+
+def _apart(binding: Binding) -> tuple[tuple[str, object], ...]:
+    """What is asked that its own recoders hold to, and no class predicate judges."""
+    asked = binding.spec.privacy.personalized
+    if asked is None:
+        return ()
+    stated = {"column": asked.column, "p_breach": f"{asked.p_breach:f}", "primary": asked.primary}
+    return (("personalized", stated),)
 
 
 def _sensitive(binding: Binding, rows: int) -> dict[str, Sensitive]:

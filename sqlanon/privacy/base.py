@@ -105,6 +105,8 @@ class Requirement:
     """All that a release must satisfy. With several groupings a row is kept when its classes satisfy in each."""
 
     groupings: tuple[Grouping, ...]
+    apart: tuple[tuple[str, object], ...] = ()
+    """What is asked beside that no predicate of classes judges, as plain data by its key in the spec."""
 
     @classmethod
     def of(cls, models: Iterable[PrivacyModel]) -> Requirement:
@@ -141,7 +143,7 @@ class Requirement:
             if isinstance(place, dict):
                 place |= {} if grouping.columns is None else {"columns": list(grouping.columns)}
                 _add(place, grouping)
-        return content
+        return {**content, **dict(self.apart)}
 
 
 def _add(content: dict[str, object], grouping: Grouping) -> None:

@@ -19,7 +19,7 @@ def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Ite
     """The lines at the head of a script."""
     yield f"Release of {binding.source} as {binding.target}, made by sqlanon for {scripting.name}."
     levels = ", ".join(f"{name} at level {level}" for name, level in recoding.levels().items())
-    yield f"Generalization: {levels}."
+    yield f"Generalization: {'class by class' if binding.personalized is not None else levels}."
     yield from _requirement(binding)
     most = rows_within(binding.spec.privacy.suppression.limit)
     suppressed = "blanked" if binding.blank else "left out"
@@ -48,6 +48,9 @@ def _requirement(binding: Binding) -> Iterator[str]:
     known = ", the other sensitive values being known" if privacy.other_sensitive == "known" else ""
     for entry in privacy.models():
         yield f"{_model(entry)}{known}."
+    if privacy.personalized is not None:
+        asked = privacy.personalized
+        yield f"Nobody's guarding node of {asked.column} is inferred with a probability above {asked.p_breach}."
     if binding.persons:
         yield f"Persons are told apart by {binding.spec.respondent}, which is not released."
 

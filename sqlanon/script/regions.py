@@ -5,6 +5,7 @@ What follows takes the recoded rows for the source, and publishes them as they a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -12,10 +13,11 @@ from sqlglot import exp
 from sqlanon.binding import Binding, BoundColumn
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import TOP, Family, Formula
-from sqlanon.recoding.lookups import RegionLookup
+from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
+from sqlanon.script.breaches import write_breaches
 from sqlanon.script.pages import Pages
 from sqlanon.sqlgen import region_lookups as lookups_sql
-from sqlanon.sqlgen.region_lookups import Placed
+from sqlanon.sqlgen.region_lookups import Nodes, Placed
 from sqlanon.sqlgen.relations import Table
 
 
@@ -28,28 +30,53 @@ def write_regions(pages: Pages, engine: Engine, binding: Binding, lookup: Region
         table = pages.create_text(sentence, f"values_{position}", ["value", "place"], rows)
         columns.append(Placed(item.name, item.key("source", engine.traits), _text(engine, item), table))
     names = [f"{part}_{position}" for position in range(len(columns)) for part in ("lo", "hi", "label")]
+    rows_of_regions: Sequence[Sequence[Text]] = lookup.regions
+    nodes = None
+    if lookup.nodes is not None:
+        nodes = _write_nodes(pages, engine, binding, lookup.nodes)
+        names = ["region", *names]
+        rows_of_regions = [(str(number), *row) for number, row in enumerate(lookup.regions)]
     regions = pages.create_text(
-        "Regions: of each column the first place, the last and the label.", "regions", names, lookup.regions
+        "Regions: of each column the first place, the last and the label.", "regions", names, rows_of_regions
     )
     source = engine.traits.relation(binding.source, "source")
     others = [info.name for info in binding.columns if info.name not in binding.names]
-    query = lookups_sql.recoded(source, columns, regions, [info.name for info in binding.columns], others)
+    query = lookups_sql.recoded(source, columns, regions, [info.name for info in binding.columns], others, nodes)
     recoded = pages.create("The source with the labels of its regions.", "recoded", query)
     pages.stop_unless(
         "Every row lies in one region.",
         lookups_sql.as_many_rows(engine.traits.relation(binding.source, "source"), recoded),
         "rows lie outside the regions, or in several: plan again",
     )
-    return _recoded(binding, recoded)
+    if nodes is not None:
+        write_breaches(pages, engine, binding, recoded, nodes)
+    return _recoded(binding, recoded, () if nodes is None else (nodes.name,))
+
+
+def _write_nodes(pages: Pages, engine: Engine, binding: Binding, lookup: NodeLookup) -> Nodes:
+    """The taxonomy of a sensitive column, and the nodes of it that regions publish."""
+    height = len(lookup.paths[0]) - 1
+    names = [f"label_{level}" for level in range(height + 1)]
+    paths = pages.create_text(f"The taxonomy of {lookup.column}, level 0 first.", "paths", names, lookup.paths)
+    sentence = f"The nodes of {lookup.column} that each region publishes."
+    published = pages.create_text(sentence, "nodes", ["region", "level", "label"], lookup.published)
+    [item] = [item for item in binding.sensitive if item.name == lookup.column]
+    key = item.key("source", engine.traits)
+    text = engine.traits.text(item.key("source", engine.traits), item.family)
+    has_null = any(path[0] is None for path in lookup.paths)
+    return Nodes(item.name, key, text, height, has_null, paths, published, binding.true_value)
 
 
 def _text(engine: Engine, item: BoundColumn) -> exp.Expression:
     return engine.traits.text(item.key("source", engine.traits), item.family)
 
 
-def _recoded(binding: Binding, table: Table) -> Binding:
-    names = set(binding.names)
+def _recoded(binding: Binding, table: Table, generalized: Sequence[str]) -> Binding:
+    names = {*binding.names, *generalized}
     text = exp.DataType.build("text")
+    if generalized:
+        # A personalized requirement was held to the recoded rows: what follows publishes them as they are.
+        binding = replace(binding, sensitive=(), personalized=None)
     return replace(
         binding,
         source=table,

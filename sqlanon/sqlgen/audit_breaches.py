@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sqlanon.sqlgen.build import named, union_all, with_queries
-from sqlanon.sqlgen.relations import column, literal
+from sqlanon.sqlgen.relations import Table, column, literal
 from sqlanon.sqlgen.template import expression, query
 
 BUCKETS = 100
@@ -82,6 +82,16 @@ def breaches(
         ),
     )
     return with_queries(select, steps)
+
+
+def nobody_exposed(found: Table) -> exp.Select:
+    """Whether a table of `breaches` says that nobody is: TRUE where all could be judged, and none exceeds p."""
+    return query(
+        "select coalesce(sum(case when f.above > 0 or f.gl in (-2, -3, -4) then 1 else 0 end), 0) = 0 from f"
+        " where f.gl <> :classes",
+        {"f": found},
+        classes=CLASSES,
+    )
 
 
 def _leaves(taxonomy: Taxonomy) -> exp.Query:

@@ -217,6 +217,14 @@ def with_others(domain: Table, population: Table, position: int) -> exp.Select:
     )
 
 
+def no_fewer(people: exp.Query, external: exp.Query) -> exp.Select:
+    """The people that an external table has of each class, and no fewer than are known to be in it (Inequality 2)."""
+    return query(
+        "select p.class, case when e.m > p.m then e.m else p.m end as m from p left join e on p.class = e.class",
+        {"p": people, "e": external},
+    )
+
+
 def paths(hierarchy: Table, height: int) -> exp.Select:
     """Every leaf of a taxonomy with the labels above it."""
     labels = [named(cast(column(f"label_{level}"), "text"), f"label_{level}") for level in range(height + 1)]

@@ -199,14 +199,14 @@ def class_cells(cells_table: Table, assignment: Table, ordinals: Sequence[str], 
 def sensitive_labels(
     cells_table: Table, generalized: Table, guards: Table, hierarchy: Table, height: int, top: str
 ) -> exp.Select:
-    """What each class publishes for each of its sensitive values: `class`, the value's code `s`, `label`."""
+    """What each class publishes for each of its sensitive values: `class`, the value's code `s`, level `l`, `label`."""
     label = exp.Case()
     for level in range(height):
         at = expression("coalesce(z.l, 0) = :level", level=level)
         label = label.when(at, cast(column(f"label_{level}", "h"), "text"))
     label = label.else_(cast(literal(top), "text"))
     return query(
-        "select x.g as class, f.s, :label as label from (select distinct g, v from c) as x"
+        "select x.g as class, f.s, coalesce(z.l, 0) as l, :label as label from (select distinct g, v from c) as x"
         " join (select distinct s, v from f) as f on x.v = f.v"
         " left join z on z.g = x.g and z.v = x.v left join h on h.code_0 = x.v",
         {"c": cells_table, "f": guards, "z": generalized, "h": hierarchy},
@@ -222,3 +222,24 @@ def totals(kept_table: Table, generalized: Table, positions: Sequence[int]) -> e
     ]
     sensitive = query("select cast(coalesce(sum(n * (size - 1)), 0) as decimal(38, 0)) from z", {"z": generalized})
     return exp.select(*sums, exp.Subquery(this=sensitive)).from_(table_expression(kept_table), copy=False)
+
+
+def regions(assignment: Table, labels: Table, width: int) -> exp.Select:
+    """The classes as regions, which do not overlap: for each column the first ordinal, the last and the label."""
+    bounds = exp.select(column("class"))
+    for position in range(width):
+        own = column(f"o_{position}")
+        bounds = bounds.select(
+            named(exp.Min(this=own), f"lo_{position}"), named(exp.Max(this=own.copy()), f"hi_{position}"), copy=False
+        )
+    bounds = bounds.from_(table_expression(assignment), copy=False).group_by(column("class"), copy=False)
+    select = query("select g.class from g join n on g.class = n.class order by g.class", {"g": bounds, "n": labels})
+    for position in range(width):
+        items = [column(f"lo_{position}", "g"), column(f"hi_{position}", "g"), column(f"label_{position}", "n")]
+        select = select.select(*items, copy=False)
+    return select
+
+
+def published_nodes(sensitive: Table) -> exp.Select:
+    """The nodes of each class, as its release shows them."""
+    return query("select distinct s.class, s.l, s.label from s order by s.class, s.l, s.label", {"s": sensitive})

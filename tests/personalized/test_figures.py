@@ -70,33 +70,28 @@ def breaches(spec: dict[str, Any], table: str, external: str | None = None) -> A
     return result.breaches
 
 
-@pytest.mark.parametrize(
-    ("name", "primary", "chance"),
-    [
-        ("Ken", True, Fraction(2, 5)),
-        ("Ken", False, Fraction(9, 25)),
-        ("Joe", True, Fraction(1, 3)),
-        ("Joe", False, Fraction(11, 36)),
-    ],
-)
-def test_x1_breach_probabilities_of_figure_3(url: str, name: str, primary: bool, chance: Fraction) -> None:
-    """Only the guard of one person stands, so that the greatest probability is that person's."""
-    spec = figure_spec(url, primary=primary)
-    with database(url) as engine:
-        run(engine, f"UPDATE microdata SET guard = NULL WHERE name <> '{name}'")
-    found = breaches(spec, '"figure 3"', "voters")
-    assert found.maximum == pytest.approx(float(chance), abs=1e-12)
-    assert found.external
-    assert [level.rows for level in found.levels] == [9, 1]
+CHANCES = {True: (Fraction(2, 5), Fraction(1, 3)), False: (Fraction(9, 25), Fraction(11, 36))}
+"""Of Ken and Joe, in the primary case and the other (CASES X1)."""
 
 
 @pytest.mark.parametrize("primary", [True, False], ids=["primary", "nonprimary"])
-def test_x1_figure_3_breaches_nobody_beyond_one_half(url: str, primary: bool) -> None:
-    for external in (None, "voters"):
-        found = breaches(figure_spec(url, primary=primary), '"figure 3"', external)
-        assert found.above == 0
-        assert found.maximum == pytest.approx(0.5)
-        assert found.rows == 10
+def test_x1_breach_probabilities_of_figure_3(url: str, primary: bool) -> None:
+    """Alone with their guards, Ken and Joe have the greatest probabilities of levels 1 and 0; then all ten stand."""
+    spec = figure_spec(url, primary=primary)
+    with database(url) as engine:
+        run(engine, "CREATE TABLE two AS SELECT * FROM microdata")
+        run(engine, "UPDATE two SET guard = NULL WHERE name NOT IN ('Ken', 'Joe')")
+        run(engine, "CREATE TABLE few AS SELECT * FROM voters WHERE name IN ('Andy', 'Joe')")
+    found = breaches({**spec, "source": "two"}, '"figure 3"', "voters")
+    assert found.external
+    assert [level.rows for level in found.levels] == [8, 1, 1]
+    ken, joe = CHANCES[primary]
+    assert [level.maximum for level in found.levels] == pytest.approx([0, float(joe), float(ken)], abs=1e-12)
+    alone, few = breaches(spec, '"figure 3"'), breaches(spec, '"figure 3"', "few")
+    assert (alone.above, alone.rows) == (0, 10)
+    assert alone.maximum == pytest.approx(0.5)
+    # Whoever a list leaves out is in the release all the same: n is no smaller than what is published (Inequality 2).
+    assert few.levels == alone.levels
 
 
 def test_the_2_anonymous_table_of_figure_1c_gives_joe_away(one_url: str) -> None:
@@ -157,27 +152,39 @@ def test_figure_1a_is_released_with_less_loss_than_figure_3(url: str, algorithm:
     assert greatest_breach(taxonomy, nodes, people, shown, COLUMNS, primary=primary) <= Fraction(1, 2)
 
 
-def test_x2_losses_of_single_values(one_url: str) -> None:
-    taxonomy, _, nodes = tree_taxonomy(figure_spec(one_url)["privacy"]["personalized"]["taxonomy"]["tree"])
+def test_x2_losses_of_single_values(url: str) -> None:
+    """Of sixty ages, 5 published as [1, 10] loses 9/60; of twelve diseases, flu as respiratory infection loses 2/12."""
+    taxonomy, diseases, nodes = tree_taxonomy(figure_spec(url)["privacy"]["personalized"]["taxonomy"]["tree"])
     leaves = {label: len(taxonomy.below(node)) for label, node in nodes.items()}
     assert loss_of([("[1, 10]", "M", "12000", "flu")], leaves) == Fraction(9, 60)
     assert loss_of([("5", "M", "12000", "respiratory infection")], leaves) == Fraction(2, 12)
-    with database(one_url) as engine:
-        run(engine, "CREATE TABLE ages AS SELECT * FROM microdata WHERE 1 = 0")
-        # Sixty ages; all with one sensitive value that is published as respiratory infection wherever it is guarded.
-        ages = [{**read("table.csv")[9], "age": age, "zip": 1, "guard": None} for age in range(1, 61)]
+    row = {**read("table.csv")[9], "zip": 1, "guard": None}
+    ages = [{**row, "age": age, "guard": "flu" if age == 5 else None} for age in range(1, 61)]
+    # Ten diseases that nobody may be associated with by more than 1/10, and must not be generalized: all ten together.
+    ten = [{**row, "age": age, "sex": "M", "disease": diseases[age], "guard": diseases[age]} for age in range(1, 11)]
+    with database(url) as engine:
         make(engine, "sixty", TYPES, ages)
-        run(engine, "UPDATE sixty SET guard = 'flu' WHERE age = 5")
-    spec = figure_spec(one_url) | {"source": "sixty"}
-    found = pipeline.plan(spec_from_dict(spec))
-    details = found.recoding.to_dict()["details"]
+        make(engine, "ten", TYPES, [*ten, *ages[10:]])
+    details = planned(figure_spec(url) | {"source": "sixty"})
     assert details["information_loss"] == pytest.approx(2 / 12)
     assert details["leaves_beyond_one"] == {"age": 0, "sex": 0, "zip": 0, "disease": 2}
-    ten = {**spec, "search": {"budget": {"nodes": 1}}}
-    details = pipeline.plan(spec_from_dict(ten)).recoding.to_dict()["details"]
-    # One group of everybody: 60 rows lose 59 of 60 ages each.
-    assert details["leaves_beyond_one"]["age"] == 60 * 59
+    apart = figure_spec(url, p_breach="0.1", weight="infinity") | {"source": "ten"}
+    apart["columns"]["sex"]["weight"] = 2
+    details = planned(apart)
+    assert details["information_loss"] == pytest.approx(10 * 9 / 60)
+    assert details["leaves_beyond_one"] == {"age": 10 * 9, "sex": 0, "zip": 0, "disease": 0}
+
+
+def test_a_budget_publishes_what_has_been_divided(one_url: str) -> None:
+    details = planned(figure_spec(one_url) | {"search": {"budget": {"nodes": 1}}})
+    # One group of everybody: ten rows lose nine of ten ages and zip codes each, and one of two sexes.
+    assert {key: details["leaves_beyond_one"][key] for key in COLUMNS} == {"age": 90, "sex": 10, "zip": 90}
     assert not details["complete"]
+
+
+def planned(values: dict[str, Any]) -> dict[str, Any]:
+    details: dict[str, Any] = pipeline.plan(spec_from_dict(values)).recoding.to_dict()["details"]
+    return details
 
 
 def test_apply_publishes_what_the_plan_decided_and_no_other(one_url: str, tmp_path: Path) -> None:
@@ -194,13 +201,13 @@ def test_apply_publishes_what_the_plan_decided_and_no_other(one_url: str, tmp_pa
         pipeline.apply(spec, again)
 
 
-def test_a_guard_that_lies_elsewhere_is_refused_with_the_count(one_url: str) -> None:
-    with database(one_url) as engine:
+def test_a_guard_that_lies_elsewhere_is_refused_with_the_count(url: str) -> None:
+    with database(url) as engine:
         run(engine, "UPDATE microdata SET guard = 'colon disease' WHERE name IN ('Andy', 'Ken')")
     with pytest.raises(UsageError, match="2 rows have in column 'guard'"):
-        pipeline.plan(spec_from_dict(figure_spec(one_url)))
+        pipeline.plan(spec_from_dict(figure_spec(url)))
     with pytest.raises(SqlanonError, match="2 rows guard"):
-        breaches(figure_spec(one_url), '"figure 3"')
+        breaches(figure_spec(url), '"figure 3"')
 
 
 def test_the_root_cannot_be_guarded(one_url: str) -> None:
@@ -210,6 +217,15 @@ def test_the_root_cannot_be_guarded(one_url: str) -> None:
         values = figure_spec(one_url) | {"search": {"algorithm": algorithm}}
         with pytest.raises(InfeasibleError, match="cannot be guarded"):
             pipeline.plan(spec_from_dict(values))
+
+
+@pytest.mark.parametrize("algorithm", ["personalized", "greedy"])
+def test_infinity_is_refused_where_values_as_they_are_protect_nobody(one_url: str, algorithm: str) -> None:
+    with database(one_url) as engine:
+        run(engine, "UPDATE microdata SET guard = 'pneumonia' WHERE disease = 'pneumonia'")
+    values = figure_spec(one_url, p_breach="0.3", weight="infinity") | {"search": {"algorithm": algorithm}}
+    with pytest.raises(InfeasibleError, match="weight infinity forbids"):
+        pipeline.plan(spec_from_dict(values))
 
 
 def test_without_a_label_that_the_taxonomy_knows_nothing_is_measured(one_url: str) -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import pytest
+from sqlglot import exp
 
+from sqlanon.audit.breaches import Linked, measure_breaches
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.scratch import Scratch
+from sqlanon.spec import Personalized
+from sqlanon.sqlgen import audit_breaches
 from sqlanon.sqlgen import personalized as personalized_sql
+from sqlanon.sqlgen.build import union_all
 from sqlanon.sqlgen.personalized import Breach
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sqlgen.relations import Table, literal
 from sqlanon.sqlgen.template import query
 from tests.database.support import create
 from tests.personalized.brute import Row, Taxonomy, breach, enumerated, least_generalization, random_taxonomy
@@ -126,3 +133,46 @@ def test_the_closed_form_is_the_enumeration_of_reconstructions(primary: bool) ->
         assert breach(taxonomy, published, guard, number, primary) == enumerated(
             taxonomy, published, guard, number, primary
         )
+
+
+@pytest.mark.parametrize("primary", [True, False], ids=["primary", "nonprimary"])
+def test_the_audit_measures_the_enumeration_of_reconstructions(shared_engine: Engine, primary: bool) -> None:
+    """Theorems 1 and 2 as the audit computes them; only the first row of each group guards something."""
+    chance = random.Random(11)
+    seen: Counter[bool] = Counter()
+    for _ in range(12):
+        taxonomy = random_taxonomy(chance, chance.randint(2, 5), 2)
+        rows = random_rows(chance, taxonomy, 4 if primary else 3)
+        cut = chance.choice(list(taxonomy.cuts()))
+        published = [cut[row.leaf] for row in rows]
+        number = len(rows) + chance.randint(0, 1) if primary else chance.randint(1, 3)
+        guard = chance.choice(taxonomy.above(rows[0].leaf))
+        shown = [{"class": 1, "label": named(node), "n": 1} for node in published]
+        guarding = [{"class": 1, "value": named((0, rows[0].leaf)), "guard": named(guard), "n": 1}]
+        paths = [
+            {f"label_{level}": named((level, numbers[leaf])) for level, numbers in enumerate(taxonomy.levels)}
+            for leaf in range(taxonomy.leaves)
+        ]
+        linked = Linked(
+            given(shown),
+            given(guarding),
+            given([{"class": 1, "m": number}]),
+            audit_breaches.Taxonomy(given(paths), taxonomy.height, has_null=False),
+        )
+        asked = Personalized(column="a", guarding="b", p_breach=Decimal("0.5"), primary=primary)
+        found = measure_breaches(shared_engine, linked, asked, primary=primary)
+        expected = enumerated(taxonomy, published, guard, number, primary)
+        assert found.maximum == pytest.approx(float(expected), abs=1e-12)
+        assert found.above == (expected > Fraction(1, 2))
+        seen[0 < expected < 1] += 1
+    assert seen[True] > 5
+
+
+def named(node: tuple[int, int]) -> str:
+    return f"{node[0]}/{node[1]}"
+
+
+def given(rows: Sequence[Mapping[str, Any]]) -> exp.Query:
+    """A few rows as a query."""
+    selects = [exp.select(*(exp.alias_(literal(value), name) for name, value in row.items())) for row in rows]
+    return union_all(selects)
