@@ -44,9 +44,11 @@ class Again:
 class Scratch:
     """The scratch tables of one run, in one schema. A context manager: what was made is dropped at its end."""
 
-    def __init__(self, engine: Engine, schema: tuple[str, ...]) -> None:
+    def __init__(self, engine: Engine, schema: tuple[str, ...], prefix: str = "") -> None:
         self.engine = engine
         self.schema = schema
+        self.prefix = prefix
+        """Of the names of its tables, where a run has several of these beside each other."""
         self._tables: list[Table] = []
         self._numbers: Counter[str] = Counter()
         self._drops: dict[Table, Statement] = {}
@@ -67,7 +69,11 @@ class Scratch:
     def name(self, name: str) -> Table:
         """What a scratch table of this run is called. Temporary tables lie in no schema of ours."""
         schema = () if self.engine.traits.temporary_scratch else self.schema
-        return Table((*schema, f"sqlanon_{self.engine.session.run}_{name}"))
+        return Table((*schema, f"sqlanon_{self.engine.session.run}_{self.prefix}{name}"))
+
+    def apart(self, prefix: str) -> Scratch:
+        """More tables of this run, under names of their own; dropped when its own context ends."""
+        return Scratch(self.engine, self.schema, f"{self.prefix}{prefix}_")
 
     def numbered(self, kind: str) -> str:
         """A name that no other table of this run has: the kind and a number."""

@@ -1,7 +1,8 @@
 """Attacks that look people up in a table: linking, the intersection of two releases, who was suppressed.
 
-Values of people are matched with released labels by the hierarchies: the labels that cover each value stand in scratch
-tables. A label that no hierarchy knows is refused: it would match nobody and look safe.
+Values of people are matched with released labels by the hierarchies, ranges and sets of class-wise recoding by their
+form: the labels that cover each value stand in scratch tables. A label that cannot be read is refused: it would match
+nobody and look safe.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sqlanon.binding import BoundColumn
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchy_store import draft_hierarchy
+from sqlanon.label_reading import read_labels
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import linking as linking_sql
 from sqlanon.sqlgen.hierarchy import domain
@@ -78,16 +80,24 @@ def label_pairs(
         ]
         value = text_key(column("value"), item.family, engine.traits)
         query = linking_sql.unknown_labels(labelled, texts, linked, position)
-        [(unknown,)] = engine.query(Statement(step, query))
-        if unknown:
-            raise UsageError(
-                f"column '{item.name}': {unknown} rows of {release} have a label that its hierarchy does not know; "
-                f"people are matched by the labels of hierarchies"
-            )
+        unknown = {str(label): int(rows) for label, rows in engine.query(Statement(step, query))}
         # Level 0 by the value itself: listed values that nobody has are in the table too.
-        found = linking_sql.pairs(labelled, value, [value, *texts[1:]], linked.side, position)
+        levels = [value, *texts[1:]]
+        found = linking_sql.pairs(labelled, value, levels, linked.side, position)
+        if unknown:
+            read = read_labels(engine, item, labelled, levels, value, sorted(unknown), scratch, f"{place}{position}")
+            _refuse_unread(item.name, release, sum(unknown[label] for label in read.unread))
+            found = linking_sql.more_pairs(found, read.table)
         tables.append(scratch.create(step, f"{place}p{position}", found))
     return Labels(names, tuple(tables), blank)
+
+
+def _refuse_unread(name: str, release: Relation, rows: int) -> None:
+    if rows:
+        raise UsageError(
+            f"column '{name}': {rows} rows of {release} have a label that its hierarchy does not know, and that is no "
+            f"range or set of its labels; people are matched by what labels cover"
+        )
 
 
 def _domain(engine: Engine, item: BoundColumn, people: Sequence[tuple[Relation, Mapping[str, str]]]) -> exp.Query:

@@ -5,7 +5,7 @@ Plain results in, rich renderables out; no database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -19,6 +19,7 @@ from sqlanon.utility import UtilityResult
 
 LISTED_SUBSETS = 10
 LISTED_PAIRS = 10
+ERRORS = ("average", "deviation", "median", "largest")
 
 
 def show_risk(console: Console, result: RiskResult) -> None:
@@ -168,6 +169,9 @@ def show_utility(console: Console, result: UtilityResult) -> None:
     console.print(grid(("column", "level", "values", "labels", "loss"), columns, right=(2, 3, 4)))
     _show_associations(console, result)
     _show_means(console, result)
+    if result.queries is not None:
+        console.print()
+        show_queries(console, result.queries)
     _show_classifications(console, result)
 
 
@@ -209,3 +213,13 @@ def _show_classifications(console: Console, result: UtilityResult) -> None:
             ("all columns", _percent(item.together_before), _percent(item.together_after)),
         ]
         console.print(grid((f"{item.target} told rightly by", "before", "after"), rows, right=(1, 2)))
+
+
+def show_queries(console: Console, figures: Mapping[str, Mapping[str, float]]) -> None:
+    """The relative errors of count queries, by type."""
+    heading = ("queries", "number", "average error", "deviation", "median", "largest")
+    lines = [
+        (kind, number(int(found["queries"])), *(f"{found[name]:.4f}" for name in ERRORS))
+        for kind, found in figures.items()
+    ]
+    console.print(grid(heading, lines, right=range(1, 6)))

@@ -17,8 +17,6 @@ from sqlanon.errors import UsageError
 if TYPE_CHECKING:
     from sqlanon.workload import WorkloadResult
 
-MEASURES = ("average", "deviation", "median", "largest")
-
 
 @click.command("workload", short_help="How well a release answers count queries.")
 @click.argument("spec", type=click.Path(path_type=Path))
@@ -57,7 +55,7 @@ def command(
     from sqlanon.spec import load_spec
     from sqlanon.workload import RandomQueries
 
-    asked = RandomQueries(count, type_1, seed) if queries is None else _given(queries)
+    asked = RandomQueries(count, type_1, seed) if queries is None else given_queries(queries)
     loaded = chosen(load_spec(spec), recipient)
     with settings.working() as options:
         result = measuring.workload(loaded, asked, options, table=table, sensitive=sensitive)
@@ -67,7 +65,8 @@ def command(
         _show(settings, result)
 
 
-def _given(path: Path) -> list[dict[str, Any]]:
+def given_queries(path: Path) -> list[dict[str, Any]]:
+    """The count queries in a file."""
     import yaml
 
     try:
@@ -80,14 +79,8 @@ def _given(path: Path) -> list[dict[str, Any]]:
 
 
 def _show(settings: Settings, result: WorkloadResult) -> None:
-    from sqlanon.cli.console import grid
-    from sqlanon.cli.words import number
+    from sqlanon.cli.insight_views import show_queries
 
-    heading = ("queries", "number", "average error", "deviation", "median", "largest")
-    lines = [
-        (kind, number(int(found["queries"])), *(f"{found[name]:.4f}" for name in MEASURES))
-        for kind, found in result.figures().items()
-    ]
-    settings.console.print(grid(heading, lines, right=range(1, 6)))
+    show_queries(settings.console, result.figures())
     if result.empty:
         settings.note(f"{result.empty} queries were left out: too few rows of the source satisfy them")

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from sqlanon.risk.request import THRESHOLDS
+from sqlanon.workload import Given, RandomQueries
+
+QUERIES = RandomQueries(200)
+"""Random count queries that are answered unless others are named."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class UtilityOptions:
 
     predict: str | None = None
     """The sensitive column to classify; by default every one that does not hold numbers."""
+    queries: Given | RandomQueries | None = QUERIES
+    """The count queries that are answered; None: none."""
 
 
 PLAIN_RISK = RiskOptions()

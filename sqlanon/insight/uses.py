@@ -6,10 +6,11 @@ Orchestrates; reads aggregates.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlanon.audit.opened import NUMBERS, Opened
 from sqlanon.engines.base import Statement
-from sqlanon.errors import UsageError
+from sqlanon.errors import SourceError, UsageError
 from sqlanon.frequency import Base, scan, store_hierarchies
 from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions
 from sqlanon.insight.people import labels_of, published, source_people
@@ -30,6 +31,7 @@ from sqlanon.utility import (
     measure_column,
     table_figures,
 )
+from sqlanon.workload import Given, RandomQueries, measure_workload
 
 
 def utility(spec: Spec, options: Options = DEFAULT, asked: UtilityOptions = PLAIN_UTILITY) -> UtilityResult:
@@ -57,6 +59,7 @@ def utility(spec: Spec, options: Options = DEFAULT, asked: UtilityOptions = PLAI
             if item.unknown
         ]
         means = tuple(_means(run, target)) if not notes else ()
+        queries = count_queries(run, target, asked.queries, notes)
         return UtilityResult(
             source=str(run.binding.source),
             target=str(target),
@@ -66,7 +69,25 @@ def utility(spec: Spec, options: Options = DEFAULT, asked: UtilityOptions = PLAI
             means=means,
             classifications=tuple(classify(run.engine, before, after, names, name) for name in targets),
             notes=tuple(notes),
+            queries=queries,
         )
+
+
+def count_queries(
+    run: Run, target: Relation, asked: Given | RandomQueries | None, notes: list[str]
+) -> dict[str, dict[str, float]] | None:
+    """The errors of count queries by type; where random ones cannot be answered, a note says why."""
+    if asked is None or not run.binding.spec.sensitive:
+        return None
+    try:
+        with run.scratch.apart("w") as scratch:
+            found = measure_workload(replace(run, scratch=scratch), target, asked, None)
+    except (SourceError, UsageError) as error:
+        if not isinstance(asked, RandomQueries):
+            raise
+        notes.append(f"count queries were not asked: {error}")
+        return None
+    return found.figures() if found.answers else None
 
 
 def _shown(run: Run, target: Relation) -> Relation:

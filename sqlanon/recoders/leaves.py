@@ -18,6 +18,7 @@ from sqlanon.schemes.domain import Domain, is_range
 from sqlanon.schemes.partitions import Block, Partition, blocks, canonical
 from sqlanon.spec.columns import LevelBounds
 from sqlanon.sqlgen.combinations import leaves_of_domain
+from sqlanon.sqlgen.region_labels import NULL_TEXT, SPECIAL
 
 MOST_VALUES = 20_000
 MOST_LEAVES = 400
@@ -107,7 +108,17 @@ class Column:
             return f"{{{label}}}" if label is None or label == TOP else label
         if self.natural and is_range(block):
             return f"[{self.leaves[block[0]].texts[0]}-{self.leaves[block[-1]].texts[-1]}]"
-        return "{" + ", ".join(str(self.leaves[leaf].label) for leaf in block) + "}"
+        return "{" + ", ".join(_member(str(self.leaves[leaf].label)) for leaf in block) + "}"
+
+
+def _member(label: str) -> str:
+    """A member of a set, in quotes where it would not be told from the others or from NULL.
+
+    >>> _member("Widowed"), _member("black, smith")
+    ('Widowed', '"black, smith"')
+    """
+    special = label in ("", NULL_TEXT) or any(character in label for character in SPECIAL)
+    return '"' + label.replace('"', '""') + '"' if special else label
 
 
 def _unlike(label: str, taken: set[str]) -> str:

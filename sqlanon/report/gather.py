@@ -18,10 +18,11 @@ from sqlanon.errors import UsageError
 from sqlanon.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.frontier import grid_on
 from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
+from sqlanon.insight.uses import count_queries
 from sqlanon.lock import Lock
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.planning import problem_of
-from sqlanon.report.insights import insight_grids
+from sqlanon.report.insights import insight_grids, query_grid
 from sqlanon.report.measuring import rehearsed, requirement_lines
 from sqlanon.report.model import ColumnView, Report
 from sqlanon.report.parts import column_view, costed, evidence_lines, identity_of, rare_below, recoding_grid
@@ -35,12 +36,16 @@ from sqlanon.script import ScriptWriter
 from sqlanon.spec import Limit, Spec
 from sqlanon.sqlgen.redaction import redacted
 from sqlanon.sqlgen.relations import File, Table, column
+from sqlanon.workload import RandomQueries
 
 MOST_SQL = 400_000
 """Characters of the script that a report holds."""
 
 WHAT_IF_SECONDS = 0.5
 """How long the grid of a report may take where nobody asked for one."""
+
+QUERIES = RandomQueries(100)
+"""Count queries that a report answers; `sqlanon utility` asks more, and those of a file."""
 
 OWN_WORDS = ("UTC", "0", "1", "nulls_last", "nulls_first", "NaN", "Infinity", "-Infinity")
 """Text literals of scripts that are no values."""
@@ -108,6 +113,7 @@ class _Gathering:
             insights = insight_grids(
                 engine, binding.source, rehearsal.table, self._names, self._spec, binding.k, run.scratch
             )
+            queries = count_queries(run, rehearsal.table, QUERIES, self._notes)
         frequency = pack(engine, binding, base, stored, run.scratch)
         found = self._searched(frequency)
         levels = problem_of(run, frequency).evaluator().level_figures() if found is None else found.levels
@@ -138,7 +144,7 @@ class _Gathering:
             sql=self._script(grown),
             dialect=engine.dialect,
             evidence=evidence_lines(self._spec, self._lock),
-            more=(*(() if grid is None else (grid,)), *insights),
+            more=(*(() if grid is None else (grid,)), *insights, *query_grid(queries)),
             notes=tuple(self._notes),
         )
 

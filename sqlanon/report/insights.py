@@ -5,7 +5,7 @@ Reads counts; writes scratch tables only, which are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlanon.attack import Attack, background, homogeneity, skewness
 from sqlanon.attack.result import shown
@@ -125,6 +125,18 @@ def _associations(
         rows = tuple((", ".join(item.columns), f"{item.before:.3f}", f"{item.after:.3f}") for item in found[:LISTED])
         text = "Cramer's V of the pairs of columns that tell most of each other; 1 where one tells the other."
         yield Grid("Utility", "Associations kept", text, ("columns", "source", "release"), rows)
+
+
+def query_grid(figures: Mapping[str, Mapping[str, float]] | None) -> Iterator[Grid]:
+    """How far the answers to random count queries are off, of each type."""
+    if figures is None:
+        return
+    rows = tuple(
+        (kind, f"{int(found['queries']):,}", *(percent(found[name]) for name in ("average", "median", "largest")))
+        for kind, found in figures.items()
+    )
+    text = "Relative errors of random counts: type 1 asks of sensitive values alone, type 2 of another column too."
+    yield Grid("Utility", "Count queries", text, ("queries", "number", "average", "median", "largest"), rows)
 
 
 def _share(value: float | None) -> str:

@@ -73,8 +73,14 @@ def pairs(labelled: Table, value: exp.Expression, labels: Sequence[exp.Expressio
     return exp.union(known, itself, distinct=False, copy=False)
 
 
+def more_pairs(found: exp.Query, read: Table) -> exp.Query:
+    """Pairs of the hierarchy with those of labels that were read by their form."""
+    more = exp.select(column("value"), column("label")).from_(table_expression(read))
+    return exp.union(found, more, distinct=False, copy=False)
+
+
 def unknown_labels(labelled: Table, labels: Sequence[exp.Expression], linked: Linked, key: int) -> exp.Select:
-    """How many rows of a release have a label that no value of the hierarchy has."""
+    """The labels of a release that no value of the hierarchy has, with their rows."""
     found: exp.Query | None = None
     for label in labels:
         query = exp.select(named(label.copy(), "label")).distinct().from_(table_expression(labelled))
@@ -83,10 +89,10 @@ def unknown_labels(labelled: Table, labels: Sequence[exp.Expression], linked: Li
     if found is None:
         raise ValueError("a hierarchy has a level at least")
     own = linked.side.keys[key]
-    select = exp.select(count()).from_(linked.side.relation.copy(), copy=False)
+    select = exp.select(named(own.copy(), "label"), count()).from_(linked.side.relation.copy(), copy=False)
     outside = exp.Not(this=exp.In(this=own.copy(), query=scalar(found)))
     kept = [is_present(own.copy()), outside, *([exp.Not(this=exp.Paren(this=_blank(linked)))] if linked.blank else [])]
-    return select.where(*kept, copy=False)
+    return select.where(*kept, copy=False).group_by(own.copy(), copy=False)
 
 
 def _blank(linked: Linked) -> exp.Expression:

@@ -46,6 +46,22 @@ def labels(labelled: Table, texts: Sequence[exp.Expression], *, has_null: bool) 
     return result
 
 
+def unknown_labels(labels_table: Table, released: Side) -> exp.Select:
+    """The released labels that the hierarchy has at no level."""
+    known = exp.select(column("label")).distinct().from_(table_expression(labels_table))
+    known = known.where(is_present(column("label")))
+    outside = exp.Not(this=exp.In(this=column("label"), query=scalar(known)))
+    select = exp.select(column("label")).from_(subquery(_released(released), "released"), copy=False)
+    return select.where(is_present(column("label")), outside)
+
+
+def with_read(labels_table: Table, read: Table) -> exp.Query:
+    """The labels with those that were read by their form, which are of no level: -1."""
+    items = [named(column("value"), "leaf"), named(literal(-1), "level"), column("label")]
+    known = exp.select(column("leaf"), column("level"), column("label")).from_(table_expression(labels_table))
+    return exp.union(known, exp.select(*items).from_(table_expression(read)), distinct=False, copy=False)
+
+
 def leaf_count(labels_table: Table) -> exp.Select:
     """The number of leaves, NULL among them where it is one."""
     return exp.select(count()).from_(table_expression(labels_table)).where(equal(column("level"), literal(0)))

@@ -5,17 +5,21 @@ Works on a scratch table of labels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from sqlglot import exp
 
 from sqlanon.audit.figures import rounded
 from sqlanon.audit.opened import text_key
 from sqlanon.binding import BoundColumn
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.label_reading import read_labels
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import utility as utility_sql
 from sqlanon.sqlgen.linking import Side
-from sqlanon.sqlgen.relations import column
+from sqlanon.sqlgen.relations import Table, column
 from sqlanon.utility.result import ColumnUtility
 
 
@@ -37,11 +41,12 @@ def measure_column(
     texts = [text_key(column(f"label_{level}"), family, engine.traits) for level, family in enumerate(stored.families)]
     found = utility_sql.labels(stored.table.table, texts, has_null=hierarchy.has_null)
     table = scratch.create(step, f"u{hierarchy.position}", found)
+    table = _with_read(engine, hierarchy, table, texts, released, scratch)
     [(leaves,)] = engine.query(Statement(step, utility_sql.leaf_count(table)))
     fitting = engine.query(Statement(step, utility_sql.levels_that_fit(table, released)))
-    level = min((int(one) for one, number, wanted in fitting if number == wanted), default=None)
+    level = min((int(one) for one, number, wanted in fitting if number == wanted and int(one) >= 0), default=None)
     query = utility_sql.leaves_covered(table, released, level)
-    [(covered, kept, labels, unknown)] = engine.query(Statement(step, query))
+    [(covered, kept, number, unknown)] = engine.query(Statement(step, query))
     bits = missing = None
     if level is not None:
         [(bits, missing)] = engine.query(Statement(step, utility_sql.entropy(table, source, released, level)))
@@ -50,7 +55,7 @@ def measure_column(
     return ColumnUtility(
         column=hierarchy.item.name,
         values=stored.values + hierarchy.has_null,
-        labels=int(labels),
+        labels=int(number),
         level=level,
         height=stored.height,
         loss=_loss(shares, rows, int(leaves)),
@@ -58,6 +63,26 @@ def measure_column(
         entropy_star=None if bits is None else rounded(bits),
         unknown=int(unknown),
     )
+
+
+def _with_read(
+    engine: Engine,
+    hierarchy: Hierarchy,
+    known: Table,
+    texts: Sequence[exp.Expression],
+    released: Side,
+    scratch: Scratch,
+) -> Table:
+    """The labels of the hierarchy, with ranges and sets of the release that are read by their form."""
+    step, place = f"utility of {hierarchy.item.name}", f"u{hierarchy.position}"
+    found = engine.query(Statement(step, utility_sql.unknown_labels(known, released)))
+    if not found:
+        return known
+    labels = sorted(str(label) for (label,) in found)
+    read = read_labels(engine, hierarchy.item, hierarchy.stored.table.table, texts, texts[0], labels, scratch, place)
+    table = scratch.create(step, f"{place}x", utility_sql.with_read(known, read.table))
+    scratch.drop(known, read.table)
+    return table
 
 
 def _loss(shares: float, rows: int, leaves: int) -> float:

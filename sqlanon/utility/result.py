@@ -113,6 +113,8 @@ class UtilityResult:
     means: tuple[GroupMeans, ...]
     classifications: tuple[Classification, ...]
     notes: tuple[str, ...] = ()
+    queries: Mapping[str, Mapping[str, float]] | None = None
+    """Relative errors of count queries, by type and of all; None where none were asked."""
 
     @property
     def association_change(self) -> float | None:
@@ -130,6 +132,7 @@ class UtilityResult:
             "association_change": self.association_change,
             "group_means": [asdict(item) for item in self.means],
             "classification": [_classification(item) for item in self.classifications],
+            "queries": None if self.queries is None else {kind: dict(found) for kind, found in self.queries.items()},
             "notes": list(self.notes),
         }
 

@@ -49,7 +49,15 @@ def test_before_and_after(sqlanon: CommandLine, spec: Path) -> None:
     utility = sqlanon("utility", spec, "--predict", "disease", "--json").json
     assert utility["classification"][0]["target"] == "disease"
     assert utility["table"]["rows"] == 10
-    assert "told rightly by" in sqlanon("utility", spec).out
+    assert utility["queries"] == sqlanon("workload", spec, "--count", "200", "--json").json["errors"]
+    shown = sqlanon("utility", spec).out
+    assert "told rightly by" in shown
+    assert "average error" in shown
+    assert sqlanon("utility", spec, "--no-queries", "--json").json["queries"] is None
+    asked = spec.with_name("queries.yaml")
+    asked.write_text("[{disease: flu}]", encoding="utf-8")
+    assert sqlanon("utility", spec, "--queries", asked, "--json").json["queries"]["all"]["queries"] == 1
+    assert sqlanon("utility", spec, "--queries", asked, "--no-queries").code == 2
 
 
 def test_linking_shows_names_only_when_asked(sqlanon: CommandLine, spec: Path) -> None:

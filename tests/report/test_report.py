@@ -110,6 +110,8 @@ def check_figures(report: dict[str, Any]) -> None:
     assert all(line["satisfied"] and line["rows_at_risk_after"] == 0 for line in asked.values())
     assert (report["published"], report["satisfied"]) == (True, True)
     assert [item["k"] for item in report["evidence"]] == [after["k"]]
+    [queries] = [grid for grid in report["more"] if grid["title"] == "Count queries"]
+    assert {row["queries"]: row["number"] for row in queries["rows"]}.keys() == {"all", "type 1", "type 2"}
     assert [(cell["k"], cell["feasible"]) for cell in report["frontier"]["grid"]] == [(2, True), (3, True)]
 
 
