@@ -20,6 +20,7 @@ from benchmarks.generator import CENSUS
 from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, spec_for, table
 from benchmarks.mondrian import mondrian
 from benchmarks.peers import against_anjana
+from benchmarks.personalized import growth
 from benchmarks.plot import plot
 from benchmarks.subsets import subset_risk
 from sqlanon import pipeline
@@ -187,6 +188,7 @@ def main() -> None:
             "scale",
             "peers",
             "mondrian",
+            "personalized",
         ],
     )
     parser.add_argument("--plot", type=Path, help="write the plot to this SVG file")
@@ -206,6 +208,7 @@ def main() -> None:
         "scale": lambda: scale(arguments.rows, folder),
         "peers": lambda: against_anjana(folder),
         "mondrian": lambda: mondrian(url, folder),
+        "personalized": lambda: growth(arguments.rows // 100),
     }
     try:
         for name, part in parts.items():

@@ -43,8 +43,10 @@ def _breaches(pyplot: Any, found: dict[str, Any], path: Path) -> None:
         axis.set_title(name.replace("_", "-").capitalize(), fontsize=10)
         axis.set_ylim(0, 1.02)
         axis.spines[["top", "right"]].set_visible(False)
-    figure.supxlabel("rows, sorted by breach probability (%)", fontsize=10)
-    figure.supylabel("breach probability, in hundredths", fontsize=10)
+    for axis in axes[1]:
+        axis.set_xlabel("rows, sorted by breach probability (%)", fontsize=9)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("breach probability", fontsize=9)
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
@@ -67,7 +69,7 @@ def _by_weight(pyplot: Any, found: dict[str, Any], path: Path) -> None:
     axes[2].set_title("processor seconds of a whole run", fontsize=9)
     for axis in axes:
         axis.set_xlabel("weight of the sensitive column", fontsize=9)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.08 * axis.get_ylim()[1])
         axis.spines[["top", "right"]].set_visible(False)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, metadata={"Date": None})
@@ -103,6 +105,7 @@ def _loss(pyplot: Any, found: dict[str, Any], path: Path) -> None:
         )
         axis.bar_label(drawn, [f"{value:,.0f}" for _, value in bars], fontsize=7, padding=1)
     axis.set_yscale("log")
+    axis.set_ylim(bottom=1_000)
     axis.set_xticks(range(len(data_sets)), [name.replace("_", "-").capitalize() for name in data_sets])
     axis.set_ylabel("information loss (Equation 6)", fontsize=9)
     axis.spines[["top", "right"]].set_visible(False)
