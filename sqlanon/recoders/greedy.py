@@ -14,6 +14,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
+from sqlanon.errors import UsageError
 from sqlanon.frequency import Base
 from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoded
@@ -26,6 +27,9 @@ from sqlanon.sqlgen import single_splits as splits_sql
 from sqlanon.sqlgen.divisions import Attribute
 from sqlanon.sqlgen.relations import Table
 from sqlanon.sqlgen.template import query
+
+MOST_VALUES = 20_000
+"""Of a column: each is a candidate in every round, weighed in Python."""
 
 Effects = dict[tuple[int, int, int], tuple[int, int]]
 """By column, level (-1: an interval) and ordinal: leaves lost, parts beyond help."""
@@ -285,6 +289,12 @@ class _Search:
 
 def _general(guarded: Guarded, item: Attribute) -> General:
     """The general domain of one partition, with the rows of every value and the nodes of its hierarchy."""
+    if item.last >= MOST_VALUES:
+        name = guarded.run.binding.names[item.position]
+        raise UsageError(
+            f"search.algorithm: greedy weighs every value of column '{name}', which has {item.last + 1}, more than "
+            f"{MOST_VALUES}; use personalized"
+        )
     levels = range(item.height + 1)
     select = query("select r.o, r.n from r order by r.o", {"r": item.reach})
     if not item.natural:
