@@ -50,7 +50,10 @@ def _carried_out(
     if isinstance(recoding, Assigned):
         if lookup is not None:
             return binding, dict.fromkeys(binding.names, 0)
-        raise UsageError(f"search.algorithm: a script cannot say which rows {recoding.algorithm} put in which class")
+        raise UsageError(
+            f"search.algorithm: a script cannot say which rows {recoding.algorithm} put in which class; "
+            f"publish it with sqlanon apply, or search with another algorithm"
+        )
     if isinstance(recoding, Cuts):
         own, levels = by_own_hierarchies(recoding, binding)
         return own, levels.levels()

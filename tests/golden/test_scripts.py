@@ -14,12 +14,14 @@ from sqlglot import exp, parse
 
 from sqlanon import pipeline
 from sqlanon.engines.script_dialects import SCRIPT_DIALECTS
+from sqlanon.lock import Lock
 from sqlanon.script import compiled
 from sqlanon.spec import Spec
 from tests.fixtures_support import load_case
-from tests.golden.cases import CASES, GENERATED, GOLDEN, spec_of
+from tests.golden.cases import CASES, GENERATED, GOLDEN, LEVELS, spec_of
 from tests.pipeline.support import Database
 
+pytestmark = pytest.mark.kept_open
 OTHERS = [name for name in SCRIPT_DIALECTS if name not in ("duckdb", "postgres")]
 
 
@@ -45,9 +47,11 @@ def compare(path: Path, text: str, *, update: bool) -> None:
 def test_script_is_the_snapshot_and_gives_the_same_table(engine_url: str, name: str, update_golden: bool) -> None:
     database = Database(engine_url)
     spec = spec_of(database, name)
-    text = pipeline.script(spec, None)
+    plan = pipeline.plan(spec)
+    assert name not in LEVELS or plan.levels == LEVELS[name]
+    text = pipeline.scripted(spec, plan.recoding).text
     compare(GOLDEN / ("duckdb" if database.is_duckdb else "postgresql") / f"{name}.sql", text, update=update_golden)
-    result = pipeline.run(spec)
+    result = pipeline.apply(spec, Lock.of(spec, plan, "spec.yaml"))
     expected = database.counted("release_table")
     types = database.types("release_table")
     database.run("DROP TABLE release_table")
@@ -64,40 +68,34 @@ def test_script_is_the_snapshot_and_gives_the_same_table(engine_url: str, name: 
 
 @dataclass(frozen=True)
 class Planned:
-    """A case on DuckDB, with the levels that a search chose and the script in DuckDB's own dialect."""
+    """A case on DuckDB, and the script of the levels that a search chose in DuckDB's own dialect."""
 
+    name: str
     spec: Spec
-    levels: dict[str, int]
     own: list[exp.Expr]
 
 
-@pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Planned]:
-    found = {}
-    for name in GENERATED:
-        database = Database(f"duckdb:///{tmp_path_factory.mktemp('golden') / f'{name}.duckdb'}")
-        spec = spec_of(database, name)
-        levels = pipeline.plan(spec).levels
-        found[name] = Planned(spec, levels, statements(compiled(spec, levels).text, "duckdb"))
-    return found
+@pytest.fixture(scope="module", params=GENERATED)
+def planned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Planned:
+    database = Database(f"duckdb:///{tmp_path_factory.mktemp('golden') / f'{request.param}.duckdb'}")
+    spec = spec_of(database, request.param)
+    return Planned(request.param, spec, statements(compiled(spec, LEVELS[request.param]).text, "duckdb"))
 
 
 def statements(text: str, dialect: str) -> list[exp.Expr]:
     return [statement for statement in parse(text, dialect=dialect) if statement is not None]
 
 
-@pytest.mark.parametrize("name", GENERATED)
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_scripts_for_other_dialects(
-    planned: dict[str, Planned], dialect: str, name: str, update_golden: bool, caplog: pytest.LogCaptureFixture
+    planned: Planned, dialect: str, update_golden: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    case = planned[name]
-    script = compiled(case.spec, case.levels, dialect=dialect)
-    compare(GOLDEN / dialect / f"{name}.sql", script.text, update=update_golden)
+    script = compiled(planned.spec, LEVELS[planned.name], dialect=dialect)
+    compare(GOLDEN / dialect / f"{planned.name}.sql", script.text, update=update_golden)
     parsed = statements(script.text, dialect)
     assert not [statement for statement in parsed if isinstance(statement, exp.Command)]
-    assert created(parsed) == created(case.own)
-    assert texts(parsed) >= texts(case.own) - ONLY_DUCKDB
+    assert created(parsed) == created(planned.own)
+    assert texts(parsed) >= texts(planned.own) - ONLY_DUCKDB
     assert not caplog.records, "something has no words in this dialect"
 
 
@@ -126,7 +124,7 @@ def test_a_script_for_another_dialect_is_that_of_its_own_engine(duckdb_url: str,
     scripts = []
     for url in (duckdb_url, postgres_url):
         spec = spec_of(Database(url), "models")
-        scripts.append(compiled(spec, pipeline.plan(spec).levels, dialect="postgres").text)
+        scripts.append(compiled(spec, LEVELS["models"], dialect="postgres").text)
     assert scripts[0] == scripts[1]
 
 
