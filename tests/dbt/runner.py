@@ -3,6 +3,7 @@
 Run by the Python that has dbt, which has nothing of ours. A line is JSON: the arguments, and the file for the output.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -11,6 +12,8 @@ from collections.abc import Callable
 
 
 def main() -> None:
+    # Every call ends soon, and takes what it left behind with it.
+    gc.disable()
     command = importlib.import_module("dbt.cli.main").cli
     for adapter in ("duckdb", "postgres"):
         importlib.import_module(f"dbt.adapters.{adapter}")

@@ -133,6 +133,7 @@ class Project:
             "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
             "DBT_VERSION_CHECK": "false",
             "DBT_USE_COLORS": "false",
+            "DBT_LOG_LEVEL_FILE": "none",
             "DBT_PROFILES_DIR": str(self.directory),
             **self.environment,
         }
