@@ -1,11 +1,12 @@
 """Labels of a release that no hierarchy has, read by their form: ranges and sets, as class-wise recoding writes them.
 
-`[20-29]` is everything from one value to another, `{a, "b, c", NULL}` what its members cover. Reads labels, loads
-what they say, and leaves a scratch table of the values that each covers.
+`[20-29]` or `[20, 29]` is everything from one value to another, `{a, "b, c", NULL}` what its members cover. Reads
+labels, loads what they say, and leaves a scratch table of the values that each covers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ from sqlanon.sqlgen.relations import Table
 NULL = "NULL"
 SHORTENED = ".. "
 """What stands before the last member of a set that was too long to list: who is between is not told."""
+
+RANGES = re.compile(r" - |, |-")
+"""What may stand between the two values of a range."""
 
 Part = tuple[str, str, str]
 """One way to read a part of a label: the kind (range, label or null), the first label and the last."""
@@ -67,12 +71,8 @@ def _range(text: str) -> Iterator[Part]:
     if not (text.startswith("[") and text.endswith("]")):
         return
     inner = text[1:-1]
-    for place, letter in enumerate(inner):
-        if letter == "-":
-            low, high = inner[:place], inner[place + 1 :]
-            if low.endswith(" ") and high.startswith(" "):
-                low, high = low[:-1], high[1:]
-            yield "range", low, high
+    for between in RANGES.finditer(inner):
+        yield "range", inner[: between.start()], inner[between.end() :]
 
 
 def _members(text: str) -> list[tuple[str, bool]] | None:

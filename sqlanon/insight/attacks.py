@@ -37,6 +37,8 @@ from sqlanon.spec import Spec
 from sqlanon.sqlgen.hierarchy import domain
 from sqlanon.sqlgen.relations import Relation
 
+GENERALIZED = "'{}' is released as nodes of its taxonomy: a class of one node is counted like one of a single value"
+
 
 def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_ATTACK) -> AttackResult:
     """Run the attacks on a spec's source, and on its target where that stands."""
@@ -54,6 +56,8 @@ def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_
             raise UsageError("--names: name the identified table as --external")
         for sensitive in spec.sensitive:
             found += _on_values(run, target, sensitive, asked, notes)
+        if spec.privacy.personalized is not None:
+            notes.append(GENERALIZED.format(spec.privacy.personalized.column))
         if target is not None:
             found += _of_known_people(run, target, asked, notes)
         elif asked.release is not None:

@@ -18,6 +18,7 @@ from sqlanon.errors import UsageError
 from sqlanon.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.frontier import grid_on
 from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
+from sqlanon.insight.attacks import GENERALIZED
 from sqlanon.insight.uses import count_queries
 from sqlanon.lock import Lock
 from sqlanon.metrics.base import LevelFigures
@@ -98,6 +99,8 @@ class _Gathering:
         self._names = run.binding.names
         self._notes: list[str] = []
         self._rare = rare_below(self._spec, run.binding.k)
+        if self._spec.privacy.personalized is not None:
+            self._notes.append(f"Attacks: {GENERALIZED.format(self._spec.privacy.personalized.column)}.")
 
     def report(self, what_if: WhatIf | None) -> Report:
         run, binding, engine = self._run, self._run.binding, self._run.engine

@@ -141,10 +141,11 @@ def test_labels_that_may_mean_two_things_are_refused(duckdb_url: str) -> None:
     database.run("UPDATE released SET code = '{a, b}', n = '[2-9]'")
     with pytest.raises(UsageError, match="column 'n': 1 rows"):
         insight.attack(spec, asked=AttackOptions(external="patients"))
-    database.run("UPDATE released SET n = '[-1-1]'")
-    after = insight.attack(spec, asked=AttackOptions(external="patients")).of("linking").after
-    assert after is not None
-    assert (after.figures["matched"], after.figures["unique"]) == (2, 2)
+    for label in ("[-1-1]", "[-1 - 1]", "[-1, 1]"):
+        database.run(f"UPDATE released SET n = '{label}'")
+        after = insight.attack(spec, asked=AttackOptions(external="patients")).of("linking").after
+        assert after is not None
+        assert (after.figures["matched"], after.figures["unique"]) == (2, 2)
 
 
 @pytest.mark.parametrize("label", ["", "{}", '{"a}', '{"a"b}', "[1-2]", "{a, .. b}", "{"])
