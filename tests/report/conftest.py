@@ -1,4 +1,4 @@
-"""A headless Chromium for the tests of pages: Debian's own, driven by Playwright."""
+"""A headless Chromium for the tests of pages, Debian's own, driven by Playwright; and a report for them, made once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+import sqlanon
+from sqlanon.lock import Lock
+from sqlanon.report.gather import WhatIf, gather
+from sqlanon.report.model import Report
+from sqlanon.results import PlanResult
+from sqlanon.spec import Limit, load_spec
+from tests.fixtures_support import PAPERS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -46,3 +54,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory of the test."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlanResult]:
+    """The lock file of Samarati's S3, and its plan; the source's path has a word wider than a phone."""
+    folder = tmp_path_factory.mktemp("s3")
+    table = folder / ("a_word_wider_than_a_phone_" * 3) / "table.csv"
+    table.parent.mkdir()
+    shutil.copy(PAPERS / "s3" / "table.csv", table)
+    spec = (PAPERS / "s3" / "spec.yaml").read_text(encoding="utf-8")
+    spec = spec.replace("table.csv", str(table)).replace("../", f"{PAPERS}/")
+    (folder / "s3.yaml").write_text(spec, encoding="utf-8")
+    planned = sqlanon.plan(folder / "s3.yaml")
+    Lock.of(load_spec(folder / "s3.yaml"), planned, "s3.yaml").write(folder / "s3.lock.json")
+    return folder / "s3.lock.json", planned
+
+
+@pytest.fixture(scope="session")
+def s3_report(s3: tuple[Path, PlanResult]) -> Report:
+    """The report of S3, with a frontier of two k and two limits."""
+    limits = (Limit.parse("0"), Limit.parse("1"))
+    return gather(load_spec(s3[0].with_name("s3.yaml")), Lock.read(s3[0]), what_if=WhatIf((2, 3), limits))

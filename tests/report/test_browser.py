@@ -5,7 +5,6 @@ and nothing that an accessibility checker objects to, in light and dark, on a de
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,9 +18,9 @@ from sqlanon.cli import explore
 from sqlanon.cli.main import run
 from sqlanon.explore.server import Served
 from sqlanon.lattice import Lattice
-from sqlanon.report.pdf import print_page
-from tests.fixtures_support import PAPERS
-from tests.report.support import command, people
+from sqlanon.report.model import Report
+from sqlanon.report.writing import write
+from tests.report.support import people
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -69,19 +68,12 @@ def objections(page: Page) -> list[str]:
 
 
 @pytest.fixture
-def report(folder: Path) -> Path:
-    spec = (PAPERS / "s3" / "spec.yaml").read_text(encoding="utf-8")
-    table = folder / ("a_word_wider_than_a_phone_" * 3) / "table.csv"
-    table.parent.mkdir()
-    shutil.copy(PAPERS / "s3" / "table.csv", table)
-    spec = spec.replace("table.csv", str(table)).replace("../", f"{PAPERS}/")
-    Path("s3.yaml").write_text(spec, encoding="utf-8")
-    command("plan", "s3.yaml")
-    command("report", "s3.lock.json", "--out", "report.html", "--k", "2,3", "--limit", "0,1")
+def report(s3_report: Report, folder: Path) -> Path:
+    write(s3_report, "html", folder / "report.html")
     return folder / "report.html"
 
 
-def test_report(chromium: Browser, report: Path) -> None:
+def test_report(chromium: Browser, report: Path, s3_report: Report) -> None:
     with opened(chromium, report.as_uri(), viewport={"width": 1100, "height": 900}) as desktop:
         page = desktop.page
         assert page.title() == "Release of release.csv: report"
@@ -107,14 +99,18 @@ def test_report(chromium: Browser, report: Path) -> None:
         assert "(0,0,0,0,0)" in desktop.text("#lattice-details")
         page.get_by_text("The same nodes as a table").click()
         assert page.locator("#lattice-rows tr").count() == 50
+        assert objections(page) == []
         page.locator("#lattice-more").click()
         assert page.locator("#lattice-rows tr").count() == 216
         page.locator("#lattice-rows button").first.click()
         assert "chosen" in desktop.text("#lattice-details")
-        assert objections(page) == []
+        figures = page.get_by_role("columnheader", name="classes before")
+        assert not figures.is_visible()
+        page.emulate_media(media="print")
+        assert figures.is_visible()
         assert desktop.said == []
         assert desktop.asked == [report.as_uri()]
-    print_page(report.read_text(encoding="utf-8"), report.with_suffix(".pdf"))
+    write(s3_report, "pdf", report.with_suffix(".pdf"))
     assert report.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     phone = {"viewport": {"width": 320, "height": 800}, "color_scheme": "dark", "has_touch": True}
     with opened(chromium, report.as_uri(), **phone) as watched:

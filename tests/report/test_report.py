@@ -27,15 +27,12 @@ from sqlanon.report.shares import sensitive_shares
 from sqlanon.report.trees import tree_of
 from sqlanon.report.writing import rendered, write
 from sqlanon.results import PlanResult
-from sqlanon.spec import Limit, load_spec
+from sqlanon.spec import load_spec
 from sqlanon.sqlgen.relations import Table
 from tests.engines.helpers import execute, open_at
-from tests.fixtures_support import PAPERS
 from tests.report.support import RARE, K, command, people, report_of, rows
 
 pytestmark = pytest.mark.kept_open
-
-ZERO, ONE = Limit.parse("0"), Limit.parse("1")
 
 
 @pytest.fixture(scope="module")
@@ -209,23 +206,6 @@ def test_a_lattice_too_large_to_draw() -> None:
     assert huge.counts == (4**20, 0, 0)
 
 
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlanResult]:
-    """The lock file of S3, and its plan."""
-    folder = tmp_path_factory.mktemp("s3")
-    spec = (PAPERS / "s3" / "spec.yaml").read_text(encoding="utf-8")
-    spec = spec.replace("table.csv", str(PAPERS / "s3" / "table.csv")).replace("../", f"{PAPERS}/")
-    (folder / "s3.yaml").write_text(spec, encoding="utf-8")
-    planned = sqlanon.plan(folder / "s3.yaml")
-    Lock.of(load_spec(folder / "s3.yaml"), planned, "s3.yaml").write(folder / "s3.lock.json")
-    return folder / "s3.lock.json", planned
-
-
-@pytest.fixture(scope="module")
-def s3_report(s3: tuple[Path, PlanResult]) -> Report:
-    return gather(load_spec(s3[0].with_name("s3.yaml")), Lock.read(s3[0]), what_if=WhatIf((2, 3), (ZERO, ONE)))
-
-
 def test_the_page_of_s3(s3_report: Report) -> None:
     text = rendered(s3_report, "html")
     assert len(text) < 2_000_000
@@ -248,7 +228,7 @@ def test_the_search_is_made_again_as_it_was(s3: tuple[Path, PlanResult], s3_repo
     assert report["lattice"]["chosen"] == [0, 1, 0, 0, 0]
     assert report["lattice"]["minimal"] == [[0, 1, 0, 0, 0]]
     # Statements read a copy of the file; the script is of the file itself.
-    assert "s3/table.csv" in report["sql"]
+    assert "/table.csv" in report["sql"]
     assert "_copied" not in report["sql"]
 
 
