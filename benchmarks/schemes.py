@@ -1,19 +1,20 @@
 """The schemes of Li and Li on Adult: what each costs at best, from which end, and what each technique is worth.
 
-`python -m benchmarks.schemes` solves and writes benchmarks/schemes.json; with `plot` it draws docs/schemes.svg
+`python -m benchmarks.schemes` solves what benchmarks/schemes.json has not yet; with `plot` it draws docs/schemes.svg
 and prints the tables of docs/schemes.md. The data lie outside the repository: SQLANON_ADULT names their folder.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,10 @@ VARIANTS = {
     "both": PAPER,
     "both and pivot": ALL,
 }
-SECONDS = 3600.0
+SECONDS = Budget(seconds=3600.0)
+CANDIDATES = Budget(nodes=30_000)
+"""For comparisons of ways to search: not a matter of how busy the machine is."""
+QUESTIONS = ("costs", "directions", "columns", "techniques")
 
 
 def _csv(column: str) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def problem(k: int, metric: str, scheme: str, columns: int = 4) -> Iterator[Prob
                 "connection": f"duckdb:///{database}",
                 "source": "adult",
                 "target": "released",
-                "columns": dict(list(chosen.items())[-columns:]),
+                "columns": dict(list(chosen.items())[:columns]),
                 "default_role": "identifier",
                 "privacy": {"k": k, "suppression": {"limit": "100%"}},
                 "search": {"algorithm": scheme, "metric": metric},
@@ -91,11 +95,12 @@ def solve(
     scheme: str,
     direction: Direction = "bottom_up",
     techniques: Techniques = ALL,
-    seconds: float = SECONDS,
+    budget: Budget = SECONDS,
+    columns: int = 4,
 ) -> dict[str, Any]:
-    with problem(k, metric, scheme) as given:
-        started = time.perf_counter()
-        found = search(given.space, given.costs, direction, techniques, Budget(seconds=seconds))
+    with problem(k, metric, scheme, columns) as given:
+        started, worked = time.perf_counter(), time.process_time()
+        found = search(given.space, given.costs, direction, techniques, budget)
         return {
             "cost": found.cost,
             "suppressed": found.suppressed,
@@ -103,6 +108,7 @@ def solve(
             "bound": found.bound,
             "gap": found.gap,
             "seconds": round(time.perf_counter() - started, 2),
+            "processor": round(time.process_time() - worked, 2),
             "checks": found.checks,
             "expanded": found.expanded,
             "space": given.space.size,
@@ -111,8 +117,10 @@ def solve(
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.schemes", description=__doc__)
+    parser.add_argument("wanted", nargs="*", choices=[*QUESTIONS, "plot", []], help="all but plot, if none is named")
+    wanted: list[str] = parser.parse_args().wanted or list(QUESTIONS)
     known: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    wanted = sys.argv[1:] or ["costs", "directions", "techniques"]
     if "plot" in wanted:
         from benchmarks.schemes_plot import draw, tables
 
@@ -128,21 +136,20 @@ def main() -> None:
 
 
 def _questions(wanted: list[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    directions = ("bottom_up", "top_down")
     if "costs" in wanted:
-        for scheme in SCHEMES:
-            for k in SIZES:
-                for metric in MEASURES:
-                    yield f"costs {metric} {scheme} {k}", (k, metric, scheme)
+        for scheme, k, metric in product(SCHEMES, SIZES, MEASURES):
+            yield f"costs {metric} {scheme} {k}", (k, metric, scheme)
     if "directions" in wanted:
-        for scheme in ("ops", "gsps"):
-            for k in SIZES:
-                for direction in ("bottom_up", "top_down"):
-                    yield f"directions {scheme} {k} {direction}", (k, "dm", scheme, direction, PAPER, 120.0)
+        for scheme, k, direction in product(("ops", "gsps"), SIZES, directions):
+            yield f"directions {scheme} {k} {direction}", (k, "dm", scheme, direction, PAPER, CANDIDATES)
+    if "columns" in wanted:
+        for scheme, columns, direction in product(("ops", "gsps"), (2, 3, 4), directions):
+            arguments = (5, "dm", scheme, direction, PAPER, CANDIDATES, columns)
+            yield f"columns {scheme} {columns} {direction}", arguments
     if "techniques" in wanted:
-        for label, techniques in VARIANTS.items():
-            for k in (2, 5, 10):
-                arguments = (k, "dm", "gops", "bottom_up", techniques, 120.0)
-                yield f"techniques {k} {label}", arguments
+        for (label, techniques), k in product(VARIANTS.items(), SIZES):
+            yield f"techniques {k} {label}", (k, "dm", "gops", "bottom_up", techniques, CANDIDATES)
 
 
 if __name__ == "__main__":

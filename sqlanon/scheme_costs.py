@@ -18,7 +18,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
 from sqlanon.schemes.partitions import Block, Partition, identity
-from sqlanon.scratch import Scratch
+from sqlanon.scratch import Recipe, Scratch
 from sqlanon.sqlgen import schemes as schemes_sql
 from sqlanon.sqlgen.relations import Table
 from sqlanon.sqlgen.schemes import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
@@ -82,6 +82,9 @@ class SchemeCosts:
         self._blocks: tuple[Table, list[float], float] | None = None
         self._extras: list[float] | None = None
         self._made = 0
+        self._recipes: dict[tuple[str, ...], Recipe] = {}
+        self._asked: dict[object, Statement] = {}
+        """Statements by what they ask: tables of candidates always have the same names."""
         self.rows = combinations.rows
         self.limit = limit
         self.checks = 0
@@ -102,10 +105,12 @@ class SchemeCosts:
         distinct = list(dict.fromkeys(intervals))
         places = tuple(range(len(self._columns)))
         given = self._load(distinct, places, [0.0] * len(distinct))
-        query = schemes_sql.measured(given, self._price, self._judging, upper=own is Side.UPPER)
+        if own not in self._asked:
+            query = schemes_sql.measured(given, self._price, self._judging, upper=own is Side.UPPER)
+            self._asked[own] = Statement("cost candidates", query, texts={})
         answers = {
             int(row[0]): Measured(_figure(row[1]), int(row[2]), _figure(row[3]), int(row[4]), _figure(row[5]))
-            for row in self._engine.query(Statement("cost candidates", query, fresh=True))
+            for row in self._engine.query(self._asked[own])
         }
         self._scratch.drop(given.maps, given.candidates)
         self.checks += len(distinct)
@@ -170,8 +175,11 @@ class SchemeCosts:
     def _block_figures(self, batch: Sequence[tuple[Interval, float]], own: Side, pivot: int, table: Table) -> list[Row]:
         places = tuple(place for place in range(len(self._columns)) if place != pivot)
         given = self._load([interval for interval, _ in batch], places, [slack for _, slack in batch])
-        query = schemes_sql.block_costs(given, pivot, table, self._price, self._judging, upper=own is Side.UPPER)
-        rows = self._engine.query(Statement("cost groups", query, fresh=True))
+        asked = (own, pivot, table)
+        if asked not in self._asked:
+            query = schemes_sql.block_costs(given, pivot, table, self._price, self._judging, upper=own is Side.UPPER)
+            self._asked[asked] = Statement("cost groups", query, texts={})
+        rows = self._engine.query(self._asked[asked])
         self._scratch.drop(given.maps, given.candidates)
         return rows
 
@@ -236,10 +244,19 @@ class SchemeCosts:
             ]
             listed.append([str(index), *map(str, named), repr(min(slack, 1e300))])
         rows = [row for (place, lower, upper), pair in pairs.items() for row in self._map(place, pair, lower, upper)]
-        maps = self._loaded("maps", MAP_COLUMNS, rows)
+        maps = self._refilled("maps", MAP_COLUMNS, rows)
         names = ("candidate", *(f"m_{place}" for place in places), "slack")
-        candidates = self._loaded("candidates", names, listed)
+        candidates = self._refilled("candidates", names, listed)
         return Candidates(self._combinations.table, maps, candidates, tuple(places))
+
+    def _refilled(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+        """A table that is made for one statement and dropped after it, under the same name every time."""
+        key = (name, *columns)
+        if key not in self._recipes:
+            self._recipes[key] = self._scratch.text_recipe("load candidates", name, list(columns))
+        table = self._scratch.make(self._recipes[key])
+        self._engine.load("load candidates", table, columns, rows)
+        return table
 
     def _map(self, place: int, pair: int, lower: Partition, upper: Partition) -> Iterator[list[str]]:
         leaves, stride = self._columns[place], self._strides[place]

@@ -90,6 +90,11 @@ class Scratch:
         create = create_table_as(table, query, self.engine.traits, scratch=True)
         return Recipe(table, Statement(step, create, texts={}))
 
+    def text_recipe(self, step: str, name: str, columns: list[str]) -> Recipe:
+        """An empty scratch table of text columns to be made many times."""
+        table = self.name(name)
+        return Recipe(table, Statement(step, create_text_table(table, columns, self.engine.traits), texts={}))
+
     def make(self, recipe: Recipe) -> Table:
         """Make the table of a recipe; drop it before it is made again."""
         self._tables.append(recipe.table)

@@ -35,6 +35,7 @@ HEURISTICS: dict[str, Heuristic] = {
     "annealing": annealing.search,
 }
 
+MINIMIZED = ("dm", "hdm")
 FEW_GENERALIZATIONS = 5000
 """Up to here a search is over before its seeds would have grown."""
 SMALL_K = 5
@@ -101,7 +102,8 @@ def _combined(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Combin
 def problem_on(run: Run, made: Combinations) -> Problem:
     """The columns, schemes and costs that a spec asks for, on these combinations."""
     spec, names = run.binding.spec, run.binding.names
-    metric = spec.search.metric if "metric" in spec.search.model_fields_set else "dm"
+    # A spec's own default, or in a comparison the metric of another algorithm, is none that schemes minimize.
+    metric = spec.search.metric if spec.search.metric in MINIMIZED else "dm"
     columns = tuple(
         read_column(run.engine, name, domain, spec.columns[name].levels)
         for name, domain in zip(names, made.domains, strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sqlanon.schemes.partitions import Block, Partition
 
@@ -54,8 +54,7 @@ class Measured:
     """The part of the bound that is no matter of suppression: it only grows as groups are merged."""
 
 
-@dataclass(frozen=True)
-class BlockCost:
+class BlockCost(NamedTuple):
     """One group of the pivot's leaves, the other columns being given: its rows' part of the whole cost."""
 
     block: int

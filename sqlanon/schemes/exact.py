@@ -23,8 +23,9 @@ from sqlanon.search.base import Progress
 from sqlanon.search.budget import Budget, BudgetSpent
 
 EXPANDED_AT_ONCE = 64
-PIVOTED_AT_ONCE = 12
-"""With a pivot each node is a question about thousands of groups."""
+GROUPS_AT_ONCE = 20_000
+"""With a pivot each node is a question about many groups: nodes are expanded for about so many at once."""
+FEWEST_AT_ONCE = 12
 TOLERANCE = 1e-9
 
 
@@ -64,6 +65,21 @@ def search(
     return run.solution()
 
 
+def children(space: Space, node: Node, order: Sequence[int], *, upwards: bool) -> list[list[Node]]:
+    """For each applicator its children (section 3.2): columns before it in the order are fixed in them."""
+    groups = []
+    for place, column in enumerate(order):
+        tree, partition = space.trees[column], node.generalization[column]
+        following = tree.merges(partition) if upwards else tree.splits(partition)
+        groups.append(
+            [
+                Node(replaced(node.generalization, column, child), tuple(order[place:]), node.bound, 0, node.prices)
+                for child in following
+            ]
+        )
+    return groups
+
+
 class _Search:
     """The state of one run."""
 
@@ -89,6 +105,7 @@ class _Search:
         self._working: list[Node] = []
         """Nodes taken from the queue whose children are not in it yet."""
         self._pushed = self._expanded = self._pruned = 0
+        self._at_once = FEWEST_AT_ONCE
         self.best = inf
         self._chosen: tuple[Generalization, float, int] | None = None
 
@@ -166,6 +183,8 @@ class _Search:
         slacks = [self.best - node.static for node in nodes]
         left = []
         asked = completion.ask(intervals, slacks)
+        groups = sum(map(len, asked)) // len(asked)
+        self._at_once = max(FEWEST_AT_ONCE, min(EXPANDED_AT_ONCE, GROUPS_AT_ONCE // max(1, groups)))
         for node, costs in zip(nodes, asked, strict=True):
             bound, prices = completion.bound(costs, node.prices, self.best)
             bound = max(bound, node.bound)
@@ -187,7 +206,12 @@ class _Search:
 
     def _expand(self, nodes: Sequence[Node]) -> None:
         """Measure the children of these nodes and queue those that may hold something better."""
-        families = [(node, order, self._children(node, order)) for node in nodes for order in [self._order(node)]]
+        upwards = self._direction == "bottom_up"
+        orders = map(self._order, nodes)
+        families = [
+            (node, order, children(self._space, node, order, upwards=upwards))
+            for node, order in zip(nodes, orders, strict=True)
+        ]
         answers = iter(self._measured([child for _, _, groups in families for group in groups for child in group]))
         answered = [
             (node, order, [[next(answers) for _ in group] for group in groups]) for node, order, groups in families
@@ -231,21 +255,6 @@ class _Search:
             return node.applicators
         return tuple(sorted(node.applicators, key=lambda column: (-max(node.generalization[column]), column)))
 
-    def _children(self, node: Node, order: Sequence[int]) -> list[list[Node]]:
-        """For each applicator its children: columns before it in the order are fixed in them."""
-        upwards = self._direction == "bottom_up"
-        groups = []
-        for place, column in enumerate(order):
-            tree, partition = self._space.trees[column], node.generalization[column]
-            following = tree.merges(partition) if upwards else tree.splits(partition)
-            groups.append(
-                [
-                    Node(replaced(node.generalization, column, child), tuple(order[place:]), node.bound, 0, node.prices)
-                    for child in following
-                ]
-            )
-        return groups
-
     # -- the queue -----------------------------------------------------------------------------------------------
 
     def _push(self, nodes: Iterable[Node]) -> None:
@@ -257,7 +266,7 @@ class _Search:
                 self._line.append(node)
 
     def _next(self) -> list[Node]:
-        most = EXPANDED_AT_ONCE if self._completion is None else PIVOTED_AT_ONCE
+        most = EXPANDED_AT_ONCE if self._completion is None else self._at_once
         found: list[Node] = []
         while len(found) < most and (self._queue or self._line):
             node = heapq.heappop(self._queue)[2] if self._queue else self._line.popleft()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from sqlanon.schemes.partitions import Block
 
@@ -17,8 +18,7 @@ MOST_BLOCKS = 40_000
 """Groups that a column may have to be solved this way: 15 leaves in any sets, some 280 in ranges."""
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(NamedTuple):
     """A group, as a set of bits, with what it costs and suppresses."""
 
     leaves: int

@@ -40,11 +40,11 @@ def test_from_plan_to_audit(sqlanon: CommandLine, folder: Path, engine_url: str,
 def test_algorithms_side_by_side(sqlanon: CommandLine, folder: Path, duckdb_url: str) -> None:
     patients(duckdb_url)
     spec = write_spec(folder / "spec.yaml", spec_values(duckdb_url))
-    found = sqlanon("plan", spec, "--compare", "incognito,optimal,mondrian,local", "--json").json
+    found = sqlanon("plan", spec, "--compare", "incognito,optimal,mondrian,local,ops,sps", "--json").json
     by_name = {item["algorithm"]: item for item in found["compared"]}
-    assert list(by_name) == ["incognito", "optimal", "mondrian", "local"]
+    assert list(by_name) == ["incognito", "optimal", "mondrian", "local", "ops", "sps"]
     plan = sqlanon("plan", spec, "--dry-run", "--json").json
-    for name in ("optimal", "mondrian", "local"):
+    for name in ("optimal", "mondrian", "local", "sps"):
         values = spec_values(duckdb_url, search={"algorithm": name})
         alone = sqlanon("plan", write_spec(folder / f"{name}.yaml", values), "--dry-run", "--json").json
         assert by_name[name]["loss"] == pytest.approx(alone["score"]["loss"], rel=1e-9)
@@ -53,6 +53,7 @@ def test_algorithms_side_by_side(sqlanon: CommandLine, folder: Path, duckdb_url:
         kept = plan["rows"] - alone["suppressed"]
         assert by_name[name]["c_avg"] == pytest.approx(kept / alone["classes"] / values["privacy"]["k"])
     assert by_name["local"]["loss"] <= by_name["optimal"]["loss"]
+    assert by_name["sps"]["dm"] <= by_name["ops"]["dm"]
     assert not (folder / "spec.lock.json").exists()
     shown = sqlanon("plan", spec, "--compare", "optimal,mondrian").out
     assert {"algorithm", "loss", "dm", "hdm", "c_avg", "optimal", "mondrian"} <= set(shown.split())

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlanon.schemes.domain import Domain
+from sqlanon.schemes.exact import Node, children
 from sqlanon.schemes.families import SCHEMES
 from sqlanon.schemes.indexes import from_indexes, indexes_of
 from sqlanon.schemes.partitions import Partition, blocks, canonical, identity, of_blocks, whole
+from sqlanon.schemes.problem import Space
 from sqlanon.schemes.trees import Tree, within
 
 WORK_CLASS = Domain.of(8, [(0, 0, 0, 1, 2, 2, 3, 3)])
@@ -116,6 +118,22 @@ def test_l2_each_of_the_fifteen_partitions_once() -> None:
     found = list(visited_upwards(tree, identity(4)))
     assert len(found) == 15
     assert set(found) == set(all_partitions(4))
+
+
+def test_l3_children_by_the_applicators_of_a_node() -> None:
+    """Example 3: three children by the first column, one by the second, in which the first stays as it is."""
+    space = Space((Tree(SCHEMES["sps"], Domain.of(4)), Tree(SCHEMES["sps"], Domain.of(2))))
+    node = Node((paper({1, 2}, {3}, {4}), paper({1}, {2})), (0, 1), 0.0)
+    by_first, by_second = children(space, node, (0, 1), upwards=True)
+    second = paper({1}, {2})
+    assert {child.generalization for child in by_first} == {
+        (paper({1, 2, 3}, {4}), second),
+        (paper({1, 2}, {3, 4}), second),
+        (paper({1, 2, 4}, {3}), second),
+    }
+    assert [child.generalization for child in by_second] == [(node.generalization[0], paper({1, 2}))]
+    assert {child.applicators for child in by_first} == {(0, 1)}
+    assert [child.applicators for child in by_second] == [(1,)]
 
 
 @pytest.mark.parametrize("name", ["gsps", "gops"])
