@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.no_cover, pytest.mark.kept_open]
 
 NAME = "Sel. 'ect"
 ROWS = [
-    ("it's", 1), ("it's", 1), ("it's", 2), ("back\\slash", 2), ("back\\slash", 7), ("", 7), ("", 8), (None, 8), (None, 8),
+    ("it's", 1), ("it's", 1), ("it's", 2), ("back\\slash", 2), ("back\\slash", 7), ("", 7), ("", 8), *[(None, 8)] * 2,
 ]  # fmt: skip
 SPEC: dict[str, Any] = {
     "source": "people",
