@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -11,6 +12,8 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -84,11 +87,20 @@ def in_a_shell(command: str, folder: Path) -> tuple[int, str]:
     return ended.returncode, ended.stdout + ended.stderr
 
 
+@cache
+def import_everything() -> None:
+    """Once here instead of once in each fork."""
+    for module in pkgutil.walk_packages(sqlanon.__path__, "sqlanon."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+
+
 def in_a_fork(command: str, folder: Path) -> tuple[int, str]:
     """The same for a command of ours, in a process of its own that has everything imported already."""
     name, *arguments = shlex.split(command)
     if name != "sqlanon":
         return in_a_shell(command, folder)
+    import_everything()
 
     def act() -> int:
         os.chdir(folder)
