@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +12,9 @@ import pytest
 from sqlanon import measuring, pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
-from sqlanon.lock import Lock
 from sqlanon.recoders import greedy
 from sqlanon.runs import DEFAULT
 from sqlanon.spec import spec_from_dict
-from sqlanon.sqlgen.relations import Table
 from tests.database.support import run
 from tests.personalized.support import (
     RELEASED,
@@ -193,21 +190,6 @@ def test_a_budget_publishes_what_has_been_divided(one_url: str) -> None:
 def planned(values: dict[str, Any]) -> dict[str, Any]:
     details: dict[str, Any] = pipeline.plan(spec_from_dict(values)).recoding.to_dict()["details"]
     return details
-
-
-def test_apply_publishes_what_the_plan_decided_and_no_other(few_url: str, tmp_path: Path) -> None:
-    spec = spec_from_dict(figure_spec(few_url))
-    Lock.of(spec, pipeline.plan(spec), "spec.yaml").write(tmp_path / "spec.lock.json")
-    again = Lock.read(tmp_path / "spec.lock.json")
-    assert again.requirement == {"personalized": {"column": "disease", "p_breach": "0.5", "primary": True}}
-    result = pipeline.apply(spec, again)
-    assert result.publication.audit.satisfied
-    with database(few_url) as engine:
-        columns = {info.name for info in engine.columns(Table(("release",)))}
-        assert columns == {"age", "sex", "zip", "disease"}
-        run(engine, "UPDATE microdata SET guard = 'stomach disease' WHERE name = 'Bill'")
-    with pytest.raises(UsageError, match="plan again"):
-        pipeline.apply(spec, again)
 
 
 def test_a_guard_that_lies_elsewhere_is_refused_with_the_count(url: str) -> None:
