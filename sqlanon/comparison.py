@@ -21,6 +21,7 @@ from sqlanon.recoders.registry import recoder_named
 from sqlanon.results import RecodedPlan
 from sqlanon.runs import DEFAULT, Options, running
 from sqlanon.spec import Spec
+from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.spec.search import Algorithm
 
 MEASURES = ("loss", "dm", "hdm")
@@ -85,6 +86,8 @@ def compare(spec: Spec, algorithms: Sequence[str], options: Options = DEFAULT) -
     for name in algorithms:
         if name not in known:
             raise UsageError(f"no algorithm '{name}'; there are {', '.join(known)}")
+        if spec.privacy.personalized is not None and name not in PERSONALIZED:
+            raise UsageError(f"{name} does not hold privacy.personalized; {' and '.join(PERSONALIZED)} do")
     found: list[Compared] = []
     rows, engine = 0, ""
     for name in algorithms:

@@ -19,6 +19,7 @@ from sqlanon.report.model import RequirementLine
 from sqlanon.report.words import measured
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen.relations import Query, Relation, Table
+from sqlanon.witness import linked_rows
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def rehearsed(
         taxonomies=taxonomies,
         population=None if people is None else Query(people),
         ancestors=ancestors,
+        linked=linked_rows(engine, release, table) if isinstance(release, AssignedRelease) else None,
     )
     before = audit(engine, binding.source, request, Beside(binding.source, taxonomies=taxonomies, ancestors=ancestors))
     yield Rehearsal(table, before, audit(engine, table, request, beside))

@@ -18,6 +18,9 @@ from sqlanon.sqlgen.template import expression, query
 HOPELESS = 10**15
 """The loss of a group that no generalization of the sensitive value protects: more than any table can lose."""
 
+SLACK = "1.000000001"
+"""Sums of losses differ in their last digits by the order of adding: what is equal but for these counts as equal."""
+
 COUNTS = ("v", "gl", "gs")
 
 
@@ -109,8 +112,10 @@ def worth_judging(groups: Table, below: tuple[Table, Table] | None) -> exp.Selec
 def judged_cells(cells_table: Table, judged: Table, more: Sequence[str]) -> exp.Select:
     """The cells of groups that may lose less than their parts."""
     select = query(
-        "select c.g, c.v, c.gl, c.gs, c.n from c join j on c.g = j.g where j.below is null or j.cost < j.below",
+        "select c.g, c.v, c.gl, c.gs, c.n from c join j on c.g = j.g"
+        " where j.below is null or j.cost <= j.below * cast(:slack as double)",
         {"c": cells_table, "j": judged},
+        slack=exp.Literal.number(SLACK),
     )
     return select.select(*(column(name, "c") for name in more), copy=False)
 
@@ -135,11 +140,13 @@ def best(judged: Table, lost: Table, weight: Fraction | None, leaves: int) -> ex
             below=share.denominator,
         )
     return query(
-        "select g, case when below is null or own <= below then 1 else 0 end as keep,"
-        " case when below is null or own <= below then own else below end as best from"
-        " (select j.g, j.below, case when :hopeless or j.cost >= j.below then :most else j.cost + :extra end as own"
+        "select g, case when below is null or own <= bound then 1 else 0 end as keep,"
+        " case when below is null or own <= bound then own else below end as best from"
+        " (select j.g, j.below, j.below * cast(:slack as double) as bound,"
+        "   case when :hopeless or j.cost > j.below * cast(:slack as double) then :most else j.cost + :extra end as own"
         " from j left join s on j.g = s.g) as owned",
         {"j": judged, "s": lost},
+        slack=exp.Literal.number(SLACK),
         hopeless=hopeless,
         most=cast(literal(HOPELESS), "double"),
         extra=extra,

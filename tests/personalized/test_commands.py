@@ -49,6 +49,8 @@ def test_from_plan_to_status(sqlanon: CommandLine, spec: Path) -> None:
     assert evidence["audit"]["after"]["personalized"] == applied["audit"]["personalized"]
     assert "Andy" not in json.dumps([evidence, json.loads(lock.read_text(encoding="utf-8"))])
     assert "still holds" in sqlanon("status", spec).out
+    assert sqlanon("report", lock, "--out", "report.md").code == 0
+    assert "| personalized disease | p\\_breach = 0.5 | not measured | 0.5 |" in Path("report.md").read_text("utf-8")
     audited = sqlanon("audit", "--personalized", spec, "--json")
     assert (audited.code, audited.json["personalized"]) == (0, applied["audit"]["personalized"])
     source = spec.with_name("table.csv")
@@ -81,6 +83,7 @@ def test_a_foreign_table_is_audited_and_asked(sqlanon: CommandLine, spec: Path) 
     [
         (("audit", "nowhere.csv", "--personalized", "spec.yaml"), "nowhere.csv"),
         (("audit", "--personalized", "nowhere.yaml"), "nowhere.yaml"),
+        (("plan", "spec.yaml", "--compare", "greedy,mondrian"), "mondrian does not hold privacy.personalized"),
         (("workload", "spec.yaml", "--table", "table.csv", "--sensitive", "age"), "'age' is not a column of role"),
     ],
 )
