@@ -74,11 +74,11 @@ def trees(
     for position, hierarchy in enumerate(hierarchies):
         values = report_sql.value_counts(base.table, base.domains[position], position, persons=persons)
         step, table = f"labels of {hierarchy.column}", hierarchy.table
-        labels = report_sql.tree_labels(values.copy(), table, k, MOST_LABELS, persons=persons)
-        totals = report_sql.tree_totals(values, table, k, MOST_LABELS, persons=persons)
+        query = report_sql.tree_rows(values, table, k, MOST_LABELS, persons=persons)
+        rows = engine.query(Statement(step, query, fresh=True))
         found[hierarchy.column] = tree_of(
-            engine.query(Statement(step, labels, fresh=True)),
-            engine.query(Statement(step, totals, fresh=True)),
+            [(level, label, parent, number) for kind, level, label, parent, number, _ in rows if not kind],
+            [(level, parent, number, rare) for kind, level, _, parent, number, rare in rows if kind],
             hierarchy.height,
             hierarchy.top,
             base.rows,

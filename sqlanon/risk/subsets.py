@@ -77,17 +77,16 @@ def _coded(engine: Engine, table: Relation, names: Sequence[str], scratch: Scrat
     keys = frequency_sql.base_keys([opened.key(name) for name in names])
     base = scratch.create("scan source", "risk_base", frequency_sql.base_groups(opened.expression(), keys))
     totals = frequency_sql.base_totals(base, len(names))
-    [(combinations, rows, *_)] = engine.query(Statement("count rows", totals))
+    [(combinations, rows, *absent)] = engine.query(Statement("count rows", totals))
     if not rows:
         raise SourceError(f"{table} has no rows: there is no risk to measure")
-    codes, sizes = [], []
-    for position in range(len(names)):
-        query = frequency_sql.domain_counts(base, f"q_{position}")
-        domain = scratch.create("read domains", f"risk_d{position}", query)
-        [(present, nulls)] = engine.query(Statement("count values", subsets_sql.domain_size(domain)))
-        codes.append(scratch.create("number values", f"risk_c{position}", subsets_sql.codes(domain)))
-        scratch.drop(domain)
-        sizes.append((int(present), int(nulls)))
+    codes = [
+        scratch.create("number values", f"risk_c{position}", subsets_sql.codes(base, key))
+        for position, key in enumerate(keys)
+    ]
+    counted = engine.query(Statement("count values", subsets_sql.sizes(codes)))
+    present = {int(place): int(number) for place, number in counted}
+    sizes = [(present[position], int(bool(number))) for position, number in enumerate(absent)]
     tables = [
         HierarchyTable(code, 1, present, (present.bit_length(),))
         for code, (present, _) in zip(codes, sizes, strict=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.build import count, equal, named, subquery, total, total_where, with_queries
+from sqlanon.sqlgen.build import count, equal, named, subquery, total, total_where, union_all, with_queries
 from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 
@@ -25,29 +25,16 @@ def value_counts(base: Table, domain: Table, position: int, *, persons: bool) ->
     return exp.select(*items).from_(table_expression(base)).group_by(key.copy())
 
 
-def tree_labels(values: exp.Query, hierarchy: HierarchyTable, k: int, most: int, *, persons: bool) -> exp.Query:
-    """For each level its most frequent labels: level, label, the label above, rows; only those with k rows or more."""
-    levels = [
-        _labels_of(_grouped(level, hierarchy.height, persons), level, k, most) for level in range(hierarchy.height + 1)
-    ]
-    query = levels[0]
-    for level in levels[1:]:
-        query = exp.union(query, level, distinct=False, copy=False)
-    return query.with_("labelled", as_=_labelled(values, hierarchy), copy=False)
-
-
-def tree_totals(values: exp.Query, hierarchy: HierarchyTable, k: int, most: int, *, persons: bool) -> exp.Query:
-    """For each label above level 0: level of its children, the label, how many children it has, how many are rare.
-
-    Of labels that are rare themselves nothing is told.
-    """
-    query: exp.Query | None = None
+def tree_rows(values: exp.Query, hierarchy: HierarchyTable, k: int, most: int, *, persons: bool) -> exp.Query:
+    """For each level its most frequent labels, only those with k rows or more: `kind` 0, level, label, the label above,
+    rows. And for each label above level 0 `kind` 1, the level of its children, the label as the one above, how many
+    children it has, how many of them are rare; of labels that are rare themselves nothing is told."""
+    parts: list[exp.Query] = []
+    for level in range(hierarchy.height + 1):
+        parts.append(_labels_of(_grouped(level, hierarchy.height, persons), level, k, most))
     for level in range(hierarchy.height):
-        found = _totals_of(_grouped(level, hierarchy.height, persons), level, k, most, persons)
-        query = found if query is None else exp.union(query, found, distinct=False, copy=False)
-    if query is None:
-        raise ValueError("a hierarchy has at least one level above its values")
-    return query.with_("labelled", as_=_labelled(values, hierarchy), copy=False)
+        parts.append(_totals_of(_grouped(level, hierarchy.height, persons), level, k, most, persons))
+    return union_all(parts).with_("labelled", as_=_labelled(values, hierarchy), copy=False)
 
 
 def _labelled(values: exp.Query, hierarchy: HierarchyTable) -> exp.Select:
@@ -84,9 +71,9 @@ def _labels_of(labels: exp.Select, level: int, k: int, most: int) -> exp.Query:
     enough = exp.GTE(this=column("m"), expression=literal(k))
     ranked = exp.select(column("label"), column("parent"), column("n"), place)
     ranked = ranked.from_(subquery(labels, "labels")).where(enough)
-    items = [named(literal(level), "level"), column("label"), column("parent"), column("n")]
+    items = [_number(0, "kind"), _number(level, "level"), column("label"), column("parent"), column("n")]
     first = exp.LTE(this=column("place"), expression=literal(most))
-    return exp.select(*items).from_(subquery(ranked, "ranked")).where(first)
+    return exp.select(*items, _number(0, "rare")).from_(subquery(ranked, "ranked")).where(first)
 
 
 def _totals_of(labels: exp.Select, level: int, k: int, most: int, persons: bool) -> exp.Query:
@@ -99,7 +86,8 @@ def _totals_of(labels: exp.Select, level: int, k: int, most: int, persons: bool)
     found = found.from_(subquery(labels, "labels")).group_by(column("parent"))
     several = exp.Max(this=column("m")) if persons else exp.Sum(this=column("m"))
     found = found.having(exp.GTE(this=several, expression=literal(k)))
-    items = [named(literal(level), "level"), column("parent"), column("labels"), column("rare")]
+    items = [_number(1, "kind"), _number(level, "level"), named(cast(exp.Null(), "text"), "label"), column("parent")]
+    items += [named(column("labels"), "n"), column("rare")]
     first = exp.LTE(this=column("place"), expression=literal(most))
     return exp.select(*items).from_(subquery(found, "totals")).where(first)
 
@@ -168,6 +156,10 @@ def worst_classes(
     select = select.where(exp.LTE(this=column("place", "placed"), expression=literal(most)))
     select = select.group_by(column("place", "placed"), shown.copy(), is_named.copy(), column("size", "placed"))
     return with_queries(select, {"cells": cells, "numbered": numbered, "sizes": sizes, "placed": placed})
+
+
+def _number(value: int, name: str) -> exp.Expression:
+    return named(literal(value), name)
 
 
 def _descending(name: str) -> exp.Ordered:

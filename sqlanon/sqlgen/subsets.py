@@ -9,24 +9,29 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.build import all_of, count, equal, is_null, is_present, named, subquery, total, total_where
+from sqlanon.sqlgen.build import all_of, count, equal, is_present, named, subquery, total, total_where, union_all
 from sqlanon.sqlgen.relations import Table, cast, column, identifier, literal, table_expression
 
 Masks = Sequence[int]
 
 
-def codes(domain: Table) -> exp.Select:
-    """The values of a column, NULL left out, numbered from 1 as `index_0`."""
+def codes(base: Table, name: str) -> exp.Select:
+    """The values of a column of the base, NULL left out, numbered from 1 as `index_0`."""
+    values = exp.select(named(column(name), "value")).from_(table_expression(base))
+    values = values.where(is_present(column(name))).group_by(column(name))
     order = exp.Order(expressions=[exp.Ordered(this=column("value"))])
     number = cast(exp.Window(this=exp.RowNumber(), order=order), "int")
-    select = exp.select(column("value"), named(number, "index_0")).from_(table_expression(domain))
-    return select.where(is_present(column("value")))
+    return exp.select(column("value"), named(number, "index_0")).from_(subquery(values, "present"), copy=False)
 
 
-def domain_size(domain: Table) -> exp.Select:
-    """One row: how many values a column has, NULL left out, and how many rows are there for NULL, 0 or 1."""
-    nulls = total_where(is_null(column("value")), literal(1))
-    return exp.select(exp.Count(this=column("value")), nulls).from_(table_expression(domain))
+def sizes(tables: Sequence[Table]) -> exp.Query:
+    """A row for each table: its place, its rows."""
+    return union_all(
+        [
+            exp.select(named(literal(place), "place"), named(count(), "n")).from_(table_expression(table))
+            for place, table in enumerate(tables)
+        ]
+    )
 
 
 def rolled_up(table: Table, masks: Masks, count_type: str) -> exp.Select:
