@@ -6,7 +6,7 @@ A value object. It is carried out as full-domain generalization by hierarchies o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sqlanon.hierarchies.base import Lookup
@@ -30,7 +30,8 @@ class Cuts:
 
     kind: ClassVar[str] = "cuts"
     columns: tuple[str, ...]
-    groups: tuple[tuple[Group, ...], ...]
+    groups: tuple[tuple[Group, ...], ...] = field(repr=False)
+    """Not in what a notebook or a traceback shows: values are in them, however rare."""
 
     def levels(self) -> dict[str, int]:
         """No column has one level for all its values."""
