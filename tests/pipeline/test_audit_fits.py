@@ -19,7 +19,7 @@ from tests.fixtures_support import PAPERS, Labels, Row, load_case, read_csv
 from tests.pipeline.support import Database
 
 SMALL = settings(
-    max_examples=8, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=5, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 TREE: Labels = {
     "a": ("a", "ab", "*"),
