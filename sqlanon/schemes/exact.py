@@ -141,8 +141,9 @@ class _Search:
         self._working = []
         self._push([root])
         while nodes := self._next():
-            self._clock.check()
+            # Before the budget is looked at: what was taken from the queue still counts as open.
             self._working = nodes
+            self._clock.check()
             if self._completion is not None:
                 self._working = self._completed(self._completion, nodes)
             self._expand(self._working)

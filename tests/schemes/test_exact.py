@@ -85,9 +85,10 @@ def test_equals_brute_force(name: str, direction: Direction, problem: tuple[Spac
 def test_a_budget_leaves_a_bound_that_holds(problem: tuple[Space, FakeEvaluator], nodes: int) -> None:
     space, evaluator = problem
     expected = brute_force(space, evaluator)
-    for direction in ("bottom_up", "top_down"):
+    # Without seeds, which on tables this small are often the optimum themselves.
+    for direction, techniques in product(("bottom_up", "top_down"), (replace(ALL, seeding=False), TECHNIQUES["order"])):
         try:
-            found = search(space, evaluator, direction, replace(ALL, pivot=False), Budget(nodes=nodes))
+            found = search(space, evaluator, direction, techniques, Budget(nodes=nodes))
         except InfeasibleError:
             continue
         assert expected is not None
