@@ -20,6 +20,7 @@ from tests.schemes.fake import FakeEvaluator, brute_force
 from tests.schemes.test_families import WORK_CLASS, domains
 
 ALL = Techniques()
+DIRECTIONS: tuple[Direction, ...] = ("bottom_up", "top_down")
 TECHNIQUES = {
     "all": ALL,
     "no pivot": replace(ALL, pivot=False),
@@ -86,7 +87,7 @@ def test_a_budget_leaves_a_bound_that_holds(problem: tuple[Space, FakeEvaluator]
     space, evaluator = problem
     expected = brute_force(space, evaluator)
     # Without seeds, which on tables this small are often the optimum themselves.
-    for direction, techniques in product(("bottom_up", "top_down"), (replace(ALL, seeding=False), TECHNIQUES["order"])):
+    for direction, techniques in product(DIRECTIONS, (replace(ALL, seeding=False), TECHNIQUES["order"])):
         try:
             found = search(space, evaluator, direction, techniques, Budget(nodes=nodes))
         except InfeasibleError:
