@@ -98,11 +98,13 @@ class NodeCounts:
     @cached_property
     def level_figures(self) -> tuple[tuple[LevelFigures, ...], ...]:
         """For each column, for each level: what that level costs whatever the other columns do."""
-        query = frequency_sql.level_figures(self.frequency.domains, self.shape.hierarchies)
-        rows = sorted(self.engine.query(Statement("level figures", query, fresh=True)), key=lambda row: int(row[0]))
+        query = frequency_sql.level_figures(self.frequency.domains, self.shape.hierarchies, self.frequency.rows)
+        found: dict[int, list[Sequence[Any]]] = {position: [] for position in range(len(self.shape.hierarchies))}
+        for row in sorted(self.engine.query(Statement("level figures", query, fresh=True)), key=_place):
+            found[int(row[0])].append(row[2:])
         return tuple(
-            _levels(hierarchy, self.frequency.rows, row)
-            for hierarchy, row in zip(self.shape.hierarchies, rows, strict=True)
+            _levels(hierarchy, self.frequency.rows, found[position])
+            for position, hierarchy in enumerate(self.shape.hierarchies)
         )
 
     def _ask(self, nodes: Sequence[Node]) -> None:
@@ -138,13 +140,16 @@ def question_of(requirements: Sequence[Requirement]) -> node_sql.Question:
     )
 
 
-def _levels(hierarchy: HierarchyTable, rows: int, figures: Sequence[Any]) -> tuple[LevelFigures, ...]:
-    """The figures of one column's levels: 0 and the top follow from the counts, those in between were summed."""
+def _place(row: Sequence[Any]) -> tuple[int, int]:
+    return int(row[0]), int(row[1])
+
+
+def _levels(hierarchy: HierarchyTable, rows: int, figures: Sequence[Sequence[Any]]) -> tuple[LevelFigures, ...]:
+    """The figures of one column's levels: those of level 0 follow from the counts, others were summed, the top last."""
     leaves = hierarchy.leaves
-    _, values, entropy, *between = figures
+    *between, (values, _, entropy, *_) = figures
     levels = [LevelFigures(rows / leaves, 0.0, 0.0, int(values), 1 / leaves)] if hierarchy.height else []
-    for start in range(0, 5 * (hierarchy.height - 1), 5):
-        shared, lost, penalty, distinct, most = between[start : start + 5]
+    for _, shared, lost, penalty, distinct, most in between:
         share, largest = float(shared) / leaves, float(most) / leaves
         levels.append(LevelFigures(share, float(lost), float(penalty), int(distinct), largest))
     top_penalty = float(rows) if values > 1 else 0.0

@@ -128,64 +128,53 @@ def domain_counts(base: Table, name: str) -> exp.Select:
     return select.group_by(key.copy())
 
 
-def level_figures(domains: Sequence[Table], hierarchies: Sequence[HierarchyTable]) -> exp.Query:
+def level_figures(domains: Sequence[Table], hierarchies: Sequence[HierarchyTable], rows: int) -> exp.Select:
     """What the levels of each column cost over all rows, from the columns' values alone.
 
-    A row per column: its position, its values, the entropy of its top, then for each level between 0 and the top:
-    sum of rows times leaves, non-uniform entropy, HDM, distinct generalized values, most leaves under one value;
-    NULL where a column has no such level.
+    A row per column and level, from 1 to its top: position, level, its values, sum of rows times leaves, non-uniform
+    entropy, HDM, distinct generalized values, most leaves under one value. Columns and levels are one list, grouped
+    once: an engine plans that faster than groups of its own for each level.
     """
-    most = max(hierarchy.height for hierarchy in hierarchies)
-    result: exp.Query | None = None
-    for position, (domain, hierarchy) in enumerate(zip(domains, hierarchies, strict=True)):
-        query = _figures_of_column(domain, position, hierarchy, most)
-        result = query if result is None else exp.union(result, query, distinct=False, copy=False)
-    if result is None:
-        raise ValueError("a quasi-identifier has at least one column")
-    return result
-
-
-def _figures_of_column(domain: Table, position: int, hierarchy: HierarchyTable, most: int) -> exp.Select:
-    items: list[exp.Expression] = [
-        named(literal(position), "position"),
+    queries: list[exp.Query] = [
+        _values_at_level(domain, position, hierarchy, level)
+        for position, (domain, hierarchy) in enumerate(zip(domains, hierarchies, strict=True))
+        for level in [*range(1, hierarchy.height), hierarchy.height]
+    ]
+    listed = reduce(lambda left, right: exp.union(left, right, distinct=False, copy=False), queries)
+    keys = [column(name) for name in ("position", "level", "x")]
+    shared = exp.Window(this=exp.Sum(this=column("n")), partition_by=[key.copy() for key in keys])
+    grouped = exp.select(
+        *keys, named(_double(column("n")), "f"), named(_double(column("leaves")), "leaves"), named(_double(shared), "g")
+    ).from_(subquery(listed, "listed"), copy=False)
+    figures = [
         count(),
-        exp.Sum(this=exp.Mul(this=column("f"), expression=_log_ratio("total"))),
+        exp.Sum(this=exp.Mul(this=column("f"), expression=column("leaves"))),
+        exp.Sum(this=exp.Mul(this=column("f"), expression=_log_ratio("g"))),
+        exp.Sum(this=_penalty("g", _double(literal(rows)))),
+        exp.Count(this=exp.Distinct(expressions=[column("x")])),
+        exp.Max(this=column("leaves")),
     ]
-    for level in range(1, most):
-        items += _aggregates_of_level(level) if level < hierarchy.height else [_double(exp.Null()) for _ in range(5)]
-    return exp.select(*items).from_(subquery(_values_with_groups(domain, hierarchy), "grouped"), copy=False)
+    select = exp.select(column("position"), column("level"), *figures).from_(subquery(grouped, "grouped"), copy=False)
+    return select.group_by(column("position"), column("level"), copy=False)
 
 
-def _aggregates_of_level(level: int) -> list[exp.Expression]:
-    group, leaves = f"g_{level}", column(f"leaves_{level}")
-    return [
-        exp.Sum(this=exp.Mul(this=column("f"), expression=leaves)),
-        exp.Sum(this=exp.Mul(this=column("f"), expression=_log_ratio(group))),
-        exp.Sum(this=_penalty(group)),
-        exp.Count(this=exp.Distinct(expressions=[column(f"x_{level}")])),
-        exp.Max(this=leaves.copy()),
-    ]
-
-
-def _values_with_groups(domain: Table, hierarchy: HierarchyTable) -> exp.Select:
-    """Each value with its rows `f`, and for every level in between its code, its leaves and the rows `g` it shares."""
+def _values_at_level(domain: Table, position: int, hierarchy: HierarchyTable, level: int) -> exp.Select:
+    """Each value of a column with its rows, and its code and leaves at a level; at the top it is with all others."""
     key = column("value", "domain")
-    inner: list[exp.Expression] = [named(column("n", "domain"), "n")]
-    outer: list[exp.Expression] = [
-        named(_double(column("n")), "f"),
-        named(_double(exp.Window(this=exp.Sum(this=column("n")))), "total"),
+    below = level < hierarchy.height
+    group, leaves = _at_level(key, level) if below else (literal(0), literal(hierarchy.leaves))
+    items = [
+        named(literal(position), "position"),
+        named(literal(level), "level"),
+        named(group, "x"),
+        named(leaves, "leaves"),
+        named(column("n", "domain"), "n"),
     ]
-    for level in range(1, hierarchy.height):
-        code_of, leaves_of = _at_level(key, level)
-        inner += [named(code_of, f"x_{level}"), named(_double(leaves_of), f"leaves_{level}")]
-        shared = exp.Window(this=exp.Sum(this=column("n")), partition_by=[column(f"x_{level}")])
-        outer += [column(f"x_{level}"), column(f"leaves_{level}"), named(_double(shared), f"g_{level}")]
-    values = (
-        exp.select(*inner)
-        .from_(table_expression(domain, "domain"))
-        .join(table_expression(hierarchy.table, "h"), on=equal(key.copy(), column("value", "h")), join_type="left")
-    )
-    return exp.select(*outer).from_(subquery(values, "by_value"), copy=False)
+    select = exp.select(*items).from_(table_expression(domain, "domain"))
+    if not below:
+        return select
+    on = equal(key.copy(), column("value", "h"))
+    return select.join(table_expression(hierarchy.table, "h"), on=on, join_type="left")
 
 
 def _at_level(key: exp.Expression, level: int) -> tuple[exp.Expression, exp.Expression]:
@@ -199,9 +188,9 @@ def _log_ratio(group: str) -> exp.Expression:
     return exp.Div(this=exp.Ln(this=ratio), expression=exp.Ln(this=_double(literal(2))))
 
 
-def _penalty(group: str) -> exp.Expression:
+def _penalty(group: str, everything: exp.Expression) -> exp.Expression:
     """Li and Li's penalty of a value, times its rows: f * (g - f) / (N - f); none where all rows have one value."""
-    own, everything = column("f"), column("total")
+    own = column("f")
     gained = exp.Mul(this=own, expression=exp.Paren(this=exp.Sub(this=column(group), expression=own.copy())))
     most = exp.Paren(this=exp.Sub(this=everything, expression=own.copy()))
     only = equal(everything.copy(), own.copy())
