@@ -196,6 +196,10 @@ def spec_of(path: Path, lock: Lock) -> Path:
 def _frame_first(spec: Any, options: Any, source: Any) -> tuple[Any, Options, Any]:
     """Spec, options and dataframe, in whichever of the two orders they were given; without a spec None."""
     if not frames.is_frame(spec):
+        if not isinstance(spec, (Spec, Mapping, str, Path)):
+            raise UsageError(
+                f"a spec, a pandas or polars DataFrame or an Arrow Table is expected, not {type(spec).__name__}"
+            )
         return spec, options, source
     if source is not None:
         raise UsageError("source: two dataframes were given; name the spec first, or leave source out")

@@ -152,6 +152,8 @@ def test_specs_in_files_with_and_without_a_source(tmp_path: Path) -> None:
 def test_what_cannot_be_read_again_is_refused(what: Any) -> None:
     with pytest.raises(UsageError, match="a pandas or polars DataFrame or an Arrow Table is expected, not"):
         sqlanon.plan(values_of(load_case("c1"), 3, 1), source=what)
+    with pytest.raises(UsageError, match="a spec, a pandas or polars DataFrame or an Arrow Table is expected, not"):
+        sqlanon.plan(what, values_of(load_case("c1"), 3, 1))
 
 
 def test_other_databases_are_refused() -> None:
