@@ -59,7 +59,7 @@ def _ends(axis: Any, known: Results, question: str, places: Sequence[int], by: s
             for place, item in found:
                 face = COLORS[scheme] if item["proven"] else "white"
                 axis.plot(place, item["processor"], "o", markersize=5, color=COLORS[scheme], markerfacecolor=face)
-    axis.set_title(f"seconds from each end, {by} (DM, no pivot; hollow: stopped)", fontsize=10)
+    axis.set_title(f"seconds from each end, {by} (DM; hollow: stopped)", fontsize=10)
     axis.set_xticks(list(places))
     axis.set_xlabel(by.split()[1].rstrip(","))
     axis.set_ylim(bottom=0)
@@ -98,7 +98,8 @@ def _candidates(axis: Any, known: Results) -> None:
     axis.set_xticks(list(SIZES))
     axis.set_xlabel("k")
     axis.set_title("nodes expanded until proven, by scheme (DM, pivot)", fontsize=10)
-    axis.legend(frameon=False, fontsize=8)
+    axis.legend(frameon=False, fontsize=8, loc="upper left", ncols=3)
+    axis.set_ylim(top=30_000)
 
 
 def tables(known: Results) -> str:
