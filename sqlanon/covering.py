@@ -34,6 +34,9 @@ FEW_COVERS = 8
 """Up to so many labels of a column that cover one value, on average, rows are matched label by label."""
 
 NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
+WITH_NULL = ", NULL}"
+"""How a set ends that covers NULL beside what it lists."""
+
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _BRACKETS = re.compile(r"([\[(])\s*(.*?)(?:\s*(?:,|;|\.\.)\s*| - )(.*?)\s*([\])])", re.DOTALL)
 _DASHED = re.compile(rf"\[({_NUMBER})-({_NUMBER})\]")
@@ -64,6 +67,19 @@ def interval_of(label: str) -> tuple[str, str, str, str, str, str]:
     if _is_number(label):
         return label, label, label, "0", "0", "1"
     return label, "", "", "0", "0", "0"
+
+
+def listed(label: str) -> tuple[str, ...]:
+    """A label as it is loaded: with the interval that it looks like, and whether NULL is covered too.
+
+    >>> listed("{[5-31], NULL}"), listed("{river, NULL}")[1:3], listed("river")[6]
+    (('{[5-31], NULL}', '5', '31', '0', '0', '1', '1'), ('river', 'river'), '0')
+    """
+    if not (label.startswith("{") and label.endswith(WITH_NULL)):
+        return (*interval_of(label), "0")
+    members = label[1 : -len(WITH_NULL)]
+    is_range = members.startswith("[") and members.endswith("]")
+    return (label, *interval_of(members if is_range else f"{{{members}}}")[1:], "1")
 
 
 def _is_number(text: str) -> bool:
@@ -143,7 +159,7 @@ def _spans(
     shown = engine.traits.relation(release, "release")
     texts = [str(text) for (text,) in engine.query(Statement(step, covering_sql.distinct_labels(shown, label)))]
     listing = scratch.create_text(step, f"listing{position}", list(LISTING))
-    engine.load(step, listing, list(LISTING), [interval_of(text) for text in texts])
+    engine.load(step, listing, list(LISTING), [listed(text) for text in texts])
     spans_query = covering_sql.spans(listing, domain.table, domain.height, domain.null, numeric=numeric)
     spans = scratch.create(step, f"spans{position}", spans_query)
     [(unread, number)] = engine.query(Statement(step, covering_sql.unread(spans)))

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sqlanon.binding import BoundSensitive
 from sqlanon.combinations import Combinations
-from sqlanon.covering import Released, interval_of, read_release
+from sqlanon.covering import Released, interval_of, listed, read_release
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
@@ -230,7 +230,7 @@ class _Workload:
         name, domain = self.run.binding.names[position], self.made.domains[position]
         step = f"conditions on {name}"
         listing = self.run.scratch.create_text(step, f"asked{position}", list(LISTING))
-        self.run.engine.load(step, listing, list(LISTING), [interval_of(text) for text in texts])
+        self.run.engine.load(step, listing, list(LISTING), [listed(text) for text in texts])
         family = self.run.binding.quasi_identifiers[position].family
         numeric = family in (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
         spans = covering_sql.spans(listing, domain.table, domain.height, None, numeric=numeric)

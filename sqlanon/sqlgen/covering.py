@@ -15,8 +15,8 @@ from sqlanon.sqlgen.build import equal, named, union_all
 from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 from sqlanon.sqlgen.template import expression, query
 
-LISTING = ("label", "low", "high", "low_open", "high_open", "number")
-"""What is loaded of each label: its text, and where it looks like an interval the texts of its bounds."""
+LISTING = ("label", "low", "high", "low_open", "high_open", "number", "with_null")
+"""What is loaded of each label: its text, its bounds where it looks like an interval, and whether NULL is in it."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,12 @@ def spans(listing: Table, domain: Table, height: int, null: int | None, *, numer
         " where k = 1",
         {"f": union_all(found)},
     )
+    # NULL is the last ordinal: with it, an interval has to end just before.
     listed = query(
-        "select t.label, 0 as absent, r.lo, r.hi from t left join r on t.label = r.label", {"t": listing, "r": ranked}
+        "select t.label, 0 as absent, case when t.with_null = '0' or r.hi + 1 = :null then r.lo end as lo,"
+        " case when t.with_null = '0' then r.hi else :null end as hi from t left join r on t.label = r.label",
+        {"t": listing, "r": ranked},
+        null=literal(-1 if null is None else null),
     )
     absent = query("select '' as label, 1 as absent, :o as lo, :o as hi", o=literal(null))
     return query(

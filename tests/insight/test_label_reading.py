@@ -11,7 +11,7 @@ import pytest
 
 from sqlanon import insight, pipeline
 from sqlanon.errors import UsageError
-from sqlanon.insight import AttackOptions, UtilityOptions
+from sqlanon.insight import AttackOptions
 from sqlanon.label_reading import parts_of
 from sqlanon.spec import Spec, spec_from_dict
 from tests.pipeline.support import Database
@@ -121,7 +121,8 @@ def check_linking(url: str, spec: Spec) -> None:
     assert result.of("intersection").after is not None
     # What the recoder says of its labels, and what they say themselves.
     assert planned is not None
-    utility = insight.utility(spec, asked=UtilityOptions(queries=None))
+    utility = insight.utility(spec)
+    assert utility.queries is not None
     assert not utility.notes
     assert utility.table.loss == pytest.approx(planned.figures()["score"]["loss"])
     if spec.search.algorithm != "local":
