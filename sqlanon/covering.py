@@ -5,7 +5,6 @@ What an adversary does who knows everybody's quasi-identifier. Reads labels and 
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +19,14 @@ from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.frequency import Base, scan, store_hierarchies
 from sqlanon.hierarchies.base import Family
+from sqlanon.label_reading import SHORTENED, members_in
 from sqlanon.runs import Run
 from sqlanon.sqlgen import combinations as combinations_sql
 from sqlanon.sqlgen import covering as covering_sql
 from sqlanon.sqlgen.audit_breaches import Taxonomy
 from sqlanon.sqlgen.build import row_count
 from sqlanon.sqlgen.combinations import Ordinals
-from sqlanon.sqlgen.covering import LISTING, SpanColumn
+from sqlanon.sqlgen.covering import LISTING, MEMBERS, SpanColumn
 from sqlanon.sqlgen.relations import Relation, Table, column, table_expression
 from sqlanon.sqlgen.template import expression, query
 
@@ -46,11 +46,12 @@ _BARE = re.compile(rf"({_NUMBER})\s*(?:-|\u2013|\.\.|to)\s*({_NUMBER})")
 def interval_of(label: str) -> tuple[str, str, str, str, str, str]:
     """A label with the bounds of the interval that it looks like: low, high, which are open, and whether numbers.
 
-    A set in braces lists neighbours in the order of their hierarchy: an interval from its first to its last.
+    A set that is too long to list holds neighbours in the order of their hierarchy, from its first to its last member;
+    of a set that lists all its members, `members_of` tells what it holds.
 
     >>> interval_of("[20, 25)")
     ('[20, 25)', '20', '25', '0', '1', '1')
-    >>> interval_of("[20-25]")[1:], interval_of('{divorced, "a, b", widowed}')[1:3]
+    >>> interval_of("[20-25]")[1:], interval_of('{divorced, "a, b", .. widowed}')[1:3]
     (('20', '25', '0', '0', '1'), ('divorced', 'widowed'))
     >>> interval_of("-3-7"), interval_of("flu")[1:]
     (('-3-7', '-3', '7', '0', '0', '1'), ('', '', '0', '0', '0'))
@@ -59,9 +60,8 @@ def interval_of(label: str) -> tuple[str, str, str, str, str, str]:
         opening, low, high, closing = found.groups()
         number = _is_number(low) and _is_number(high)
         return label, low, high, _flag(opening == "("), _flag(closing == ")"), _flag(number)
-    if label.startswith("{") and label.endswith("}"):
-        members = [member.removeprefix(".. ") for member in next(csv.reader([label[1:-1]], skipinitialspace=True))]
-        return label, members[0], members[-1], "0", "0", "0"
+    if (members := _in_braces(label)) and members[-1].startswith(SHORTENED):
+        return label, members[0], members[-1].removeprefix(SHORTENED), "0", "0", "0"
     if found := _DASHED.fullmatch(label) or _BARE.fullmatch(label):
         return label, found[1], found[2], "0", "0", "1"
     if _is_number(label):
@@ -69,17 +69,52 @@ def interval_of(label: str) -> tuple[str, str, str, str, str, str]:
     return label, "", "", "0", "0", "0"
 
 
+def members_of(label: str) -> tuple[str, ...]:
+    """What a set lists beside NULL; nothing of a set that does not list all it holds, and of other labels.
+
+    >>> members_of('{divorced, "a, b"}'), members_of("{river, NULL}"), members_of("{a, .. z}"), members_of("[5-31]")
+    (('divorced', 'a, b'), ('river',), (), ())
+    """
+    members = _in_braces(_without_null(label))
+    return () if not members or members[-1].startswith(SHORTENED) else tuple(members)
+
+
+def _in_braces(label: str) -> list[str]:
+    if not (label.startswith("{") and label.endswith("}")):
+        return []
+    return [text for text, _ in members_in(label[1:-1]) or ()]
+
+
+def _without_null(label: str) -> str:
+    """A label that covers NULL too, as the label of the rest."""
+    if not (label.startswith("{") and label.endswith(WITH_NULL)):
+        return label
+    rest = label[1 : -len(WITH_NULL)]
+    return rest if rest.startswith("[") and rest.endswith("]") else f"{{{rest}}}"
+
+
 def listed(label: str) -> tuple[str, ...]:
     """A label as it is loaded: with the interval that it looks like, and whether NULL is covered too.
 
-    >>> listed("{[5-31], NULL}"), listed("{river, NULL}")[1:3], listed("river")[6]
-    (('{[5-31], NULL}', '5', '31', '0', '0', '1', '1'), ('river', 'river'), '0')
+    >>> listed("{[5-31], NULL}"), listed("{a, .. c, NULL}")[1:3], listed("river")[6]
+    (('{[5-31], NULL}', '5', '31', '0', '0', '1', '1'), ('a', 'c'), '0')
     """
-    if not (label.startswith("{") and label.endswith(WITH_NULL)):
-        return (*interval_of(label), "0")
-    members = label[1 : -len(WITH_NULL)]
-    is_range = members.startswith("[") and members.endswith("]")
-    return (label, *interval_of(members if is_range else f"{{{members}}}")[1:], "1")
+    rest = _without_null(label)
+    return (label, *interval_of(rest)[1:], _flag(rest != label))
+
+
+def spans_of(
+    run: Run, step: str, name: str, texts: Sequence[str], domain: Domain, null: int | None, *, numeric: bool
+) -> exp.Select:
+    """The spans of labels, which are loaded under a name."""
+    listing = run.scratch.create_text(step, name, list(LISTING))
+    run.engine.load(step, listing, list(LISTING), [listed(text) for text in texts])
+    sets = [(text, member, str(len(found))) for text in texts if (found := members_of(text)) for member in found]
+    members = None
+    if sets:
+        members = run.scratch.create_text(step, f"{name}m", list(MEMBERS))
+        run.engine.load(step, members, list(MEMBERS), sets)
+    return covering_sql.spans(listing, members, domain.table, domain.height, null, numeric=numeric)
 
 
 def _is_number(text: str) -> bool:
@@ -158,15 +193,13 @@ def _spans(
     label = _text(engine, info, "release")
     shown = engine.traits.relation(release, "release")
     texts = [str(text) for (text,) in engine.query(Statement(step, covering_sql.distinct_labels(shown, label)))]
-    listing = scratch.create_text(step, f"listing{position}", list(LISTING))
-    engine.load(step, listing, list(LISTING), [listed(text) for text in texts])
-    spans_query = covering_sql.spans(listing, domain.table, domain.height, domain.null, numeric=numeric)
+    spans_query = spans_of(run, step, f"listing{position}", texts, domain, domain.null, numeric=numeric)
     spans = scratch.create(step, f"spans{position}", spans_query)
     [(unread, number)] = engine.query(Statement(step, covering_sql.unread(spans)))
     if unread:
         raise SourceError(
             f"column '{info.name}': {unread} labels of the release are neither in its hierarchy nor intervals of its "
-            f"values; give the hierarchy that the release was made with"
+            f"values (a set has to hold neighbours); give the hierarchy that the release was made with"
         )
     covers, found = scratch.create_counted(step, f"covers{position}", covering_sql.covers(spans, domain.table))
     return SpanColumn(label, spans, covers if number and found <= FEW_COVERS * domain.values else None)

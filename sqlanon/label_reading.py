@@ -53,7 +53,7 @@ def parts_of(label: str, *, ordered: bool) -> list[list[Part]] | None:
         return [ways]
     if not (label.startswith("{") and label.endswith("}")):
         return None
-    members = _members(label[1:-1])
+    members = members_in(label[1:-1])
     if not members or any(not quoted and text.startswith(SHORTENED) for text, quoted in members):
         return None
     return [_ways(text, ordered=ordered, quoted=quoted) for text, quoted in members]
@@ -75,10 +75,10 @@ def _range(text: str) -> Iterator[Part]:
         yield "range", inner[: between.start()], inner[between.end() :]
 
 
-def _members(text: str) -> list[tuple[str, bool]] | None:
+def members_in(text: str) -> list[tuple[str, bool]] | None:
     """The members of a set, and whether each stands in quotes; None where quotes do not fit.
 
-    >>> _members('a, "b ""c"", d"')
+    >>> members_in('a, "b ""c"", d"')
     [('a', False), ('b "c", d', True)]
     """
     found: list[tuple[str, bool]] = []

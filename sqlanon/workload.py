@@ -17,14 +17,12 @@ from sqlglot import exp
 
 from sqlanon.binding import BoundSensitive
 from sqlanon.combinations import Combinations
-from sqlanon.covering import Released, interval_of, listed, read_release
+from sqlanon.covering import Released, interval_of, members_of, read_release, spans_of
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.runs import Run
-from sqlanon.sqlgen import covering as covering_sql
 from sqlanon.sqlgen import workload as workload_sql
-from sqlanon.sqlgen.covering import LISTING
 from sqlanon.sqlgen.relations import Relation, Table, column
 from sqlanon.sqlgen.template import query
 
@@ -229,11 +227,9 @@ class _Workload:
         """What the words of conditions on a quasi-identifier mean."""
         name, domain = self.run.binding.names[position], self.made.domains[position]
         step = f"conditions on {name}"
-        listing = self.run.scratch.create_text(step, f"asked{position}", list(LISTING))
-        self.run.engine.load(step, listing, list(LISTING), [listed(text) for text in texts])
         family = self.run.binding.quasi_identifiers[position].family
         numeric = family in (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
-        spans = covering_sql.spans(listing, domain.table, domain.height, None, numeric=numeric)
+        spans = spans_of(self.run, step, f"asked{position}", texts, domain, None, numeric=numeric)
         found = self.run.engine.query(Statement(step, query("select label, lo, hi from s", {"s": spans})))
         unread = sum(low is None for _, low, _ in found)
         if unread:
@@ -244,6 +240,9 @@ class _Workload:
         text = _words(words)
         if text in self.paths:
             return frozenset(self.paths[text])
+        members = members_of(text)
+        if members and all(member in self.paths for member in members):
+            return frozenset().union(*(self.paths[member] for member in members))
         _, low, high, low_open, high_open, number = interval_of(text)
         numeric = number == "1"
         ends = _place(low, numeric), _place(high, numeric)

@@ -17,6 +17,8 @@ from sqlanon.sqlgen.template import expression, query
 
 LISTING = ("label", "low", "high", "low_open", "high_open", "number", "with_null")
 """What is loaded of each label: its text, its bounds where it looks like an interval, and whether NULL is in it."""
+MEMBERS = ("label", "member", "members")
+"""What is loaded of each set: its label, one of its members, and how many these are."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,13 @@ def distinct_labels(release: exp.Expression, label: exp.Expression) -> exp.Selec
     )
 
 
-def spans(listing: Table, domain: Table, height: int, null: int | None, *, numeric: bool) -> exp.Select:
-    """The span of every listed label, `s` its number; `lo` NULL where it cannot be read."""
+def spans(
+    listing: Table, members: Table | None, domain: Table, height: int, null: int | None, *, numeric: bool
+) -> exp.Select:
+    """The span of every listed label, `s` its number; `lo` NULL where it cannot be read.
+
+    A set has one where its members are neighbours: as far apart as they hold values.
+    """
     nodes: list[exp.Query] = []
     for level in range(height + 1):
         nodes.append(
@@ -64,6 +71,17 @@ def spans(listing: Table, domain: Table, height: int, null: int | None, *, numer
             {"t": listing, "n": union_all([part.copy() for part in nodes])},
         ),
     ]
+    if members is not None:
+        found.append(
+            query(
+                "select label, 2000 as place, min(lo) as lo, max(hi) as hi from"
+                " (select m.label, m.members, n.lo, n.hi, n.held,"
+                " row_number() over (partition by m.label, m.member order by n.place) as k"
+                " from m join n on m.member = n.label) as held_by where k = 1"
+                " group by label having count(*) = max(cast(members as int)) and max(hi) - min(lo) + 1 = sum(held)",
+                {"m": members, "n": union_all([part.copy() for part in nodes])},
+            )
+        )
     if numeric:
         within = (
             "(v.x > cast(t.low as double) or (v.x = cast(t.low as double) and t.low_open = '0'))"
