@@ -16,7 +16,7 @@ from sqlanon.combinations import Combinations
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.privacy.base import Grouping
 from sqlanon.privacy.k_anonymity import KAnonymity
-from sqlanon.scratch import Recipe, Scratch
+from sqlanon.scratch import Again, Scratch
 from sqlanon.sqlgen import region_cuts as cuts_sql
 from sqlanon.sqlgen import regions as regions_sql
 from sqlanon.sqlgen.region_cuts import Asked
@@ -58,7 +58,7 @@ class Partitioning:
         """Counts of rows decide everything."""
         self.asked = Asked(asked.measures(), asked.satisfied(), made.value_tables, made.persons)
         self.space = self._space(asked, settings)
-        self._recipes: dict[str, Recipe] = {}
+        self._again = Again(scratch)
         self._done: tuple[Table, Table] | None = None
         """Final regions and their points."""
 
@@ -133,11 +133,7 @@ class Partitioning:
 
     def _made(self, step: str, name: str, number: int, query: Callable[[], exp.Query], which: str = "") -> Table:
         """A table of this round. Names alternate, so that the statements of every second round are the same."""
-        name = f"{name}{number % 2}"
-        key = f"{name} {which}"
-        if key not in self._recipes:
-            self._recipes[key] = self.scratch.recipe(step, name, query())
-        return self.scratch.make(self._recipes[key])
+        return self._again.create(step, f"{name}{number % 2}", query, which)
 
     def _put_away(self, points: Table, looked: Table) -> None:
         """Keep what is final apart from what is still cut."""
