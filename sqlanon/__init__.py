@@ -45,7 +45,7 @@ class _Package(ModuleType):
 
     @property
     def report(self) -> Any:
-        return getattr(import_module("sqlanon.api"), "report")  # noqa: B009
+        return getattr(import_module("sqlanon.api"), "report")  # noqa: B009 (as above)
 
     @report.setter
     def report(self, module: ModuleType) -> None:

@@ -153,10 +153,13 @@ def _store_domain(
     query = combinations_sql.domain(base.domains[position], stored.table, listing, natural=natural, top=stored.top)
     domain = scratch.create(f"domain of {item.name}", f"o{position}d", query)
     [(values,)] = engine.query(Statement(f"domain of {item.name}", row_count(table_expression(domain))))
-    nulls = exp.select(exp.Count(this=exp.Star())).from_(table_expression(domain))
-    nulls = nulls.where(exp.Is(this=column("value"), expression=exp.Null()))
-    [(absent,)] = engine.query(Statement(f"domain of {item.name}", nulls))
-    return Domain(domain, int(values), absent > 0, natural, stored)
+    return Domain(domain, int(values), has_null(engine, f"domain of {item.name}", domain), natural, stored)
+
+
+def has_null(engine: Engine, step: str, table: Table) -> bool:
+    """Whether NULL is among the values of a table of them."""
+    [(number,)] = engine.query(Statement(step, combinations_sql.null_count(table), fresh=True))
+    return int(number) > 0
 
 
 def source_rows(

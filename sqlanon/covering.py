@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.audit.breaches import Linked
 from sqlanon.binding import Binding, BoundPopulation
-from sqlanon.combinations import Combinations, Domain, combine
+from sqlanon.combinations import Combinations, Domain, combine, has_null
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.frequency import Base, scan, store_hierarchies
@@ -24,11 +24,10 @@ from sqlanon.runs import Run
 from sqlanon.sqlgen import combinations as combinations_sql
 from sqlanon.sqlgen import covering as covering_sql
 from sqlanon.sqlgen.audit_breaches import Taxonomy
-from sqlanon.sqlgen.build import row_count
 from sqlanon.sqlgen.combinations import Ordinals
 from sqlanon.sqlgen.covering import LISTING, MEMBERS, SpanColumn
 from sqlanon.sqlgen.relations import Relation, Table, column, table_expression
-from sqlanon.sqlgen.template import expression, query
+from sqlanon.sqlgen.template import query
 
 FEW_COVERS = 8
 """Up to so many labels of a column that cover one value, on average, rows are matched label by label."""
@@ -236,7 +235,7 @@ def link(run: Run, release: Relation, external: Relation | None = None) -> Linke
     taxonomy = Taxonomy(
         covering_sql.paths(hierarchy.table.table, hierarchy.height),
         hierarchy.height,
-        _has_null(engine, made.codes[asked.column]),
+        has_null(engine, "taxonomy", made.codes[asked.column]),
     )
     return Linked(
         covering_sql.published(released.rows, released.classes, len(released.columns)),
@@ -245,11 +244,6 @@ def link(run: Run, release: Relation, external: Relation | None = None) -> Linke
         taxonomy,
         external is not None,
     )
-
-
-def _has_null(engine: Engine, codes: Table) -> bool:
-    nulls = row_count(table_expression(codes)).where(expression("value is null"))
-    return bool(engine.query(Statement("taxonomy", nulls))[0][0])
 
 
 def _external_people(released: Released) -> exp.Query:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from sqlanon.assigned import AssignedRelease
 from sqlanon.audit.breaches import Linked
 from sqlanon.audit.opened import Opened
-from sqlanon.engines.base import Engine, Statement
+from sqlanon.combinations import has_null
+from sqlanon.engines.base import Engine
 from sqlanon.sqlgen import covering as covering_sql
 from sqlanon.sqlgen.audit_breaches import Taxonomy, in_one_table
-from sqlanon.sqlgen.build import row_count
-from sqlanon.sqlgen.relations import Relation, table_expression
-from sqlanon.sqlgen.template import expression
+from sqlanon.sqlgen.relations import Relation
 
 
 def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> Linked | None:
@@ -36,7 +35,6 @@ def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> 
         shown[2],
         None if binding.respondent is None else opened.key(binding.respondent.name),
     )
-    nulls = row_count(table_expression(made.codes[asked.column])).where(expression("value is null"))
-    [(absent,)] = engine.query(Statement("taxonomy", nulls))
+    absent = has_null(engine, "taxonomy", made.codes[asked.column])
     paths = covering_sql.paths(hierarchy.table.table, hierarchy.height)
-    return Linked(published, targets, people, Taxonomy(paths, hierarchy.height, bool(absent)))
+    return Linked(published, targets, people, Taxonomy(paths, hierarchy.height, absent))

@@ -47,7 +47,7 @@ def _risk_rows(tables: Sequence[ClassRisk]) -> Iterator[tuple[str, ...]]:
     yield line("average risk (prosecutor)", lambda item: _percent(item.prosecutor.average))
     for place, entry in enumerate(tables[0].prosecutor.at_risk):
         name = f"rows above {100 * entry.threshold:g}%"
-        yield line(name, lambda item, place=place: _rows(item, item.prosecutor, place))  # type: ignore[misc]
+        yield line(name, lambda item, place=place: _rows(item, item.prosecutor, place))  # type: ignore[misc]  # mypy infers no type for a default
     if any(item.journalist is not None for item in tables):
         yield line(
             "highest risk (journalist)",

@@ -48,6 +48,7 @@ def _views(inspector: sqlalchemy.Inspector, schema: str | None) -> list[str]:
         try:
             names += inspector.get_temp_view_names()
         except NotImplementedError:
+            # What SQLAlchemy raises where a dialect has no such thing.
             return names
     return names
 

@@ -99,6 +99,7 @@ def _read(inspector: sqlalchemy.Inspector, target: Table) -> tuple[list[Any], st
     try:
         comment = inspector.get_table_comment(target.name, schema=schema)["text"]
     except NotImplementedError:
+        # The dialect knows no comments.
         comment = None
     columns = inspector.get_columns(target.name, schema=schema)
     own = [index for index in indexes if not index.get("duplicates_constraint")]

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from sqlanon.assigned import Assignment
 from sqlanon.binding import BoundPersonalized
-from sqlanon.combinations import Combinations, combine
+from sqlanon.combinations import Combinations, combine, has_null
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.frequency import Base
@@ -23,11 +23,9 @@ from sqlanon.spec.personalized import INFINITY
 from sqlanon.sqlgen import divisions as divisions_sql
 from sqlanon.sqlgen import guarded as guarded_sql
 from sqlanon.sqlgen import personalized as personalized_sql
-from sqlanon.sqlgen.build import row_count
 from sqlanon.sqlgen.divisions import Attribute
 from sqlanon.sqlgen.personalized import Breach
-from sqlanon.sqlgen.relations import Table, column, table_expression
-from sqlanon.sqlgen.template import expression
+from sqlanon.sqlgen.relations import Table, column
 
 
 @dataclass(frozen=True)
@@ -127,9 +125,8 @@ def _guards(run: Run, made: Combinations, asked: BoundPersonalized, hierarchy: S
     text = run.engine.traits.text(column("value", "b"), item.family)
     pairs = guarded_sql.pairs(made.table, columns[0], columns[1], text)
     pairs_table = run.scratch.create("guarding nodes", "pairs", pairs)
-    nulls = row_count(table_expression(made.codes[asked.column])).where(expression("value is null"))
-    [(absent,)] = run.engine.query(Statement("guarding nodes", nulls))
-    leaves = hierarchy.table.leaves + bool(absent)
+    absent = has_null(run.engine, "guarding nodes", made.codes[asked.column])
+    leaves = hierarchy.table.leaves + absent
     query = personalized_sql.guards(pairs_table, hierarchy.table.table, hierarchy.height, leaves, hierarchy.top)
     table = run.scratch.create("guarding nodes", "guards", query)
     run.scratch.drop(pairs_table)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlanon.combinations import Combinations
+from sqlanon.combinations import Combinations, has_null
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.frequency import Base
@@ -20,9 +20,7 @@ from sqlanon.runs import Run
 from sqlanon.sqlgen import covering as covering_sql
 from sqlanon.sqlgen import guarded as guarded_sql
 from sqlanon.sqlgen import region_labels as labels_sql
-from sqlanon.sqlgen.build import row_count
-from sqlanon.sqlgen.relations import table_expression
-from sqlanon.sqlgen.template import expression, query
+from sqlanon.sqlgen.template import query
 
 
 def personalized_lookup(
@@ -61,8 +59,7 @@ def _paths(engine: Engine, made: Combinations, position: int) -> tuple[tuple[Tex
     paths = covering_sql.paths(hierarchy.table.table, hierarchy.height)
     ordered = query("select p.* from p order by p.label_0", {"p": paths})
     rows = [_texts(row) for row in engine.query(Statement("taxonomy", ordered))]
-    nulls = row_count(table_expression(made.codes[position])).where(expression("value is null"))
-    if int(engine.query(Statement("taxonomy", nulls))[0][0]):
+    if has_null(engine, "taxonomy", made.codes[position]):
         rows.append((*[None] * hierarchy.height, hierarchy.top))
     return tuple(rows)
 

@@ -60,13 +60,13 @@ def warm_up() -> None:
 def _imported() -> None:
     with suppress(ImportError):
         import matplotlib.backends.backend_svg
-        import matplotlib.figure  # noqa: F401
+        import matplotlib.figure  # noqa: F401 (whether it is there is asked)
 
 
 def require_charts() -> None:
     """UsageError where matplotlib is not installed."""
     try:
-        import matplotlib.figure  # noqa: F401
+        import matplotlib.figure  # noqa: F401 (whether it is there is asked)
     except ImportError:
         raise UsageError("charts need matplotlib: pip install 'sqlanon[report]'") from None
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlglot import exp
-
 from sqlanon.binding import Binding
 from sqlanon.deciding import release_of
 from sqlanon.errors import UsageError
@@ -36,7 +34,8 @@ from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.script import ScriptWriter
 from sqlanon.spec import Limit, Spec
 from sqlanon.sqlgen.redaction import redacted
-from sqlanon.sqlgen.relations import File, Table, column
+from sqlanon.sqlgen.relations import File, Table
+from sqlanon.sqlgen.report import some_columns
 from sqlanon.workload import RandomQueries
 
 MOST_SQL = 400_000
@@ -81,9 +80,8 @@ def _read_once(run: Run) -> Run:
         return run
     persons = () if binding.spec.respondent is None else (binding.spec.respondent,)
     needed = (*binding.names, *binding.released, *(item.name for item in binding.sensitive), *persons)
-    items = [column(name, "source") for name in dict.fromkeys(needed)]
-    query = exp.select(*items).from_(run.engine.traits.relation(binding.source, "source"))
-    copied = run.scratch.create("copy source", "copied", query)
+    source = run.engine.traits.relation(binding.source, "source")
+    copied = run.scratch.create("copy source", "copied", some_columns(source, "source", [*dict.fromkeys(needed)]))
     return replace(run, binding=replace(binding, source=copied))
 
 

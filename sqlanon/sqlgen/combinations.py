@@ -170,3 +170,8 @@ def leaves_of_domain(table: Table, least: int, height: int) -> exp.Select:
     for level in range(least, height + 1):
         items += [column(f"code_{level}"), cast(column(f"label_{level}"), "text"), column(f"leaves_{level}")]
     return exp.select(*items).from_(table_expression(table))
+
+
+def null_count(table: Table) -> exp.Select:
+    """How many rows of a table of values are NULL."""
+    return exp.select(count()).from_(table_expression(table)).where(is_null(column("value")), copy=False)

@@ -14,6 +14,11 @@ from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
 
 
+def some_columns(relation: exp.Expression, alias: str, names: Sequence[str]) -> exp.Select:
+    """The named columns of a relation, row by row."""
+    return exp.select(*(column(name, alias) for name in names)).from_(relation, copy=False)
+
+
 def value_counts(base: Table, domain: Table, position: int, *, persons: bool) -> exp.Select:
     """The values of a column with their rows `n`, and with `m`, what is held against k: rows, or distinct persons."""
     if not persons:

@@ -55,7 +55,7 @@ def covers(label: str | None, value: object, above: Mapping[object, Sequence[str
     if label in (str(value), "*") or (above is not None and label in above[value]):
         return True
     found = re.fullmatch(r"\[(-?[\d.]+), (-?[\d.]+)\]", label)
-    return bool(found) and float(found[1]) <= float(str(value)) <= float(found[2])  # type: ignore[index]
+    return bool(found) and float(found[1]) <= float(str(value)) <= float(found[2])  # type: ignore[index]  # found is one
 
 
 def tree_taxonomy(tree: Mapping[str, Any]) -> tuple[Taxonomy, list[str], dict[str, Node]]:

@@ -82,7 +82,7 @@ def test_the_dataframe_may_come_first(frame: Any) -> None:
     assert sqlanon.plan(frame, spec).to_dict()["levels"] == sqlanon.plan(spec, source=frame).levels
     assert sqlanon.run(frame, spec).to_arrow().num_rows == sqlanon.run(spec, source=frame).audit.rows
     with pytest.raises(UsageError, match="two dataframes were given"):
-        sqlanon.plan(frame, spec, source=frame)  # type: ignore[call-overload]
+        sqlanon.plan(frame, spec, source=frame)  # type: ignore[call-overload]  # the point of the test
 
 
 def test_a_dataframe_alone_is_planned_by_guesses(frame: Any) -> None:
