@@ -23,7 +23,7 @@ from sqlanon.sqlgen import sensitive as sensitive_sql
 from sqlanon.sqlgen.build import row_count
 from sqlanon.sqlgen.combinations import Listing, Ordinals
 from sqlanon.sqlgen.relations import Table, column, table_expression
-from sqlanon.sqlgen.release import SensitiveColumn
+from sqlanon.sqlgen.sensitive import SensitiveColumn
 from sqlanon.sqlgen.values import Counted, ValueTables
 
 

@@ -23,6 +23,7 @@ from sqlanon.label_reading import SHORTENED, members_in
 from sqlanon.runs import Run
 from sqlanon.sqlgen import combinations as combinations_sql
 from sqlanon.sqlgen import covering as covering_sql
+from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen.audit_breaches import Taxonomy
 from sqlanon.sqlgen.combinations import Ordinals
 from sqlanon.sqlgen.covering import LISTING, MEMBERS, SpanColumn
@@ -233,7 +234,7 @@ def link(run: Run, release: Relation, external: Relation | None = None) -> Linke
     if external is not None:
         people = covering_sql.no_fewer(people, _external_people(released))
     taxonomy = Taxonomy(
-        covering_sql.paths(hierarchy.table.table, hierarchy.height),
+        hierarchy_sql.paths(hierarchy.table.table, hierarchy.height),
         hierarchy.height,
         has_null(engine, "taxonomy", made.codes[asked.column]),
     )

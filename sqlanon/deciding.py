@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from sqlanon.assigned import AssignedRelease
 from sqlanon.audit.result import Bucket, buckets
+from sqlanon.binding import Binding
+from sqlanon.combinations import Combinations, combine
 from sqlanon.engines.base import Statement
-from sqlanon.errors import UsageError
-from sqlanon.frequency import Base, FrequencySet, pack, store_hierarchies
+from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.frequency import Base, FrequencySet, pack, scan, store_hierarchies
 from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
 from sqlanon.lattice import Node
 from sqlanon.lock import Lock
@@ -175,3 +177,38 @@ def _warnings(frequency: FrequencySet) -> Iterator[str]:
 def packed(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> FrequencySet:
     with run.watch.phase("frequency"):
         return pack(run.engine, run.binding, base, stored, run.scratch)
+
+
+def prepare(run: Run) -> FrequencySet:
+    """The frequency set of the source: one scan, the hierarchies from its domains, and the packing."""
+    base = scanned(run)
+    return packed(run, base, hierarchies_of(run, base))
+
+
+def prepare_combinations(run: Run) -> Combinations:
+    """The combinations of the source, as recodings that are not full-domain are made from them."""
+    base = scanned(run)
+    return combine(run.engine, run.binding, base, hierarchies_of(run, base), run.scratch)
+
+
+def scanned(run: Run) -> Base:
+    """The one scan of the source; refused when it has fewer rows than k."""
+    with run.watch.phase("frequency"):
+        base = scan(run.engine, run.binding, run.scratch)
+        if run.recorder is not None:
+            run.recorder.measure_source(run.engine, run.binding, base.table)
+    _refuse_too_few(run.binding, base.rows)
+    return base
+
+
+def hierarchies_of(run: Run, base: Base) -> tuple[StoredHierarchy, ...]:
+    """The hierarchies as tables, built from the values that the scan found."""
+    with run.watch.phase("hierarchies"):
+        return store_hierarchies(run.engine, run.binding, base, run.scratch, show_values=run.options.show_values)
+
+
+def _refuse_too_few(binding: Binding, rows: int) -> None:
+    if rows < binding.k:
+        raise InfeasibleError(
+            f"privacy.k: the source has {rows} rows, fewer than k = {binding.k}: no release can satisfy it"
+        )

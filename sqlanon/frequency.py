@@ -20,9 +20,8 @@ from sqlanon.sensitive_values import SensitiveValues, ValueCodes, store_codes, s
 from sqlanon.sqlgen import frequency as frequency_sql
 from sqlanon.sqlgen import sensitive as sensitive_sql
 from sqlanon.sqlgen.build import row_count
-from sqlanon.sqlgen.frequency import HierarchyTable
+from sqlanon.sqlgen.frequency import HierarchyTable, Shape, layout_of
 from sqlanon.sqlgen.hierarchy import domain
-from sqlanon.sqlgen.nodes import Shape, layout_of
 from sqlanon.sqlgen.relations import Table, cast, column, table_expression
 from sqlanon.sqlgen.sets import MOST_VALUES, ValueSet, value_set, with_sets
 from sqlanon.sqlgen.values import Counted

@@ -11,11 +11,11 @@ from time import monotonic
 from typing import Any
 
 from sqlanon.counts import NodeCounts
+from sqlanon.deciding import prepare
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.frequency import FrequencySet
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
-from sqlanon.pipeline import prepare
 from sqlanon.planning import Problem, lattice_of, requirement_on, solve
 from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.search.result import SearchResult

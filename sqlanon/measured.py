@@ -26,8 +26,9 @@ from sqlanon.sqlgen import sensitive as sensitive_sql
 from sqlanon.sqlgen.build import named
 from sqlanon.sqlgen.classes import Population, classes
 from sqlanon.sqlgen.relations import Query, Table, cast, column, literal, table_expression
-from sqlanon.sqlgen.release import QuasiIdentifier, SensitiveColumn
+from sqlanon.sqlgen.release import QuasiIdentifier
 from sqlanon.sqlgen.rounds import Judged
+from sqlanon.sqlgen.sensitive import SensitiveColumn
 from sqlanon.sqlgen.values import Counted, ValueTables, relation
 
 

@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
-from sqlanon.binding import Binding, bind_source, bind_target
-from sqlanon.combinations import Combinations, combine
-from sqlanon.deciding import decide, packed, release_of
+from sqlanon.binding import bind_source, bind_target
+from sqlanon.deciding import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
-from sqlanon.frequency import Base, FrequencySet, scan, store_hierarchies
+from sqlanon.evidence import recorder_for
+from sqlanon.frequency import Base, scan
 from sqlanon.hierarchy_store import (
     HierarchyReport,
     StoredHierarchy,
@@ -42,7 +42,18 @@ from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.sqlgen.hierarchy import domain
 from sqlanon.sqlgen.relations import File, Query, Relation
 
-__all__ = ["Options", "apply", "audit_spec", "hierarchies", "open_for", "plan", "run", "script"]
+__all__ = [
+    "Options",
+    "apply",
+    "audit_spec",
+    "hierarchies",
+    "open_for",
+    "plan",
+    "prepare",
+    "prepare_combinations",
+    "run",
+    "script",
+]
 
 
 def plan(spec: Spec, options: Options = DEFAULT, known: Lock | None = None) -> PlanResult:
@@ -51,8 +62,8 @@ def plan(spec: Spec, options: Options = DEFAULT, known: Lock | None = None) -> P
     With the lock file of an earlier plan, what the database said then is not asked again if the data are the same.
     """
     with running(spec, options) as run:
-        base = _scan(run)
-        return decide(run, base, _hierarchies(run, base), known).plan
+        base = scanned(run)
+        return decide(run, base, hierarchies_of(run, base), known).plan
 
 
 def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, reuse: bool = False) -> RunResult:
@@ -61,9 +72,9 @@ def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, re
     With `reuse`, what an earlier plan decided is published again from the source as it is now, if it still holds:
     measured and audited whole like any release. Only where it does not is there a search; the result says why.
     """
-    with running(spec, options, publishes="run") as run:
-        base = _scan(run)
-        stored = _hierarchies(run, base)
+    with running(spec, options, publishes="run", recorder_for=recorder_for) as run:
+        base = scanned(run)
+        stored = hierarchies_of(run, base)
         again = _publish_again(run, base, stored, known) if reuse else None
         if isinstance(again, RunResult):
             return again
@@ -77,10 +88,10 @@ def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, re
 def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
     """Publish exactly what a plan decided, measured and audited anew."""
     recoding = lock.recoding_for(spec)
-    with running(spec, options, publishes="apply") as run:
+    with running(spec, options, publishes="apply", recorder_for=recorder_for) as run:
         _require_fit(run, lock)
-        base = _scan(run)
-        stored = _hierarchies(run, base)
+        base = scanned(run)
+        stored = hierarchies_of(run, base)
         lock.require_hierarchies(describe_hierarchies(stored))
         release = release_of(run, base, stored, recoding)
         return _publish(run, stored, recoding, release, recipient=lock.recipient)
@@ -154,7 +165,7 @@ def _generalized_population(run: Run, lock: Lock | None) -> tuple[Relation | Non
         ]
     try:
         levels = lock.levels_for(run.binding.spec)
-        stored = _hierarchies(run, scan(run.engine, run.binding, run.scratch))
+        stored = hierarchies_of(run, scan(run.engine, run.binding, run.scratch))
         lock.require_hierarchies(describe_hierarchies(stored))
     except UsageError as error:
         return None, [f"the population was not compared: {error}"]
@@ -177,12 +188,12 @@ def scripted(
     lookup = None
     if isinstance(recoding, Assigned) and recoding.details.get("kind") == "strict":
         with running(spec, options) as run:
-            base = _scan(run)
-            lookup = mondrian_lookup(run, base, _hierarchies(run, base), recoding.fingerprint)
+            base = scanned(run)
+            lookup = mondrian_lookup(run, base, hierarchies_of(run, base), recoding.fingerprint)
     elif isinstance(recoding, Assigned) and recoding.algorithm in PERSONALIZED:
         with running(spec, options) as run:
-            base = _scan(run)
-            stored = _hierarchies(run, base)
+            base = scanned(run)
+            stored = hierarchies_of(run, base)
             lookup = personalized_lookup(run, base, stored, RECODERS[recoding.algorithm], recoding)
     return compiled(spec, recoding, options, dialect=dialect, lock=lock, lookup=lookup)
 
@@ -197,36 +208,10 @@ def hierarchies(
     with running(spec, options) as run:
         if publishable:
             require_schemas(run.engine, run.binding, publishes=True)
-        stored = _hierarchies(run, scan(run.engine, run.binding, run.scratch))
+        stored = hierarchies_of(run, scan(run.engine, run.binding, run.scratch))
         lattice_of(run.binding, stored)
         for hierarchy in stored:
             yield report_hierarchy(run.engine, hierarchy)
-
-
-def prepare(run: Run) -> FrequencySet:
-    """The frequency set of the source: one scan, the hierarchies from its domains, and the packing."""
-    base = _scan(run)
-    return packed(run, base, _hierarchies(run, base))
-
-
-def prepare_combinations(run: Run) -> Combinations:
-    """The combinations of the source, as recodings that are not full-domain are made from them."""
-    base = _scan(run)
-    return combine(run.engine, run.binding, base, _hierarchies(run, base), run.scratch)
-
-
-def _scan(run: Run) -> Base:
-    with run.watch.phase("frequency"):
-        base = scan(run.engine, run.binding, run.scratch)
-        if run.recorder is not None:
-            run.recorder.measure_source(run.engine, run.binding, base.table)
-    _refuse_too_few(run.binding, base.rows)
-    return base
-
-
-def _hierarchies(run: Run, base: Base) -> tuple[StoredHierarchy, ...]:
-    with run.watch.phase("hierarchies"):
-        return store_hierarchies(run.engine, run.binding, base, run.scratch, show_values=run.options.show_values)
 
 
 def _publish(
@@ -281,10 +266,3 @@ def _publish_again(run: Run, base: Base, stored: Sequence[StoredHierarchy], know
         if isinstance(error, HierarchyError):
             raise
         return str(error).removesuffix(": plan again")
-
-
-def _refuse_too_few(binding: Binding, rows: int) -> None:
-    if rows < binding.k:
-        raise InfeasibleError(
-            f"privacy.k: the source has {rows} rows, fewer than k = {binding.k}: no release can satisfy it"
-        )

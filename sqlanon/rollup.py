@@ -14,7 +14,8 @@ from sqlanon.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.scratch import Scratch
 from sqlanon.sizes import Sizes
-from sqlanon.sqlgen.nodes import Shape, roll_up
+from sqlanon.sqlgen.frequency import Shape
+from sqlanon.sqlgen.nodes import roll_up
 from sqlanon.sqlgen.relations import Table
 
 SMALL = 30_000

@@ -18,6 +18,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen import nodes as node_sql
 from sqlanon.sqlgen import rounds as round_sql
+from sqlanon.sqlgen.frequency import Shape
 from sqlanon.sqlgen.relations import Table
 from sqlanon.sqlgen.rounds import Judged
 from sqlanon.sqlgen.values import ValueTables
@@ -57,7 +58,7 @@ def _plain(table: Table, scratch: Scratch) -> str:
 class Rounds:
     """Evaluates batches of nodes in rounds."""
 
-    def __init__(self, engine: Engine, scratch: Scratch, shape: node_sql.Shape) -> None:
+    def __init__(self, engine: Engine, scratch: Scratch, shape: Shape) -> None:
         self._engine = engine
         self._scratch = scratch
         self._shape = shape

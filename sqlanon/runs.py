@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from sqlanon.binding import Binding, bind
-from sqlanon.engines.base import Engine, Session, TraceHook
+from sqlanon.engines.base import Engine, Session, TraceEvent, TraceHook
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
-from sqlanon.evidence import Recorder, recorder_for
 from sqlanon.hierarchies.names import join_name
 from sqlanon.scratch import Scratch, reclaim
 from sqlanon.search.base import Progress
@@ -38,6 +38,39 @@ class Options:
 
 
 DEFAULT = Options()
+
+
+class Recorder(Protocol):
+    """Gathers the evidence of a run that publishes, and writes it down when the run has ended."""
+
+    facts: Any
+    """What was found; set when the release stands. The room of evidence knows its form."""
+
+    @property
+    def file(self) -> str | None:
+        """The file that is written, where one is."""
+
+    def hear(self, event: TraceEvent) -> None:
+        """Take note of a statement."""
+
+    def begin(self, engine: Engine, binding: Binding) -> None:
+        """See to it that evidence can be kept, before anything is published."""
+
+    def measure_source(self, engine: Engine, binding: Binding, base: Table) -> None:
+        """Measure the classes of the source as it is."""
+
+    def fail(self, error: SqlanonError, seconds: Mapping[str, float]) -> None:
+        """Take note of the error that ends the run."""
+
+    def store(self) -> None:
+        """Write to tables of the database."""
+
+    def write(self) -> None:
+        """Write the file."""
+
+
+RecorderMaker = Callable[[Spec, str | None, str], Recorder | None]
+"""Makes the recorder of a run from its spec, its command and its name; None where no evidence is wanted."""
 
 
 @dataclass
@@ -85,14 +118,16 @@ def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engin
 
 
 @contextmanager
-def running(spec: Spec, options: Options, publishes: str | None = None) -> Iterator[Run]:
+def running(
+    spec: Spec, options: Options, publishes: str | None = None, recorder_for: RecorderMaker | None = None
+) -> Iterator[Run]:
     """A run of a spec: bound to the catalog, leftovers of dead runs reclaimed, its own scratch dropped at the end.
 
-    A command that publishes gives its name: its evidence is written, also when it fails.
+    A command that publishes gives its name and a maker of recorders: its evidence is written, also when it fails.
     """
     name = secrets.token_hex(6)
     watch = Stopwatch(run=name, on_phase=options.on_phase)
-    recorder = recorder_for(spec, publishes, name)
+    recorder = None if recorder_for is None else recorder_for(spec, publishes, name)
     if recorder is not None:
         options = replace(options, hooks=(*options.hooks, recorder.hear))
     try:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlanon import pipeline
 from sqlanon.audit import AuditResult
 from sqlanon.binding import bind_target
+from sqlanon.deciding import prepare, prepare_combinations
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.frequency import FrequencySet
 from sqlanon.hierarchy_store import describe_hierarchies
@@ -113,14 +114,14 @@ def drift(spec: Spec, lock: Lock, options: Options = DEFAULT) -> Drift:
         with running(spec, options) as run:
             if lock.flexible is not None:
                 return _compared(run, lock, planned)
-            return _measured(run, lock, planned, pipeline.prepare(run))
+            return _measured(run, lock, planned, prepare(run))
     except (HierarchyError, InfeasibleError) as error:
         return Drift(planned, reason=str(error))
 
 
 def _compared(run: Run, lock: Lock, planned: int) -> Drift:
     """Of a recoding that is not full-domain: whether its combinations are still those that it was made from."""
-    made = pipeline.prepare_combinations(run)
+    made = prepare_combinations(run)
     limit = run.binding.limit_rows(made.rows)
     changed = made.fingerprint != lock.fingerprint
     try:

@@ -10,7 +10,7 @@ from sqlanon.audit.breaches import Linked
 from sqlanon.audit.opened import Opened
 from sqlanon.combinations import has_null
 from sqlanon.engines.base import Engine
-from sqlanon.sqlgen import covering as covering_sql
+from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen.audit_breaches import Taxonomy, in_one_table
 from sqlanon.sqlgen.relations import Relation
 
@@ -36,5 +36,5 @@ def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> 
         None if binding.respondent is None else opened.key(binding.respondent.name),
     )
     absent = has_null(engine, "taxonomy", made.codes[asked.column])
-    paths = covering_sql.paths(hierarchy.table.table, hierarchy.height)
+    paths = hierarchy_sql.paths(hierarchy.table.table, hierarchy.height)
     return Linked(published, targets, people, Taxonomy(paths, hierarchy.height, absent))

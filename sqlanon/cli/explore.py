@@ -42,11 +42,11 @@ def command(
     """
     import os
 
+    from sqlanon.deciding import prepare
     from sqlanon.explore.explorer import Explorer, node_of
     from sqlanon.explore.page import page, policy
     from sqlanon.explore.server import Answer, Served
     from sqlanon.lock import lock_path
-    from sqlanon.pipeline import prepare
     from sqlanon.report.html import environment
     from sqlanon.runs import running
     from sqlanon.spec import load_spec

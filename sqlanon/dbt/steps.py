@@ -23,10 +23,11 @@ from sqlanon.sensitive_values import codes_query
 from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen import release as release_sql
 from sqlanon.sqlgen import sensitive as sensitive_sql
-from sqlanon.sqlgen.build import equal, scalar, with_queries
+from sqlanon.sqlgen.build import assertion, equal, scalar, with_queries
 from sqlanon.sqlgen.classes import classes
 from sqlanon.sqlgen.frequency import HierarchyTable
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
+from sqlanon.sqlgen.sensitive import SensitiveColumn
 from sqlanon.sqlgen.values import Counted, ValueTables
 
 CLASSES = Table(("classes",))
@@ -64,7 +65,7 @@ class ReleaseSteps:
         self._classes(release)
         rows = release_query(self.engine, release, CLASSES, with_respondent=True)
         for condition, message in self._assertions(release):
-            asserted = release_sql.assertion(condition, f"sqlanon: {message}, run `sqlanon dbt` again")
+            asserted = assertion(condition, f"sqlanon: {message}, run `sqlanon dbt` again")
             rows = rows.where(equal(scalar(asserted), literal(1)), copy=False)
         return with_queries(rows, self.steps)
 
@@ -112,7 +113,7 @@ class ReleaseSteps:
         for item in self.binding.sensitive:
             codes = Table((f"values_of_{item.name}",))
             self.steps[codes.name] = codes_query(item, self._source(), item.key("source", traits), traits)
-            sensitive.append(release_sql.SensitiveColumn(item.key("source", traits), codes))
+            sensitive.append(SensitiveColumn(item.key("source", traits), codes))
         self.steps[COUNTED.name] = self._counted(columns, sensitive)
         rows = exp.select().from_(table_expression(COUNTED))
         counted = Counted(rows, [(name, column(name)) for name in keys], self.binding.persons)
@@ -126,7 +127,7 @@ class ReleaseSteps:
         self.steps[CLASSES.name] = release_sql.judged(found, whole.satisfied(), keys)
 
     def _counted(
-        self, columns: Sequence[release_sql.QuasiIdentifier], sensitive: Sequence[release_sql.SensitiveColumn]
+        self, columns: Sequence[release_sql.QuasiIdentifier], sensitive: Sequence[SensitiveColumn]
     ) -> exp.Select:
         respondent = self.binding.respondent
         who = None if respondent is None else respondent.key("source", self.engine.traits)

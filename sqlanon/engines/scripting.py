@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.engines.templates import parsed
-from sqlanon.sqlgen.build import drop_table, named, rename_table
+from sqlanon.sqlgen.build import assertion, drop_table, named, rename_table
 from sqlanon.sqlgen.relations import Table, literal, table_expression
-from sqlanon.sqlgen.release import assertion
 from sqlanon.sqlgen.traits import Traits
 
 Step = tuple[str, exp.Expression]

@@ -28,8 +28,8 @@ from sqlanon.search.result import SearchResult
 from sqlanon.sqlgen import frequency as frequency_sql
 from sqlanon.sqlgen import local as local_sql
 from sqlanon.sqlgen import regions as regions_sql
+from sqlanon.sqlgen.frequency import Shape
 from sqlanon.sqlgen.local import LevelOf
-from sqlanon.sqlgen.nodes import Shape
 from sqlanon.sqlgen.region_cuts import Asked, satisfies
 from sqlanon.sqlgen.relations import Table, cast, column
 

@@ -17,8 +17,8 @@ from sqlanon.recoders.mondrian import MOST_WRITTEN
 from sqlanon.recoding import Assigned
 from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
 from sqlanon.runs import Run
-from sqlanon.sqlgen import covering as covering_sql
 from sqlanon.sqlgen import guarded as guarded_sql
+from sqlanon.sqlgen import hierarchy as hierarchy_sql
 from sqlanon.sqlgen import region_labels as labels_sql
 from sqlanon.sqlgen.template import query
 
@@ -56,7 +56,7 @@ def _paths(engine: Engine, made: Combinations, position: int) -> tuple[tuple[Tex
     hierarchy = made.sensitive[position].hierarchy
     if hierarchy is None:
         raise UsageError("privacy.personalized: the sensitive column has no taxonomy")
-    paths = covering_sql.paths(hierarchy.table.table, hierarchy.height)
+    paths = hierarchy_sql.paths(hierarchy.table.table, hierarchy.height)
     ordered = query("select p.* from p order by p.label_0", {"p": paths})
     rows = [_texts(row) for row in engine.query(Statement("taxonomy", ordered))]
     if has_null(engine, "taxonomy", made.codes[position]):

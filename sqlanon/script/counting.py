@@ -20,7 +20,7 @@ from sqlanon.sqlgen import sensitive as sensitive_sql
 from sqlanon.sqlgen.build import equal, scalar
 from sqlanon.sqlgen.classes import Population
 from sqlanon.sqlgen.relations import Table, column, literal
-from sqlanon.sqlgen.release import SensitiveColumn
+from sqlanon.sqlgen.sensitive import SensitiveColumn
 from sqlanon.sqlgen.values import Counted, ValueTables, View, relation
 
 WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})

@@ -170,3 +170,13 @@ def drop_table(table: Table) -> exp.Drop:
 
 def drop_view(view: Table) -> exp.Drop:
     return exp.Drop(tables=[table_expression(view)], kind="VIEW", exists=True)
+
+
+def assertion(condition: exp.Select, message: str) -> exp.Select:
+    """A query that fails, with `message` in the error, unless `condition` yields TRUE.
+
+    The text cannot be cast to a number; it is chosen at run time, so no engine folds it away.
+    """
+    holds = exp.Subquery(this=condition)
+    chosen = exp.Case().when(holds, literal("1")).else_(literal(message))
+    return exp.select(named(cast(chosen, "int"), "audit"))

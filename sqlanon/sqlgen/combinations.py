@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlanon.sqlgen.build import checksum, count, equal, is_null, mixed, named, subquery, total
 from sqlanon.sqlgen.frequency import HierarchyTable, sensitive_code
 from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
-from sqlanon.sqlgen.release import SensitiveColumn
+from sqlanon.sqlgen.sensitive import SensitiveColumn
 from sqlanon.sqlgen.values import relation
 
 

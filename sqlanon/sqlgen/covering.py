@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.sqlgen.build import equal, named, union_all
-from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
+from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 from sqlanon.sqlgen.template import expression, query
 
 LISTING = ("label", "low", "high", "low_open", "high_open", "number", "with_null")
@@ -245,12 +245,6 @@ def no_fewer(people: exp.Query, external: exp.Query) -> exp.Select:
         "select p.class, case when e.m > p.m then e.m else p.m end as m from p left join e on p.class = e.class",
         {"p": people, "e": external},
     )
-
-
-def paths(hierarchy: Table, height: int) -> exp.Select:
-    """Every leaf of a taxonomy with the labels above it."""
-    labels = [named(cast(column(f"label_{level}"), "text"), f"label_{level}") for level in range(height + 1)]
-    return exp.select(*labels).from_(table_expression(hierarchy), copy=False)
 
 
 def _sub(select: exp.Query, alias: str) -> exp.Subquery:

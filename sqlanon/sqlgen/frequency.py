@@ -7,15 +7,18 @@ same combinations packed into a few integers `p_0`, ... (see `packing`), with th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
 
 from sqlglot import exp
 
+from sqlanon.lattice import Node
 from sqlanon.sqlgen.build import checksum, count, equal, is_null, mixed, named, subquery, total
 from sqlanon.sqlgen.packing import Field, Layout
 from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
+from sqlanon.sqlgen.sets import ValueSet
+from sqlanon.sqlgen.values import ValueTables
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def packed(
         on = equal(key, column("value", alias))
         select = select.join(table_expression(hierarchy.table, alias), on=on, join_type="left", copy=False)
         fields = layout.fields[position]
-        for word in sorted({field.word for field in fields}):
+        for word in sorted({part.word for part in fields}):
             value = exp.Case().when(is_null(key.copy()), _bigint(0)).else_(path(fields, word, alias))
             before = words[word]
             words[word] = value if before is None else exp.Add(this=before, expression=value)
@@ -199,3 +202,68 @@ def _penalty(group: str, everything: exp.Expression) -> exp.Expression:
 
 def _double(value: exp.Expression) -> exp.Expression:
     return cast(value, "double")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What node queries need to know of the frequency set: its hierarchies, and what is counted beside rows."""
+
+    hierarchies: tuple[HierarchyTable, ...]
+    count_type: str
+    """The type of a combination's rows: narrow while all rows together fit, because sums of it are faster."""
+    sensitive: int = 0
+    """How many sensitive columns are in the frequency set."""
+    tables: tuple[ValueTables, ...] = ()
+    """Of each of them, its values in the whole source."""
+    persons: bool = False
+    """Whether respondents are counted."""
+    population: Table | None = None
+    """The population, packed alike, its rows `w`."""
+    sets: Mapping[int, ValueSet] = field(default_factory=dict)
+    """The sensitive columns that are held as sets of values, not as one row for each value."""
+
+    def heights(self) -> Node:
+        return tuple(hierarchy.height for hierarchy in self.hierarchies)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return layout_of(self.hierarchies)
+
+    def words(self, node: Node) -> Iterator[tuple[int, exp.Expression]]:
+        """The words a node groups by, masked."""
+        for word, mask in enumerate(self.layout.masks(node)):
+            if mask:
+                yield word, masked(column(f"p_{word}"), mask)
+
+    def keys(self, node: Node) -> list[tuple[str, exp.Expression]]:
+        """What makes the classes of a node."""
+        return [(f"p_{word}", key) for word, key in self.words(node)]
+
+    @property
+    def others(self) -> list[str]:
+        """The columns of the frequency set that tell rows apart, beside the words."""
+        codes = [f"s_{position}" for position in range(self.sensitive) if position not in self.sets]
+        return [*codes, *(["r"] if self.persons else [])]
+
+    @property
+    def set_columns(self) -> list[str]:
+        return [name for item in self.sets.values() for name in item.columns]
+
+    @property
+    def numbers(self) -> dict[int, exp.Expression]:
+        """Of each column held as sets, how many values a group has."""
+        return {position: item.number for position, item in self.sets.items()}
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns of the frequency set."""
+        words = [f"p_{word}" for word in range(self.layout.words)]
+        return [*words, *self.others, *self.set_columns, "n", *(["u"] if self.persons else [])]
+
+
+def layout_of(hierarchies: Sequence[HierarchyTable]) -> Layout:
+    return Layout.of([hierarchy.widths for hierarchy in hierarchies])
+
+
+def masked(word: exp.Expression, mask: int) -> exp.Expression:
+    return exp.Paren(this=exp.BitwiseAnd(this=word, expression=literal(mask)))

@@ -251,3 +251,9 @@ def rows(table: Table, height: int, first: int, last: int) -> exp.Select:
 
 def _numbered(labels: Sequence[exp.Expression]) -> list[exp.Alias]:
     return [named(label, f"label_{level}") for level, label in enumerate(labels, start=1)]
+
+
+def paths(hierarchy: Table, height: int) -> exp.Select:
+    """Every leaf of a taxonomy with the labels above it."""
+    labels = [named(cast(column(f"label_{level}"), "text"), f"label_{level}") for level in range(height + 1)]
+    return exp.select(*labels).from_(table_expression(hierarchy), copy=False)

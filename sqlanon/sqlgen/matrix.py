@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlanon.lattice import Node
 from sqlanon.sqlgen.build import all_of, count, equal, named, subquery, total, total_where, with_queries
-from sqlanon.sqlgen.nodes import masked
+from sqlanon.sqlgen.frequency import masked
 from sqlanon.sqlgen.packing import Layout
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
 

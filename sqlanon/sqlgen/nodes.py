@@ -5,78 +5,21 @@ A node is a GROUP BY of the packed words under its masks; a column at its top ha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 from sqlglot import exp
 
 from sqlanon.lattice import Node
 from sqlanon.sqlgen.build import all_of, concat, count, equal, named, subquery, total_of, total_where, with_queries
 from sqlanon.sqlgen.classes import Population, classes
-from sqlanon.sqlgen.frequency import HierarchyTable, path
+from sqlanon.sqlgen.frequency import HierarchyTable, Shape, masked, path
 from sqlanon.sqlgen.packing import Layout
 from sqlanon.sqlgen.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sqlgen.rounds import classes_of_node
-from sqlanon.sqlgen.sets import ValueSet, united
-from sqlanon.sqlgen.values import Counted, Measures, ValueTables
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What node queries need to know of the frequency set: its hierarchies, and what is counted beside rows."""
-
-    hierarchies: tuple[HierarchyTable, ...]
-    count_type: str
-    """The type of a combination's rows: narrow while all rows together fit, because sums of it are faster."""
-    sensitive: int = 0
-    """How many sensitive columns are in the frequency set."""
-    tables: tuple[ValueTables, ...] = ()
-    """Of each of them, its values in the whole source."""
-    persons: bool = False
-    """Whether respondents are counted."""
-    population: Table | None = None
-    """The population, packed alike, its rows `w`."""
-    sets: Mapping[int, ValueSet] = field(default_factory=dict)
-    """The sensitive columns that are held as sets of values, not as one row for each value."""
-
-    def heights(self) -> Node:
-        return tuple(hierarchy.height for hierarchy in self.hierarchies)
-
-    @cached_property
-    def layout(self) -> Layout:
-        return layout_of(self.hierarchies)
-
-    def words(self, node: Node) -> Iterator[tuple[int, exp.Expression]]:
-        """The words a node groups by, masked."""
-        for word, mask in enumerate(self.layout.masks(node)):
-            if mask:
-                yield word, masked(column(f"p_{word}"), mask)
-
-    def keys(self, node: Node) -> list[tuple[str, exp.Expression]]:
-        """What makes the classes of a node."""
-        return [(f"p_{word}", key) for word, key in self.words(node)]
-
-    @property
-    def others(self) -> list[str]:
-        """The columns of the frequency set that tell rows apart, beside the words."""
-        codes = [f"s_{position}" for position in range(self.sensitive) if position not in self.sets]
-        return [*codes, *(["r"] if self.persons else [])]
-
-    @property
-    def set_columns(self) -> list[str]:
-        return [name for item in self.sets.values() for name in item.columns]
-
-    @property
-    def numbers(self) -> dict[int, exp.Expression]:
-        """Of each column held as sets, how many values a group has."""
-        return {position: item.number for position, item in self.sets.items()}
-
-    @property
-    def columns(self) -> list[str]:
-        """All columns of the frequency set."""
-        words = [f"p_{word}" for word in range(self.layout.words)]
-        return [*words, *self.others, *self.set_columns, "n", *(["u"] if self.persons else [])]
+from sqlanon.sqlgen.sets import united
+from sqlanon.sqlgen.values import Counted, Measures
 
 
 @dataclass(frozen=True)
@@ -89,14 +32,6 @@ class Question:
     """The population's rows of each class are read."""
     absent: bool = False
     """Classes that only the population has are asked about too."""
-
-
-def layout_of(hierarchies: Sequence[HierarchyTable]) -> Layout:
-    return Layout.of([hierarchy.widths for hierarchy in hierarchies])
-
-
-def masked(word: exp.Expression, mask: int) -> exp.Expression:
-    return exp.Paren(this=exp.BitwiseAnd(this=word, expression=literal(mask)))
 
 
 def node_classes(frequency: Table, node: Node, shape: Shape, question: Question) -> exp.Select:

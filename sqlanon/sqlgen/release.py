@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from sqlanon.sqlgen.build import all_of, any_of, count, equal, is_null, is_present, named, subquery, total, total_where
 from sqlanon.sqlgen.frequency import code, sensitive_code
-from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
+from sqlanon.sqlgen.relations import Table, column, literal, table_expression
+from sqlanon.sqlgen.sensitive import SensitiveColumn
 from sqlanon.sqlgen.values import relation
 
 
@@ -46,15 +47,6 @@ class QuasiIdentifier:
 
 OUTSIDE = -1
 """The key of a value that its hierarchy does not cover."""
-
-
-@dataclass(frozen=True)
-class SensitiveColumn:
-    """A sensitive column as counted rows hold it: by codes."""
-
-    key: exp.Expression
-    """The column as a grouping key, read from alias `source`."""
-    codes: Table | exp.Query
 
 
 def classes(source: exp.Expression, columns: Sequence[QuasiIdentifier]) -> exp.Select:
@@ -226,16 +218,6 @@ def _joined(select: exp.Select, columns: Sequence[QuasiIdentifier]) -> exp.Selec
             on = equal(item.key.copy(), column("value", alias))
             select = select.join(relation(item.lookup, alias), on=on, join_type="left", copy=False)
     return select
-
-
-def assertion(condition: exp.Select, message: str) -> exp.Select:
-    """A query that fails, with `message` in the error, unless `condition` yields TRUE.
-
-    The text cannot be cast to a number; it is chosen at run time, so no engine folds it away.
-    """
-    holds = exp.Subquery(this=condition)
-    chosen = exp.Case().when(holds, literal("1")).else_(literal(message))
-    return exp.select(named(cast(chosen, "int"), "audit"))
 
 
 def no_value_outside(table: Table, columns: Sequence[QuasiIdentifier]) -> exp.Select:

@@ -6,6 +6,7 @@ Codes number the values in order, from 1; NULL is 0. They are what counted rows 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -13,6 +14,15 @@ from sqlanon.sqlgen.build import count, equal, is_null, named, subquery, total, 
 from sqlanon.sqlgen.frequency import code
 from sqlanon.sqlgen.relations import Table, cast, column, identifier, literal
 from sqlanon.sqlgen.values import Counted, Values, ValueTables, joined, relation, whole
+
+
+@dataclass(frozen=True)
+class SensitiveColumn:
+    """A sensitive column as counted rows hold it: by codes."""
+
+    key: exp.Expression
+    """The column as a grouping key, read from alias `source`."""
+    codes: Table | exp.Query
 
 
 def value_codes(

@@ -13,7 +13,8 @@ from sqlglot import exp
 from sqlanon.sqlgen.build import all_of, any_of, count, equal, named, scalar, subquery, total, total_where, with_queries
 from sqlanon.sqlgen.frequency import code, sensitive_code
 from sqlanon.sqlgen.relations import Table, column, literal, table_expression
-from sqlanon.sqlgen.release import QuasiIdentifier, SensitiveColumn
+from sqlanon.sqlgen.release import QuasiIdentifier
+from sqlanon.sqlgen.sensitive import SensitiveColumn
 from sqlanon.sqlgen.values import joined, relation, whole
 
 ABSENT, IN_CLASS, BLANKED = 0, 1, 2
