@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.sqlgen.build import concat, create_table_as, named, subquery
-from sqlanon.sqlgen.relations import Table, cast, column, identifier, literal
+from sqlanon.sql.build import concat, create_table_as, named, subquery
+from sqlanon.sql.relations import Table, cast, column, identifier, literal
 
 PRIME = 2_147_483_647
 

@@ -16,9 +16,9 @@ from sqlanon.engines.registry import open_engine
 from sqlanon.results import PlanResult
 from sqlanon.runs import Options
 from sqlanon.spec import Spec, spec_from_dict
-from sqlanon.sqlgen.build import create_table_as, drop_table
-from sqlanon.sqlgen.frequency import base_groups, base_keys
-from sqlanon.sqlgen.relations import Table, column, table_expression
+from sqlanon.sql.build import create_table_as, drop_table
+from sqlanon.sql.frequency import base_groups, base_keys
+from sqlanon.sql.relations import Table, column, table_expression
 
 SOURCE = Table(("bench",))
 REPEATS = 3

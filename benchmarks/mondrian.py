@@ -20,7 +20,7 @@ from sqlanon import pipeline
 from sqlanon.comparison import compare
 from sqlanon.results import PlanResult
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.relations import File
+from sqlanon.sql.relations import File
 
 NINE = CENSUS[:9]
 K = 5

@@ -20,7 +20,7 @@ from sqlanon.planning import problem_of
 from sqlanon.runs import DEFAULT, running
 from sqlanon.search.objective import Objective
 from sqlanon.spec import Spec, spec_from_dict
-from sqlanon.sqlgen.relations import File
+from sqlanon.sql.relations import File
 
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
 PYTHON = os.environ.get("SQLANON_PEERS_PYTHON", "")

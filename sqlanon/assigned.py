@@ -17,11 +17,11 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, RequirementError
 from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.privacy.base import Requirement
-from sqlanon.sqlgen import assigned as assigned_sql
-from sqlanon.sqlgen import combinations as combinations_sql
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
-from sqlanon.sqlgen.assigned import AssignmentTables, ReleasedColumn
-from sqlanon.sqlgen.relations import Query, Table
+from sqlanon.sql import assigned as assigned_sql
+from sqlanon.sql import combinations as combinations_sql
+from sqlanon.sql import hierarchy as hierarchy_sql
+from sqlanon.sql.assigned import AssignmentTables, ReleasedColumn
+from sqlanon.sql.relations import Query, Table
 
 
 @dataclass(frozen=True)

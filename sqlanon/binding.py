@@ -17,9 +17,9 @@ from sqlanon.engines.base import Capability, ColumnInfo, Engine
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.spec import FileSource, FileTarget, Personalized, PSensitive, QuerySource, Source, Spec, ViewTarget
-from sqlanon.sqlgen.relations import File, Query, Relation, Table, column
-from sqlanon.sqlgen.traits import Traits
-from sqlanon.sqlgen.user_sql import parse_query
+from sqlanon.sql.relations import File, Query, Relation, Table, column
+from sqlanon.sql.traits import Traits
+from sqlanon.sql.user_sql import parse_query
 
 ORDERED = frozenset(Family) - {Family.TEXT, Family.OTHER}
 """Kinds of values that have an order of their own."""

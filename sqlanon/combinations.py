@@ -18,13 +18,13 @@ from sqlanon.hierarchies.base import Lookup
 from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.scratch import Scratch
 from sqlanon.sensitive_values import SensitiveValues, store_codes, store_values
-from sqlanon.sqlgen import combinations as combinations_sql
-from sqlanon.sqlgen import sensitive as sensitive_sql
-from sqlanon.sqlgen.build import row_count
-from sqlanon.sqlgen.combinations import Listing, Ordinals
-from sqlanon.sqlgen.relations import Table, column, table_expression
-from sqlanon.sqlgen.sensitive import SensitiveColumn
-from sqlanon.sqlgen.values import Counted, ValueTables
+from sqlanon.sql import combinations as combinations_sql
+from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.sql.build import row_count
+from sqlanon.sql.combinations import Listing, Ordinals
+from sqlanon.sql.relations import Table, column, table_expression
+from sqlanon.sql.sensitive import SensitiveColumn
+from sqlanon.sql.values import Counted, ValueTables
 
 
 @dataclass(frozen=True)

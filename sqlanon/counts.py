@@ -18,10 +18,10 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.rollup import FrequencySetOf, RollUps
 from sqlanon.rounds import Request, Rounds
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import frequency as frequency_sql
-from sqlanon.sqlgen import nodes as node_sql
-from sqlanon.sqlgen.frequency import HierarchyTable
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import frequency as frequency_sql
+from sqlanon.sql import nodes as node_sql
+from sqlanon.sql.frequency import HierarchyTable
+from sqlanon.sql.relations import Table
 
 BATCH = 48
 """Nodes per statement: enough to spread planning and a round trip over many, few enough to plan fast."""

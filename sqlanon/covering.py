@@ -21,14 +21,14 @@ from sqlanon.frequency import Base, scan, store_hierarchies
 from sqlanon.hierarchies.base import Family
 from sqlanon.label_reading import SHORTENED, members_in
 from sqlanon.runs import Run
-from sqlanon.sqlgen import combinations as combinations_sql
-from sqlanon.sqlgen import covering as covering_sql
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
-from sqlanon.sqlgen.audit_breaches import Taxonomy
-from sqlanon.sqlgen.combinations import Ordinals
-from sqlanon.sqlgen.covering import LISTING, MEMBERS, SpanColumn
-from sqlanon.sqlgen.relations import Relation, Table, column, table_expression
-from sqlanon.sqlgen.template import query
+from sqlanon.sql import combinations as combinations_sql
+from sqlanon.sql import covering as covering_sql
+from sqlanon.sql import hierarchy as hierarchy_sql
+from sqlanon.sql.audit_breaches import Taxonomy
+from sqlanon.sql.combinations import Ordinals
+from sqlanon.sql.covering import LISTING, MEMBERS, SpanColumn
+from sqlanon.sql.relations import Relation, Table, column, table_expression
+from sqlanon.sql.template import query
 
 FEW_COVERS = 8
 """Up to so many labels of a column that cover one value, on average, rows are matched label by label."""

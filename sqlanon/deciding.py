@@ -30,8 +30,8 @@ from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RecodedPlan
 from sqlanon.runs import Run
 from sqlanon.search.result import SearchResult
-from sqlanon.sqlgen.audit import size_figures
-from sqlanon.sqlgen.risk import node_sizes
+from sqlanon.sql.audit import size_figures
+from sqlanon.sql.risk import node_sizes
 
 
 @dataclass(frozen=True)

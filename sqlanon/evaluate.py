@@ -19,7 +19,7 @@ from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.privacy.base import Requirement
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import nodes as node_sql
+from sqlanon.sql import nodes as node_sql
 
 
 class SqlEvaluator:

@@ -25,7 +25,7 @@ from sqlanon.runs import DEFAULT, Options
 from sqlanon.spec import Spec, TableSource, TableTarget, load_spec, spec_from_dict
 from sqlanon.spec.document import read_document
 from sqlanon.spec.secret import IN_MEMORY
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 __all__ = [
     "Frame",

@@ -17,14 +17,14 @@ from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchy_store import StoredHierarchy, store_hierarchy
 from sqlanon.scratch import Scratch
 from sqlanon.sensitive_values import SensitiveValues, ValueCodes, store_codes, store_values, unread_values
-from sqlanon.sqlgen import frequency as frequency_sql
-from sqlanon.sqlgen import sensitive as sensitive_sql
-from sqlanon.sqlgen.build import row_count
-from sqlanon.sqlgen.frequency import HierarchyTable, Shape, layout_of
-from sqlanon.sqlgen.hierarchy import domain
-from sqlanon.sqlgen.relations import Table, cast, column, table_expression
-from sqlanon.sqlgen.sets import MOST_VALUES, ValueSet, value_set, with_sets
-from sqlanon.sqlgen.values import Counted
+from sqlanon.sql import frequency as frequency_sql
+from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.sql.build import row_count
+from sqlanon.sql.frequency import HierarchyTable, Shape, layout_of
+from sqlanon.sql.hierarchy import domain
+from sqlanon.sql.relations import Table, cast, column, table_expression
+from sqlanon.sql.sets import MOST_VALUES, ValueSet, value_set, with_sets
+from sqlanon.sql.values import Counted
 
 LARGEST_INT = 2**31 - 1
 

@@ -18,11 +18,11 @@ from sqlanon.errors import HierarchyError
 from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference, Rule
 from sqlanon.hierarchies.levels import MaskLevel
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
-from sqlanon.sqlgen.frequency import HierarchyTable
-from sqlanon.sqlgen.labels import label, text_length
-from sqlanon.sqlgen.relations import Query, Table, cast, column, literal, table_expression
-from sqlanon.sqlgen.user_sql import parse_expression
+from sqlanon.sql import hierarchy as hierarchy_sql
+from sqlanon.sql.frequency import HierarchyTable
+from sqlanon.sql.labels import label, text_length
+from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
+from sqlanon.sql.user_sql import parse_expression
 
 SHOWN_VALUES = 5
 """How many values an error shows when showing values was asked for."""

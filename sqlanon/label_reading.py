@@ -15,9 +15,9 @@ from sqlglot import exp
 from sqlanon.binding import ORDERED, BoundColumn
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import label_reading as reading_sql
-from sqlanon.sqlgen.label_reading import LISTING
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import label_reading as reading_sql
+from sqlanon.sql.label_reading import LISTING
+from sqlanon.sql.relations import Table
 
 NULL = "NULL"
 SHORTENED = ".. "

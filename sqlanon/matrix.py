@@ -17,8 +17,8 @@ from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import matrix as matrix_sql
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import matrix as matrix_sql
+from sqlanon.sql.relations import Table
 
 MOST_ENTRIES = 20_000_000
 """Pairs of an outlier tuple and a tuple beyond which the matrix is refused: it grows with their product."""

@@ -20,16 +20,16 @@ from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.rounds import settle
 from sqlanon.scratch import Scratch
 from sqlanon.sensitive_values import codes_query, store_codes, store_values
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
-from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen import sensitive as sensitive_sql
-from sqlanon.sqlgen.build import named
-from sqlanon.sqlgen.classes import Population, classes
-from sqlanon.sqlgen.relations import Query, Table, cast, column, literal, table_expression
-from sqlanon.sqlgen.release import QuasiIdentifier
-from sqlanon.sqlgen.rounds import Judged
-from sqlanon.sqlgen.sensitive import SensitiveColumn
-from sqlanon.sqlgen.values import Counted, ValueTables, relation
+from sqlanon.sql import hierarchy as hierarchy_sql
+from sqlanon.sql import release as release_sql
+from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.sql.build import named
+from sqlanon.sql.classes import Population, classes
+from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
+from sqlanon.sql.release import QuasiIdentifier
+from sqlanon.sql.rounds import Judged
+from sqlanon.sql.sensitive import SensitiveColumn
+from sqlanon.sql.values import Counted, ValueTables, relation
 
 
 @dataclass(frozen=True)

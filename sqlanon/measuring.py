@@ -13,7 +13,7 @@ from sqlanon.covering import link
 from sqlanon.errors import UsageError
 from sqlanon.runs import Options, Run, running
 from sqlanon.spec import Source, Spec
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql.relations import Relation
 from sqlanon.workload import Given, RandomQueries, WorkloadResult, measure_workload
 
 

@@ -22,7 +22,7 @@ from sqlanon.hierarchies.table import Table as ReferenceTable
 from sqlanon.runs import DEFAULT, Options, open_for
 from sqlanon.scratch import reclaim
 from sqlanon.spec import Spec, ViewTarget, spec_from_dict
-from sqlanon.sqlgen.relations import File, Query, Relation, Table, named_tables
+from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ from sqlanon.scratch import Scratch
 from sqlanon.script import Script, compiled
 from sqlanon.spec import Spec
 from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
-from sqlanon.sqlgen.hierarchy import domain
-from sqlanon.sqlgen.relations import File, Query, Relation
+from sqlanon.sql.hierarchy import domain
+from sqlanon.sql.relations import File, Query, Relation
 
 __all__ = [
     "Options",

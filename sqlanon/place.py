@@ -17,7 +17,7 @@ from sqlanon.errors import SourceError, SpecError, UsageError
 from sqlanon.runs import Options, open_for
 from sqlanon.spec import Privacy, Spec, spec_from_dict
 from sqlanon.spec.privacy import MODELS
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql.relations import Relation
 
 _ELSEWHERE = {"table": "sqlanon_no_such_target"}
 

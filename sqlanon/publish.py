@@ -25,9 +25,9 @@ from sqlanon.measured import (
     release_query,
 )
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen.build import create_table_as, create_view, drop_view, row_count
-from sqlanon.sqlgen.relations import File, Query, Relation, Table, column, table_expression
+from sqlanon.sql import release as release_sql
+from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
+from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
 from sqlanon.witness import linked_rows
 
 

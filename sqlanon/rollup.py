@@ -14,9 +14,9 @@ from sqlanon.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.scratch import Scratch
 from sqlanon.sizes import Sizes
-from sqlanon.sqlgen.frequency import Shape
-from sqlanon.sqlgen.nodes import roll_up
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.frequency import Shape
+from sqlanon.sql.nodes import roll_up
+from sqlanon.sql.relations import Table
 
 SMALL = 30_000
 """Rows that an embedded engine reads faster than it plans a statement: below this no set is worth making."""

@@ -16,12 +16,12 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.lattice import Node
 from sqlanon.privacy.base import Requirement
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import nodes as node_sql
-from sqlanon.sqlgen import rounds as round_sql
-from sqlanon.sqlgen.frequency import Shape
-from sqlanon.sqlgen.relations import Table
-from sqlanon.sqlgen.rounds import Judged
-from sqlanon.sqlgen.values import ValueTables
+from sqlanon.sql import nodes as node_sql
+from sqlanon.sql import rounds as round_sql
+from sqlanon.sql.frequency import Shape
+from sqlanon.sql.relations import Table
+from sqlanon.sql.rounds import Judged
+from sqlanon.sql.values import ValueTables
 
 Request = tuple[int, Node, Table]
 """A node to evaluate: its number in the batch, its levels, and the set to evaluate it on."""

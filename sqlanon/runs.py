@@ -18,7 +18,7 @@ from sqlanon.hierarchies.names import join_name
 from sqlanon.scratch import Scratch, reclaim
 from sqlanon.search.base import Progress
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 PhaseHook = Callable[[str, str, float], None]
 """Hears of each phase that ended: the run, the phase, its seconds."""

@@ -19,9 +19,9 @@ from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
 from sqlanon.schemes.partitions import Block, Partition, identity
 from sqlanon.scratch import Recipe, Scratch
-from sqlanon.sqlgen import schemes as schemes_sql
-from sqlanon.sqlgen.relations import Table
-from sqlanon.sqlgen.schemes import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
+from sqlanon.sql import schemes as schemes_sql
+from sqlanon.sql.relations import Table
+from sqlanon.sql.schemes import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
 
 BATCH = 400
 """Candidates for each statement."""

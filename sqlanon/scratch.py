@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SqlanonError
-from sqlanon.sqlgen.build import create_table_as, create_text_table, drop_table, row_count
-from sqlanon.sqlgen.relations import Table, table_expression
+from sqlanon.sql.build import create_table_as, create_text_table, drop_table, row_count
+from sqlanon.sql.relations import Table, table_expression
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from sqlanon.errors import SpecError
 from sqlanon.hierarchies.base import Family
 from sqlanon.hierarchy_store import StoredHierarchy, store_hierarchy
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import sensitive as sensitive_sql
-from sqlanon.sqlgen.build import named
-from sqlanon.sqlgen.hierarchy import domain
-from sqlanon.sqlgen.relations import Table, column, table_expression
-from sqlanon.sqlgen.traits import Traits
-from sqlanon.sqlgen.values import Counted, ValueTables
+from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.sql.build import named
+from sqlanon.sql.hierarchy import domain
+from sqlanon.sql.relations import Table, column, table_expression
+from sqlanon.sql.traits import Traits
+from sqlanon.sql.values import Counted, ValueTables
 
 
 @dataclass(frozen=True)

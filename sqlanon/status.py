@@ -21,7 +21,7 @@ from sqlanon.lock import Lock
 from sqlanon.planning import problem_of
 from sqlanon.runs import DEFAULT, Options, Run, open_for, running
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,10 @@ from sqlanon.requirements import requirement_of
 from sqlanon.runs import DEFAULT, Options, open_for
 from sqlanon.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
-from sqlanon.sqlgen import together as together_sql
-from sqlanon.sqlgen.relations import Table
-from sqlanon.sqlgen.release import class_totals
-from sqlanon.sqlgen.together import Member
+from sqlanon.sql import together as together_sql
+from sqlanon.sql.relations import Table
+from sqlanon.sql.release import class_totals
+from sqlanon.sql.together import Member
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from sqlanon.audit.breaches import Linked
 from sqlanon.audit.opened import Opened
 from sqlanon.combinations import has_null
 from sqlanon.engines.base import Engine
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
-from sqlanon.sqlgen.audit_breaches import Taxonomy, in_one_table
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql import hierarchy as hierarchy_sql
+from sqlanon.sql.audit_breaches import Taxonomy, in_one_table
+from sqlanon.sql.relations import Relation
 
 
 def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> Linked | None:

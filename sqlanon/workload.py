@@ -22,9 +22,9 @@ from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.runs import Run
-from sqlanon.sqlgen import workload as workload_sql
-from sqlanon.sqlgen.relations import Relation, Table, column
-from sqlanon.sqlgen.template import query
+from sqlanon.sql import workload as workload_sql
+from sqlanon.sql.relations import Relation, Table, column
+from sqlanon.sql.template import query
 
 LEAST_SELECTIVITY = 0.01
 Interval = tuple[int, int]

@@ -21,10 +21,10 @@ from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchy_store import draft_hierarchy
 from sqlanon.label_reading import read_labels
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import linking as linking_sql
-from sqlanon.sqlgen.hierarchy import domain
-from sqlanon.sqlgen.linking import Linked, Side
-from sqlanon.sqlgen.relations import Query, Relation, Table, column
+from sqlanon.sql import linking as linking_sql
+from sqlanon.sql.hierarchy import domain
+from sqlanon.sql.linking import Linked, Side
+from sqlanon.sql.relations import Query, Relation, Table, column
 
 MOST_NAMES = 100
 

@@ -16,9 +16,9 @@ from sqlanon.audit.opened import NUMBERS, Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen import attacks as attacks_sql
-from sqlanon.sqlgen.build import named
-from sqlanon.sqlgen.relations import Query, Relation, Table, column, table_expression
+from sqlanon.sql import attacks as attacks_sql
+from sqlanon.sql.build import named
+from sqlanon.sql.relations import Query, Relation, Table, column, table_expression
 
 
 def homogeneity(engine: Engine, table: Relation, columns: Sequence[str], sensitive: str) -> Exposure:

@@ -20,9 +20,9 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Anonymity
-from sqlanon.sqlgen import consistency as sql
-from sqlanon.sqlgen.build import row_count
-from sqlanon.sqlgen.relations import Table, cast, literal, table_expression
+from sqlanon.sql import consistency as sql
+from sqlanon.sql.build import row_count
+from sqlanon.sql.relations import Table, cast, literal, table_expression
 
 MOST_PAIRS = 100_000_000
 """Pairs of combinations that are compared at most."""

@@ -22,9 +22,9 @@ from sqlanon.audit.result import AuditResult, GroupResult, Sizes, buckets
 from sqlanon.audit.sensitive import MeasuredColumn, Sides, measure_column
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.spec import Privacy
-from sqlanon.sqlgen.audit import class_sizes, person_count, size_figures
-from sqlanon.sqlgen.build import row_count
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql.audit import class_sizes, person_count, size_figures
+from sqlanon.sql.build import row_count
+from sqlanon.sql.relations import Relation
 
 NO_BESIDE = Beside()
 

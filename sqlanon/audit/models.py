@@ -23,11 +23,11 @@ from sqlanon.spec.models import (
     SensitiveModel,
     TCloseness,
 )
-from sqlanon.sqlgen import audit_models as models
-from sqlanon.sqlgen.audit_columns import ColumnStatement, lacks_no_value
-from sqlanon.sqlgen.audit_words import greatest
-from sqlanon.sqlgen.build import all_of, total_where
-from sqlanon.sqlgen.relations import column, literal
+from sqlanon.sql import audit_models as models
+from sqlanon.sql.audit_columns import ColumnStatement, lacks_no_value
+from sqlanon.sql.audit_words import greatest
+from sqlanon.sql.build import all_of, total_where
+from sqlanon.sql.relations import column, literal
 
 Found = Mapping[str, Any]
 """The answer of a column's statement, by the names of its figures."""

@@ -13,8 +13,8 @@ from sqlglot import exp
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import Relation, column
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.relations import Relation, column
+from sqlanon.sql.traits import Traits
 
 NUMBERS = frozenset({Family.INTEGER, Family.DECIMAL, Family.FLOAT})
 

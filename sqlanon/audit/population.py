@@ -14,7 +14,7 @@ from sqlanon.audit.opened import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.spec import Privacy
-from sqlanon.sqlgen.audit_population import matched_classes, population_figures, population_query
+from sqlanon.sql.audit_population import matched_classes, population_figures, population_query
 
 NOT_MEASURED = "not measured: the population, generalized like the table, is not known here"
 

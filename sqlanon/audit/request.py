@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sqlanon.audit.breaches import Linked
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Privacy
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql.relations import Relation
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sqlanon.audit.checks import Check
 from sqlanon.audit.consistency import Consistency
 from sqlanon.audit.figures import ColumnFigures, PopulationFigures, column_sections, worst_of
 from sqlanon.notebook import bar_chart, html_table
-from sqlanon.sqlgen.audit import BUCKETS
+from sqlanon.sql.audit import BUCKETS
 
 
 @dataclass(frozen=True)

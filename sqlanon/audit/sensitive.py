@@ -25,11 +25,11 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec.models import Alpha, LDiversity, SensitiveModel, TCloseness
-from sqlanon.sqlgen.audit import size_figures
-from sqlanon.sqlgen.audit_columns import ColumnStatement, Domain
-from sqlanon.sqlgen.audit_values import Side, Taxonomy, Values, domain_counts
-from sqlanon.sqlgen.build import count
-from sqlanon.sqlgen.relations import column
+from sqlanon.sql.audit import size_figures
+from sqlanon.sql.audit_columns import ColumnStatement, Domain
+from sqlanon.sql.audit_values import Side, Taxonomy, Values, domain_counts
+from sqlanon.sql.build import count
+from sqlanon.sql.relations import column
 
 WITHOUT_ORDER = frozenset({Family.TEXT, Family.OTHER})
 

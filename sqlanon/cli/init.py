@@ -19,7 +19,7 @@ from sqlanon.errors import UsageError
 if TYPE_CHECKING:
     from sqlanon.draft.drafting import Draft
     from sqlanon.engines.base import Engine
-    from sqlanon.sqlgen.relations import File, Relation, Table
+    from sqlanon.sql.relations import File, Relation, Table
 
 STDOUT = Path("-")
 PASSWORD = "SQLANON_PASSWORD"
@@ -94,7 +94,7 @@ def _place(relation: Relation, folder: Path) -> str:
     """A source or target as the spec writes it: paths relative to its folder."""
     from sqlanon.draft.yaml import yaml_value
     from sqlanon.hierarchies.names import join_name
-    from sqlanon.sqlgen.relations import File, Table
+    from sqlanon.sql.relations import File, Table
 
     match relation:
         case File(path=path):
@@ -110,7 +110,7 @@ def _place(relation: Relation, folder: Path) -> str:
 
 def _target(engine: Engine, relation: Relation) -> Table | File:
     """A name beside the source that nothing has yet."""
-    from sqlanon.sqlgen.relations import File, Table
+    from sqlanon.sql.relations import File, Table
 
     for ending in ("_release", *(f"_release_{number}" for number in range(2, 100))):
         match relation:

@@ -23,7 +23,7 @@ from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.recoding import Cuts
 from sqlanon.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.audit import BUCKETS
+from sqlanon.sql.audit import BUCKETS
 from sqlanon.together import Finding, Together
 
 Fact = tuple[str, str]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from sqlanon.dbt.manifest import MATERIALIZATION
-from sqlanon.sqlgen.relations import Table, identifier
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.relations import Table, identifier
+from sqlanon.sql.traits import Traits
 
 MARK = "-- Written by `sqlanon dbt`."
 

@@ -20,15 +20,15 @@ from sqlanon.privacy.base import Grouping
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.requirements import requirement_of
 from sqlanon.sensitive_values import codes_query
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
-from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen import sensitive as sensitive_sql
-from sqlanon.sqlgen.build import assertion, equal, scalar, with_queries
-from sqlanon.sqlgen.classes import classes
-from sqlanon.sqlgen.frequency import HierarchyTable
-from sqlanon.sqlgen.relations import Table, column, literal, table_expression
-from sqlanon.sqlgen.sensitive import SensitiveColumn
-from sqlanon.sqlgen.values import Counted, ValueTables
+from sqlanon.sql import hierarchy as hierarchy_sql
+from sqlanon.sql import release as release_sql
+from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.sql.build import assertion, equal, scalar, with_queries
+from sqlanon.sql.classes import classes
+from sqlanon.sql.frequency import HierarchyTable
+from sqlanon.sql.relations import Table, column, literal, table_expression
+from sqlanon.sql.sensitive import SensitiveColumn
+from sqlanon.sql.values import Counted, ValueTables
 
 CLASSES = Table(("classes",))
 COUNTED = Table(("counted_rows",))

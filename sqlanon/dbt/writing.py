@@ -24,7 +24,7 @@ from sqlanon.pipeline import plan
 from sqlanon.results import PlanResult
 from sqlanon.runs import DEFAULT, Options, open_for
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 PROPERTIES_MARK = "# Written by `sqlanon dbt`."
 _NOTHING_OF_ITS_OWN = re.compile(r"\s*select\s+\*\s+from\s+\{\{[^{}]*\}\}\s*;?\s*", re.IGNORECASE)

@@ -16,7 +16,7 @@ from sqlanon.draft.yaml import yaml_text
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql.relations import Relation
 
 LIMIT = "2%"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.profile import measures, profile
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql.profile import measures, profile
+from sqlanon.sql.relations import Relation
 
 COLUMNS_PER_QUERY = 40
 """PostgreSQL takes 1,664 results in one query; no column has more than ten."""

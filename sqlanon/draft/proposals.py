@@ -11,7 +11,7 @@ from decimal import Decimal
 from sqlanon.draft.profile import Profile
 from sqlanon.draft.vocabulary import AGE, BIRTH, POSTAL, words_of
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.profile import DATES, NUMBERS
+from sqlanon.sql.profile import DATES, NUMBERS
 
 FEW_VALUES = 30
 """So many values a person can still sort into a tree by hand."""

@@ -17,7 +17,7 @@ from sqlanon.draft.vocabulary import (
 )
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec import Role
-from sqlanon.sqlgen.profile import DATES
+from sqlanon.sql.profile import DATES
 
 NEARLY_UNIQUE = 0.9
 ENOUGH_ROWS = 20

@@ -11,8 +11,8 @@ from sqlglot import exp
 from sqlglot.expressions import DType
 
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import cast, literal
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.relations import cast, literal
+from sqlanon.sql.traits import Traits
 
 _INFINITE = frozenset({"infinity", "-infinity"})
 _RUNNING = (exp.Sum, exp.Count, exp.Min, exp.Max, exp.FirstValue)

@@ -19,8 +19,8 @@ from sqlglot import exp
 from sqlanon.engines.grants import Needs, told
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Query, Relation, Table, named_tables
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
+from sqlanon.sql.traits import Traits
 
 Row = tuple[Any, ...]
 

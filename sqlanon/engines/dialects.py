@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from sqlanon.engines.templates import parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Table, cast, identifier, literal, table_expression
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.relations import File, Table, cast, identifier, literal, table_expression
+from sqlanon.sql.traits import Traits
 
 # PostgreSQL writes a float in scientific notation from 10^15 (real: 10^6) on and drops a fraction of zero; DuckDB
 # keeps '.0', goes on to 10^16 and spells nan and inf.

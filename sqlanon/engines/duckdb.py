@@ -25,7 +25,7 @@ from sqlanon.engines.locks import alone_in_process
 from sqlanon.engines.runner import Runner, TimeLimitReached
 from sqlanon.engines.transactions import transaction
 from sqlanon.errors import EngineError, SourceError, StatementTimeout
-from sqlanon.sqlgen.relations import File, Query, Relation, Table, identifier, literal, table_expression
+from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, table_expression
 
 Result = TypeVar("Result")
 

@@ -16,7 +16,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.templates import fill, parsed
 from sqlanon.engines.transactions import require_transaction
 from sqlanon.errors import EngineError
-from sqlanon.sqlgen.relations import Table, identifier, literal, table_expression
+from sqlanon.sql.relations import Table, identifier, literal, table_expression
 
 _HERE = "select current_database(), current_schema()"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError
-from sqlanon.sqlgen.relations import File, Table
+from sqlanon.sql.relations import File, Table
 
 
 def write_file(engine: Engine, step: str, table: Table, target: File) -> None:

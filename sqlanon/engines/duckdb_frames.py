@@ -18,7 +18,7 @@ from sqlanon.engines.duckdb import DuckDBEngine
 from sqlanon.engines.duckdb_errors import translate
 from sqlanon.engines.registry import MEMORY, duckdb_path
 from sqlanon.errors import UsageError
-from sqlanon.sqlgen.relations import Table, table_expression
+from sqlanon.sql.relations import Table, table_expression
 
 NAME: Final = "dataframe"
 """What the dataframe is called as a table."""

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlanon.engines import duckdb_catalog
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.templates import fill, quoted_name
-from sqlanon.sqlgen.relations import File, Query, Relation, Table, named_tables
+from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 

@@ -13,8 +13,8 @@ from sqlglot import exp
 from sqlanon.engines.adapted import AdaptedTraits, BinaryTextTraits, framed, ordered_anyhow
 from sqlanon.engines.spark_traits import SparkTraits
 from sqlanon.engines.stars import spelled_out
-from sqlanon.sqlgen.build import named
-from sqlanon.sqlgen.relations import literal
+from sqlanon.sql.build import named
+from sqlanon.sql.relations import literal
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlanon.sqlgen.relations import File, Table
+from sqlanon.sql.relations import File, Table
 
 COMMENT = "-- "
 """What is no statement is told as a comment: the whole can be run as it is printed."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from sqlanon.engines.base import Engine
 from sqlanon.engines.transactions import busy, refuse_transaction
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 _locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
 _guard = threading.Lock()

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, identifier
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.relations import File, identifier
+from sqlanon.sql.traits import Traits
 
 AnyEngine = TypeVar("AnyEngine", bound=Engine)
 

@@ -30,7 +30,7 @@ from sqlanon.engines.postgres_errors import is_about_names, is_cancelled, told, 
 from sqlanon.engines.runner import Runner
 from sqlanon.engines.transactions import transaction
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout
-from sqlanon.sqlgen.relations import File, Relation, Table, identifier, table_expression
+from sqlanon.sql.relations import File, Relation, Table, identifier, table_expression
 
 Result = TypeVar("Result")
 

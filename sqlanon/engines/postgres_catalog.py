@@ -18,7 +18,7 @@ from sqlanon.engines.families import data_type, family
 from sqlanon.engines.templates import fill, quoted_name
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import Table, literal
+from sqlanon.sql.relations import Table, literal
 
 _LOCK_SPACE = 0x5371 << 48
 """The upper bits of every lock key of ours; the run id fills the lower 48."""

@@ -14,7 +14,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.grants import COMMENT, Needs
 from sqlanon.engines.postgres_catalog import schema_of
 from sqlanon.engines.templates import fill, quoted_name
-from sqlanon.sqlgen.relations import Table, identifier, table_expression
+from sqlanon.sql.relations import Table, identifier, table_expression
 
 _OBJECT = """
 select cast(n.nspname as text), cast(pg_get_userbyid(c.relowner) as text)

@@ -15,7 +15,7 @@ from sqlanon.engines.postgres_errors import LockTimeout
 from sqlanon.engines.templates import fill
 from sqlanon.engines.transactions import busy, refuse_transaction
 from sqlanon.errors import EngineError, StatementTimeout
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 _SPACE = 0x5372 << 48
 """The upper bits of the keys of targets; those of runs that are alive lie in another space."""

@@ -16,7 +16,7 @@ from sqlanon.engines.postgres_keepsakes import KEEPSAKES
 from sqlanon.engines.templates import fill, quoted_name
 from sqlanon.engines.transactions import require_transaction
 from sqlanon.errors import EngineError, SourceError
-from sqlanon.sqlgen.relations import Table, identifier, table_expression
+from sqlanon.sql.relations import Table, identifier, table_expression
 
 _FACTS = """
 select cast(c.oid as bigint), cast(c.relkind as text), cast(c.relpersistence as text), cast(n.nspname as text),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.templates import fill, quoted_name
-from sqlanon.sqlgen.relations import Query, Relation, Table, named_tables
+from sqlanon.sql.relations import Query, Relation, Table, named_tables
 
 # A materialized view is stored itself; what it was made from is not read again.
 _SIZE = """

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.engines.templates import parsed
-from sqlanon.sqlgen.build import assertion, drop_table, named, rename_table
-from sqlanon.sqlgen.relations import Table, literal, table_expression
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.build import assertion, drop_table, named, rename_table
+from sqlanon.sql.relations import Table, literal, table_expression
+from sqlanon.sql.traits import Traits
 
 Step = tuple[str, exp.Expression]
 """The words that explain a statement, and the statement."""

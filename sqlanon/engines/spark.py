@@ -19,7 +19,7 @@ from sqlanon.engines.spark_base import SparkBase
 from sqlanon.engines.spark_errors import NotThere, SparkError
 from sqlanon.engines.spark_traits import SPARK
 from sqlanon.errors import SourceError
-from sqlanon.sqlgen.relations import File, Query, Relation, Table, table_expression
+from sqlanon.sql.relations import File, Query, Relation, Table, table_expression
 
 
 class SparkEngine(SparkBase):

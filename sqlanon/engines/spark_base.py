@@ -22,8 +22,8 @@ from sqlanon.engines.runner import STOP_INTERVAL, Runner, TimeLimitReached
 from sqlanon.engines.spark_errors import translate
 from sqlanon.engines.spark_session import open_session
 from sqlanon.errors import EngineError, StatementTimeout
-from sqlanon.sqlgen.build import drop_table
-from sqlanon.sqlgen.relations import Table, identifier, table_expression
+from sqlanon.sql.build import drop_table
+from sqlanon.sql.relations import Table, identifier, table_expression
 
 Result = TypeVar("Result")
 

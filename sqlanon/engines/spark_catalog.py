@@ -20,7 +20,7 @@ from sqlanon.engines.families import data_type, family
 from sqlanon.engines.spark_base import SparkBase
 from sqlanon.engines.templates import parsed, quoted_name
 from sqlanon.errors import SourceError
-from sqlanon.sqlgen.relations import Query, Relation, Table, table_expression
+from sqlanon.sql.relations import Query, Relation, Table, table_expression
 
 FORGOTTEN = timedelta(days=1)
 """Where other programs use the catalog too, a run is taken for dead when what it made is older than this."""

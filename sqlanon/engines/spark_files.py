@@ -22,8 +22,8 @@ from sqlanon.engines.spark_errors import SparkError
 from sqlanon.engines.spark_traits import location, view_of
 from sqlanon.engines.templates import parsed, with_holes_filled
 from sqlanon.errors import EngineError, SourceError
-from sqlanon.sqlgen.build import named
-from sqlanon.sqlgen.relations import File, Table, column, table_expression
+from sqlanon.sql.build import named
+from sqlanon.sql.relations import File, Table, column, table_expression
 
 DELIMITERS = (",", ";", "\t", "|")
 

@@ -19,8 +19,8 @@ from sqlanon.engines.spark_base import SparkBase
 from sqlanon.engines.spark_catalog import Details, details, identity, is_forgotten, locate, names_like
 from sqlanon.engines.transactions import require_transaction
 from sqlanon.errors import EngineError
-from sqlanon.sqlgen.build import create_table_as, drop_table, rename_table
-from sqlanon.sqlgen.relations import Table, identifier, literal, table_expression
+from sqlanon.sql.build import create_table_as, drop_table, rename_table
+from sqlanon.sql.relations import Table, identifier, literal, table_expression
 
 REPLACED_AT_ONCE = frozenset({"delta", "iceberg"})
 """Table formats whose CREATE OR REPLACE TABLE ... AS is one commit."""

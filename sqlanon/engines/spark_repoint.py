@@ -16,8 +16,8 @@ from sqlanon.engines.base import Statement
 from sqlanon.engines.spark_base import SparkBase
 from sqlanon.engines.spark_catalog import Details, is_forgotten, names_like
 from sqlanon.errors import EngineError, UsageError
-from sqlanon.sqlgen.build import drop_table
-from sqlanon.sqlgen.relations import Table, literal, table_expression
+from sqlanon.sql.build import drop_table
+from sqlanon.sql.relations import Table, literal, table_expression
 
 SETTING = "spark.sqlanon.publish"
 """How a target that does not exist yet is published: as a `table` (the default) or as a `view` that is repointed."""

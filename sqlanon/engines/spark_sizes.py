@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Statement
 from sqlanon.engines.spark_base import SparkBase
 from sqlanon.engines.spark_errors import SparkError
-from sqlanon.sqlgen.relations import File, Relation
+from sqlanon.sql.relations import File, Relation
 
 _READ = re.compile(r"Relation\b.*Statistics\(sizeInBytes=(?P<number>[0-9.E+]+) (?P<unit>[KMGTPE]?i?B)")
 _UNITS = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4, "PiB": 5}

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from sqlanon.engines.templates import parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.build import concat
-from sqlanon.sqlgen.relations import File, Table, cast, table_expression
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.build import concat
+from sqlanon.sql.relations import File, Table, cast, table_expression
+from sqlanon.sql.traits import Traits
 
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 

@@ -22,9 +22,9 @@ from sqlanon.engines.sqlalchemy_replace import replace
 from sqlanon.engines.sqlalchemy_traits import TRAITS
 from sqlanon.engines.transactions import require_transaction, transaction
 from sqlanon.errors import EngineError, SourceError, UsageError
-from sqlanon.sqlgen.build import create_table_as, drop_table, drop_view, subquery
-from sqlanon.sqlgen.relations import File, Query, Relation, Table
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.build import create_table_as, drop_table, drop_view, subquery
+from sqlanon.sql.relations import File, Query, Relation, Table
+from sqlanon.sql.traits import Traits
 
 _SETTINGS: dict[str, tuple[str, ...]] = {
     "postgres": ("SET TIME ZONE 'UTC'", "SET DATESTYLE = 'ISO, YMD'"),

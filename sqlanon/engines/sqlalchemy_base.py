@@ -24,8 +24,8 @@ from sqlanon.engines.runner import Runner, TimeLimitReached
 from sqlanon.engines.sqlalchemy_connect import connect, create, in_memory, parse
 from sqlanon.engines.sqlalchemy_errors import is_about_names, told, translate
 from sqlanon.errors import EngineError, SourceError, StatementTimeout, UsageError
-from sqlanon.sqlgen.relations import Table
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.relations import Table
+from sqlanon.sql.traits import Traits
 
 Result = TypeVar("Result")
 

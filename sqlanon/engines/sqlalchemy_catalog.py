@@ -18,7 +18,7 @@ from sqlanon.engines.families import data_type, family
 from sqlanon.engines.sqlalchemy_base import SQLAlchemyBase
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 
 def schema_of(table: Table) -> str | None:

@@ -17,9 +17,9 @@ from sqlanon.engines.sqlalchemy_traits import CollatedTraits
 from sqlanon.engines.templates import parsed
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.build import count, drop_table, named, rename_table, subquery
-from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.build import count, drop_table, named, rename_table, subquery
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
+from sqlanon.sql.traits import Traits
 
 NEEDED: tuple[tuple[str, str, int], ...] = (
     ("common table expressions", "with t as (select 1 as a) select a from t", 1),

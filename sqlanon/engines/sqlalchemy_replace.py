@@ -17,8 +17,8 @@ from sqlanon.engines.base import Capability, Statement
 from sqlanon.engines.sqlalchemy_base import SQLAlchemyBase
 from sqlanon.engines.sqlalchemy_catalog import identity, kind_of, schema_of
 from sqlanon.errors import EngineError
-from sqlanon.sqlgen.build import create_table_as, drop_table, rename_table
-from sqlanon.sqlgen.relations import Table, column, identifier, literal, table_expression
+from sqlanon.sql.build import create_table_as, drop_table, rename_table
+from sqlanon.sql.relations import Table, column, identifier, literal, table_expression
 
 
 def replace(engine: SQLAlchemyBase, staging: Table, target: Table, surviving: set[str]) -> None:

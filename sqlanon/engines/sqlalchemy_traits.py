@@ -15,8 +15,8 @@ from sqlanon.engines.dialects import DUCKDB, POSTGRES
 from sqlanon.engines.generated_dialects import BIGQUERY, CLICKHOUSE, DATABRICKS, REDSHIFT, SNOWFLAKE, TRINO
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import cast, column, identifier, literal
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.relations import cast, column, identifier, literal
+from sqlanon.sql.traits import Traits
 
 _DATE_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d", "HOUR": "%H"}
 _ZEROS = "0" * 16

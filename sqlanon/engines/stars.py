@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.build import named
-from sqlanon.sqlgen.relations import column
+from sqlanon.sql.build import named
+from sqlanon.sql.relations import column
 
 
 def spelled_out(select: exp.Select) -> list[exp.Expr]:

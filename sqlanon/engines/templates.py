@@ -10,7 +10,7 @@ from typing import cast
 
 from sqlglot import exp, parse_one
 
-from sqlanon.sqlgen.relations import Table, literal, table_expression
+from sqlanon.sql.relations import Table, literal, table_expression
 
 
 def fill(template: str, dialect: str, **values: str | int | None) -> exp.Expression:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, StatementTimeout
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 
 @contextmanager

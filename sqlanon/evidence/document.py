@@ -16,7 +16,7 @@ from typing import Any
 from sqlanon import __version__
 from sqlanon.errors import SqlanonError
 from sqlanon.spec import FileSource, FileTarget, QuerySource, Secret, Source, Spec, Target
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 VERSION = 1
 

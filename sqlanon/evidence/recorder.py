@@ -18,8 +18,8 @@ from sqlanon.evidence.document import Circumstances, Document, Facts, StatementR
 from sqlanon.evidence.tables import EvidenceTables
 from sqlanon.requirements import requirement_of
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.evidence import source_classes
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.evidence import source_classes
+from sqlanon.sql.relations import Table
 
 
 class Recorder:

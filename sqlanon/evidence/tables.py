@@ -13,9 +13,9 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.evidence.document import Document, finite, is_evidence, requirements_of
 from sqlanon.spec.operations import LOCK_SECONDS
-from sqlanon.sqlgen import evidence as evidence_sql
-from sqlanon.sqlgen.evidence import CHECK, LEVEL, RUN, STATEMENT, TABLES
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import evidence as evidence_sql
+from sqlanon.sql.evidence import CHECK, LEVEL, RUN, STATEMENT, TABLES
+from sqlanon.sql.relations import Table
 
 ROWS = 500
 """Rows that one statement writes."""

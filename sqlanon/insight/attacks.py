@@ -34,8 +34,8 @@ from sqlanon.insight.people import UNPUBLISHED, external, labels_of, published, 
 from sqlanon.place import relation_named
 from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.hierarchy import domain
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql.hierarchy import domain
+from sqlanon.sql.relations import Relation
 
 GENERALIZED = "'{}' is released as nodes of its taxonomy: a class of one node is counted like one of a single value"
 

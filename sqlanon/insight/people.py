@@ -16,8 +16,8 @@ from sqlanon.errors import UsageError
 from sqlanon.insight.options import AttackOptions
 from sqlanon.place import relation_named
 from sqlanon.runs import Run
-from sqlanon.sqlgen.build import named
-from sqlanon.sqlgen.relations import File, Query, Relation, column
+from sqlanon.sql.build import named
+from sqlanon.sql.relations import File, Query, Relation, column
 
 UNPUBLISHED = "there is no release yet at {}: only the source was measured"
 

@@ -16,9 +16,9 @@ from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions
 from sqlanon.insight.people import labels_of, published, source_people
 from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.build import row_count
-from sqlanon.sqlgen.linking import Linked, Side, shown_rows
-from sqlanon.sqlgen.relations import Query, Relation
+from sqlanon.sql.build import row_count
+from sqlanon.sql.linking import Linked, Side, shown_rows
+from sqlanon.sql.relations import Query, Relation
 from sqlanon.utility import (
     ColumnUtility,
     GroupMeans,

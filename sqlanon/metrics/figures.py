@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.relations import Table, column, identifier, literal, table_expression
+from sqlanon.sql.relations import Table, column, identifier, literal, table_expression
 
 CLASSES = "classes"
 ROWS = "n"

@@ -14,9 +14,9 @@ from sqlglot import exp
 from sqlanon.privacy.base import Monotonicity, PrivacyModel
 from sqlanon.privacy.exact import Threshold, kind_for, product
 from sqlanon.privacy.sensitive import Sensitive
-from sqlanon.sqlgen.build import total_where
-from sqlanon.sqlgen.relations import column
-from sqlanon.sqlgen.values import Measures, View
+from sqlanon.sql.build import total_where
+from sqlanon.sql.relations import column
+from sqlanon.sql.values import Measures, View
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.build import all_of
-from sqlanon.sqlgen.values import Measures
+from sqlanon.sql.build import all_of
+from sqlanon.sql.values import Measures
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from sqlglot import exp
 from sqlanon.privacy.base import NEVER, Monotonicity, PrivacyModel
 from sqlanon.privacy.exact import Threshold, ratio
 from sqlanon.privacy.sensitive import Sensitive
-from sqlanon.sqlgen.build import all_of, count, equal, total_where
-from sqlanon.sqlgen.relations import column, literal
-from sqlanon.sqlgen.values import Measures, View
+from sqlanon.sql.build import all_of, count, equal, total_where
+from sqlanon.sql.relations import column, literal
+from sqlanon.sql.values import Measures, View
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.privacy.base import NEVER, WITHOUT_SUPPRESSION, Monotonicity, PrivacyModel
 from sqlanon.privacy.exact import WIDE, Threshold, product
-from sqlanon.sqlgen.build import all_of
+from sqlanon.sql.build import all_of
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from sqlglot import exp
 
 from sqlanon.privacy.base import ALWAYS, Monotonicity, PrivacyModel
 from sqlanon.privacy.sensitive import Sensitive
-from sqlanon.sqlgen.build import all_of, any_of, count, total_where
-from sqlanon.sqlgen.relations import column, literal
-from sqlanon.sqlgen.values import Measures, View
+from sqlanon.sql.build import all_of, any_of, count, total_where
+from sqlanon.sql.relations import column, literal
+from sqlanon.sql.values import Measures, View
 
 
 @dataclass(frozen=True)

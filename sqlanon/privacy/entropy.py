@@ -14,9 +14,9 @@ from sqlglot import exp
 from sqlanon.privacy.base import Monotonicity, PrivacyModel
 from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.sensitive import Sensitive
-from sqlanon.sqlgen.build import all_of, any_of, count, equal
-from sqlanon.sqlgen.relations import cast, column, literal
-from sqlanon.sqlgen.values import Measures, View
+from sqlanon.sql.build import all_of, any_of, count, equal
+from sqlanon.sql.relations import cast, column, literal
+from sqlanon.sql.values import Measures, View
 
 ROUNDING = "1e-13"
 """Relative error that sums of logarithms may have; a thousandth of what a part in 10^9 of the entropy makes."""

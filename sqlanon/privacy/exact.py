@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.sqlgen.relations import cast, column, literal
+from sqlanon.sql.relations import cast, column, literal
 
 NARROW = "bigint"
 WIDE = "decimal(38, 0)"

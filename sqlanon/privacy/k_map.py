@@ -11,7 +11,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from sqlanon.privacy.base import ALWAYS, Monotonicity, PrivacyModel
-from sqlanon.sqlgen.relations import column, literal
+from sqlanon.sql.relations import column, literal
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlanon.privacy.base import Monotonicity, PrivacyModel
 from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.sensitive import Sensitive
-from sqlanon.sqlgen.values import Measures
+from sqlanon.sql.values import Measures
 
 
 @dataclass(frozen=True)

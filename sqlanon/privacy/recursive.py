@@ -15,9 +15,9 @@ from sqlanon.privacy.base import Monotonicity, PrivacyModel
 from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.exact import Threshold, kind_for, product
 from sqlanon.privacy.sensitive import Sensitive
-from sqlanon.sqlgen.build import total_where
-from sqlanon.sqlgen.relations import column, literal
-from sqlanon.sqlgen.values import Measures, View
+from sqlanon.sql.build import total_where
+from sqlanon.sql.relations import column, literal
+from sqlanon.sql.values import Measures, View
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.privacy.base import NEVER, WITHOUT_SUPPRESSION, Monotonicity
-from sqlanon.sqlgen.relations import column
+from sqlanon.sql.relations import column
 
 
 @dataclass(frozen=True)

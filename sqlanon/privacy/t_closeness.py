@@ -14,8 +14,8 @@ from sqlglot import exp
 from sqlanon.privacy.base import Monotonicity, PrivacyModel
 from sqlanon.privacy.exact import Threshold, kind_for, product
 from sqlanon.privacy.sensitive import Sensitive
-from sqlanon.sqlgen.relations import column, literal
-from sqlanon.sqlgen.values import Measures, View
+from sqlanon.sql.relations import column, literal
+from sqlanon.sql.values import Measures, View
 
 MOST_LEVELS = 100
 """Levels that no hierarchy exceeds, for the size of products."""

@@ -26,10 +26,10 @@ from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoders.fitting import widened
 from sqlanon.recoders.forest import Forest, Neighbours
 from sqlanon.runs import Run
-from sqlanon.sqlgen import cells as cells_sql
-from sqlanon.sqlgen.cells import CellColumn
-from sqlanon.sqlgen.neighbours import Steps
-from sqlanon.sqlgen.relations import Table, cast, column, literal, table_expression
+from sqlanon.sql import cells as cells_sql
+from sqlanon.sql.cells import CellColumn
+from sqlanon.sql.neighbours import Steps
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 MOST_NODES = 8
 """Vectors whose releases are compared for AG_CS."""

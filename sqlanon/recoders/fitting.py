@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from sqlanon.recoders.forest import Forest
 from sqlanon.spec import Anonymity
-from sqlanon.sqlgen import fitting as fitting_sql
-from sqlanon.sqlgen.fitting import Mode
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import fitting as fitting_sql
+from sqlanon.sql.fitting import Mode
+from sqlanon.sql.relations import Table
 
 PHASES: dict[Anonymity, Sequence[Mode]] = {
     "(k,1)": ("own",),

@@ -15,11 +15,11 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import forest as forest_sql
-from sqlanon.sqlgen import neighbours as neighbours_sql
-from sqlanon.sqlgen import trees as trees_sql
-from sqlanon.sqlgen.neighbours import Steps
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import forest as forest_sql
+from sqlanon.sql import neighbours as neighbours_sql
+from sqlanon.sql import trees as trees_sql
+from sqlanon.sql.neighbours import Steps
+from sqlanon.sql.relations import Table
 
 MOST_PAIRS = 10_000_000
 """Pairs of vertices whose distance is computed at most; beyond, neighbours are looked for in windows of orders."""

@@ -20,13 +20,13 @@ from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoded
 from sqlanon.recoders.guarding import Guarded, guard, published, refuse_hopeless
 from sqlanon.runs import Run
-from sqlanon.sqlgen import divisions as divisions_sql
-from sqlanon.sqlgen import guarded as guarded_sql
-from sqlanon.sqlgen import personalized as personalized_sql
-from sqlanon.sqlgen import single_splits as splits_sql
-from sqlanon.sqlgen.divisions import Attribute
-from sqlanon.sqlgen.relations import Table
-from sqlanon.sqlgen.template import query
+from sqlanon.sql import divisions as divisions_sql
+from sqlanon.sql import guarded as guarded_sql
+from sqlanon.sql import personalized as personalized_sql
+from sqlanon.sql import single_splits as splits_sql
+from sqlanon.sql.divisions import Attribute
+from sqlanon.sql.relations import Table
+from sqlanon.sql.template import query
 
 MOST_VALUES = 20_000
 """Of a column: each is a candidate in every round, weighed in Python."""

@@ -20,12 +20,12 @@ from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
 from sqlanon.runs import Run
 from sqlanon.scratch import Again, Scratch
 from sqlanon.spec.personalized import INFINITY
-from sqlanon.sqlgen import divisions as divisions_sql
-from sqlanon.sqlgen import guarded as guarded_sql
-from sqlanon.sqlgen import personalized as personalized_sql
-from sqlanon.sqlgen.divisions import Attribute
-from sqlanon.sqlgen.personalized import Breach
-from sqlanon.sqlgen.relations import Table, column
+from sqlanon.sql import divisions as divisions_sql
+from sqlanon.sql import guarded as guarded_sql
+from sqlanon.sql import personalized as personalized_sql
+from sqlanon.sql.divisions import Attribute
+from sqlanon.sql.personalized import Breach
+from sqlanon.sql.relations import Table, column
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from sqlanon.recoding import Group
 from sqlanon.schemes.domain import Domain, is_range
 from sqlanon.schemes.partitions import Block, Partition, blocks, canonical
 from sqlanon.spec.columns import LevelBounds
-from sqlanon.sqlgen.combinations import leaves_of_domain
-from sqlanon.sqlgen.region_labels import NULL_TEXT, SPECIAL
+from sqlanon.sql.combinations import leaves_of_domain
+from sqlanon.sql.region_labels import NULL_TEXT, SPECIAL
 
 MOST_VALUES = 20_000
 MOST_LEAVES = 400

@@ -25,13 +25,13 @@ from sqlanon.requirements import requirement_of
 from sqlanon.runs import Run
 from sqlanon.scratch import Scratch
 from sqlanon.search.result import SearchResult
-from sqlanon.sqlgen import frequency as frequency_sql
-from sqlanon.sqlgen import local as local_sql
-from sqlanon.sqlgen import regions as regions_sql
-from sqlanon.sqlgen.frequency import Shape
-from sqlanon.sqlgen.local import LevelOf
-from sqlanon.sqlgen.region_cuts import Asked, satisfies
-from sqlanon.sqlgen.relations import Table, cast, column
+from sqlanon.sql import frequency as frequency_sql
+from sqlanon.sql import local as local_sql
+from sqlanon.sql import regions as regions_sql
+from sqlanon.sql.frequency import Shape
+from sqlanon.sql.local import LevelOf
+from sqlanon.sql.region_cuts import Asked, satisfies
+from sqlanon.sql.relations import Table, cast, column
 
 
 def local(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded:

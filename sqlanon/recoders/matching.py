@@ -16,7 +16,7 @@ from sqlanon.recoders import cells as cells_recoder
 from sqlanon.recoders.base import Recoded
 from sqlanon.recoders.cells import Cells, Divided
 from sqlanon.runs import Run
-from sqlanon.sqlgen import pairs as pairs_sql
+from sqlanon.sql import pairs as pairs_sql
 
 MOST_PAIRS = 10_000
 """Pairs of single rows that Python holds at most."""

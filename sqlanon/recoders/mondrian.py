@@ -18,8 +18,8 @@ from sqlanon.recoders.naming import name_regions, named_regions
 from sqlanon.recoders.partition import Partition, Partitioning, Settings
 from sqlanon.recoding.lookups import RegionLookup
 from sqlanon.runs import Run
-from sqlanon.sqlgen import region_labels as labels_sql
-from sqlanon.sqlgen import regions as regions_sql
+from sqlanon.sql import region_labels as labels_sql
+from sqlanon.sql import regions as regions_sql
 
 MOST_WRITTEN = 50_000
 """Regions, and values of a column, that a script writes out."""

@@ -7,9 +7,9 @@ from sqlanon.combinations import Combinations
 from sqlanon.engines.base import Statement
 from sqlanon.recoders.partition import Partition
 from sqlanon.runs import Run
-from sqlanon.sqlgen import region_labels as labels_sql
-from sqlanon.sqlgen.region_labels import OrderedDomain
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import region_labels as labels_sql
+from sqlanon.sql.region_labels import OrderedDomain
+from sqlanon.sql.relations import Table
 
 MOST_MEMBERS = 10
 """Labels that a set lists; of a longer one it shows the first and the last."""

@@ -17,11 +17,11 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.privacy.base import Grouping
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.scratch import Again, Scratch
-from sqlanon.sqlgen import region_cuts as cuts_sql
-from sqlanon.sqlgen import regions as regions_sql
-from sqlanon.sqlgen.region_cuts import Asked
-from sqlanon.sqlgen.regions import Dimension, Space
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import region_cuts as cuts_sql
+from sqlanon.sql import regions as regions_sql
+from sqlanon.sql.region_cuts import Asked
+from sqlanon.sql.regions import Dimension, Space
+from sqlanon.sql.relations import Table
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoded
 from sqlanon.recoders.guarding import Guarded, guard, published, refuse_hopeless
 from sqlanon.runs import Run
-from sqlanon.sqlgen import divisions as divisions_sql
-from sqlanon.sqlgen import guarded as guarded_sql
-from sqlanon.sqlgen import personalized as personalized_sql
-from sqlanon.sqlgen.relations import Table
-from sqlanon.sqlgen.template import query
+from sqlanon.sql import divisions as divisions_sql
+from sqlanon.sql import guarded as guarded_sql
+from sqlanon.sql import personalized as personalized_sql
+from sqlanon.sql.relations import Table
+from sqlanon.sql.template import query
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from sqlanon.recoders.mondrian import MOST_WRITTEN
 from sqlanon.recoding import Assigned
 from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
 from sqlanon.runs import Run
-from sqlanon.sqlgen import guarded as guarded_sql
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
-from sqlanon.sqlgen import region_labels as labels_sql
-from sqlanon.sqlgen.template import query
+from sqlanon.sql import guarded as guarded_sql
+from sqlanon.sql import hierarchy as hierarchy_sql
+from sqlanon.sql import region_labels as labels_sql
+from sqlanon.sql.template import query
 
 
 def personalized_lookup(

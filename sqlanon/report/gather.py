@@ -33,9 +33,9 @@ from sqlanon.requirements import requirement_of
 from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.script import ScriptWriter
 from sqlanon.spec import Limit, Spec
-from sqlanon.sqlgen.redaction import redacted
-from sqlanon.sqlgen.relations import File, Table
-from sqlanon.sqlgen.report import some_columns
+from sqlanon.sql.redaction import redacted
+from sqlanon.sql.relations import File, Table
+from sqlanon.sql.report import some_columns
 from sqlanon.workload import RandomQueries
 
 MOST_SQL = 400_000

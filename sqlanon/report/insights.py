@@ -15,7 +15,7 @@ from sqlanon.report.words import percent
 from sqlanon.risk import RiskRequest, TableRisk, measure_classes, measure_risk
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.relations import Relation, Table
+from sqlanon.sql.relations import Relation, Table
 from sqlanon.utility import associations, count_tables
 
 SUBSETS = 2

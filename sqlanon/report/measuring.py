@@ -18,7 +18,7 @@ from sqlanon.publish import Released
 from sqlanon.report.model import RequirementLine
 from sqlanon.report.words import measured
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen.relations import Query, Relation, Table
+from sqlanon.sql.relations import Query, Relation, Table
 from sqlanon.witness import linked_rows
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.sqlgen import report as report_sql
-from sqlanon.sqlgen.relations import Table, column, table_expression
+from sqlanon.sql import report as report_sql
+from sqlanon.sql.relations import Table, column, table_expression
 
 MOST_VALUES = 12
 WORST = 5

@@ -12,7 +12,7 @@ from typing import Any
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.frequency import Base
 from sqlanon.hierarchy_store import StoredHierarchy
-from sqlanon.sqlgen import report as report_sql
+from sqlanon.sql import report as report_sql
 
 MOST_LABELS = 80
 """Labels of one level that a report may hold."""

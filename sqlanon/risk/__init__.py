@@ -21,7 +21,7 @@ from sqlanon.risk.result import (
 )
 from sqlanon.risk.subsets import measure_subsets
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen.relations import Relation
+from sqlanon.sql.relations import Relation
 
 __all__ = [
     "THRESHOLDS",

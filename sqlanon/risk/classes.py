@@ -15,8 +15,8 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.risk.request import THRESHOLDS, RiskRequest
 from sqlanon.risk.result import Attacker, ClassRisk, PopulationMatch, RowsAtRisk
-from sqlanon.sqlgen.relations import Relation
-from sqlanon.sqlgen.risk import matched, risk_classes, risk_figures, risk_query
+from sqlanon.sql.relations import Relation
+from sqlanon.sql.risk import matched, risk_classes, risk_figures, risk_query
 
 __all__ = ["THRESHOLDS", "measure_classes"]
 

@@ -17,11 +17,11 @@ from sqlanon.risk.result import SpecialUniques, Subset, Subsets
 from sqlanon.risk.rollups import Columns, Stand, counted_on, subsets
 from sqlanon.risk.uniques import special_uniques
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import frequency as frequency_sql
-from sqlanon.sqlgen import subsets as subsets_sql
-from sqlanon.sqlgen.frequency import HierarchyTable
-from sqlanon.sqlgen.packing import Layout
-from sqlanon.sqlgen.relations import Relation, Table, cast, column
+from sqlanon.sql import frequency as frequency_sql
+from sqlanon.sql import subsets as subsets_sql
+from sqlanon.sql.frequency import HierarchyTable
+from sqlanon.sql.packing import Layout
+from sqlanon.sql.relations import Relation, Table, cast, column
 
 LARGEST_INT = 2**31 - 1
 BATCH = 40

@@ -12,8 +12,8 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.risk.result import SpecialUniques
 from sqlanon.risk.rollups import Columns
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import subsets as subsets_sql
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import subsets as subsets_sql
+from sqlanon.sql.relations import Table
 
 
 def score(size: int, columns: int, largest: int) -> int:

@@ -18,13 +18,13 @@ from sqlanon.hierarchies.base import Family
 from sqlanon.measured import Release, population_labels
 from sqlanon.script.pages import Pages
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
-from sqlanon.sqlgen.audit_assertions import named_domain, named_figures, named_sizes, named_tests, nothing_fails
-from sqlanon.sqlgen.audit_columns import ColumnStatement, Domain
-from sqlanon.sqlgen.audit_population import matched_classes, population_figures, population_query
-from sqlanon.sqlgen.audit_values import Side, Taxonomy, Values
-from sqlanon.sqlgen.build import equal, row_count, scalar
-from sqlanon.sqlgen.relations import Query, Table, column, table_expression
-from sqlanon.sqlgen.traits import Traits
+from sqlanon.sql.audit_assertions import named_domain, named_figures, named_sizes, named_tests, nothing_fails
+from sqlanon.sql.audit_columns import ColumnStatement, Domain
+from sqlanon.sql.audit_population import matched_classes, population_figures, population_query
+from sqlanon.sql.audit_values import Side, Taxonomy, Values
+from sqlanon.sql.build import equal, row_count, scalar
+from sqlanon.sql.relations import Query, Table, column, table_expression
+from sqlanon.sql.traits import Traits
 
 UNKNOWN = Domain(rows=2**40, reference_rows=2**40, values=2**40, has_null=True)
 """Nobody knows how much data a script will read: products are wide, values may be many."""

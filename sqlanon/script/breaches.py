@@ -13,10 +13,10 @@ from sqlanon.binding import Binding, BoundSensitive
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import Family
 from sqlanon.script.pages import Pages
-from sqlanon.sqlgen.audit_breaches import Taxonomy, breaches, in_one_table, nobody_exposed
-from sqlanon.sqlgen.region_lookups import Nodes
-from sqlanon.sqlgen.relations import Table, column, table_expression
-from sqlanon.sqlgen.template import query
+from sqlanon.sql.audit_breaches import Taxonomy, breaches, in_one_table, nobody_exposed
+from sqlanon.sql.region_lookups import Nodes
+from sqlanon.sql.relations import Table, column, table_expression
+from sqlanon.sql.template import query
 
 
 def write_breaches(pages: Pages, engine: Engine, binding: Binding, recoded: Table, nodes: Nodes) -> None:

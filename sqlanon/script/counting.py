@@ -15,13 +15,13 @@ from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.measured import Ingredients, Release
 from sqlanon.script.pages import Pages
 from sqlanon.sensitive_values import codes_query
-from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen import sensitive as sensitive_sql
-from sqlanon.sqlgen.build import equal, scalar
-from sqlanon.sqlgen.classes import Population
-from sqlanon.sqlgen.relations import Table, column, literal
-from sqlanon.sqlgen.sensitive import SensitiveColumn
-from sqlanon.sqlgen.values import Counted, ValueTables, View, relation
+from sqlanon.sql import release as release_sql
+from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.sql.build import equal, scalar
+from sqlanon.sql.classes import Population
+from sqlanon.sql.relations import Table, column, literal
+from sqlanon.sql.sensitive import SensitiveColumn
+from sqlanon.sql.values import Counted, ValueTables, View, relation
 
 WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})
 """What models read of a class alone, without a look at the whole source."""

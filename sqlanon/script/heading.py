@@ -12,7 +12,7 @@ from sqlanon.engines.scripting import Scripting
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.models import Alpha, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, SensitiveModel, TCloseness
-from sqlanon.sqlgen.relations import File
+from sqlanon.sql.relations import File
 
 
 def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Iterator[str]:

@@ -16,9 +16,9 @@ from sqlanon.errors import UsageError
 from sqlanon.hierarchy_store import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.script.pages import Pages
-from sqlanon.sqlgen import hierarchy as hierarchy_sql
-from sqlanon.sqlgen.frequency import HierarchyTable
-from sqlanon.sqlgen.relations import Query
+from sqlanon.sql import hierarchy as hierarchy_sql
+from sqlanon.sql.frequency import HierarchyTable
+from sqlanon.sql.relations import Query
 
 ONLY_FOR_SEARCH = ("leaves_", "index_")
 """Columns of a hierarchy table that a release does not read."""

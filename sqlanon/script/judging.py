@@ -16,12 +16,12 @@ from sqlanon.privacy.base import Grouping
 from sqlanon.script.heading import rows_within
 from sqlanon.script.pages import Pages
 from sqlanon.spec.limit import Limit
-from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen.build import all_of, equal, named, scalar
-from sqlanon.sqlgen.classes import classes
-from sqlanon.sqlgen.relations import Table, column, table_expression
-from sqlanon.sqlgen.rounds import Judged, survivors
-from sqlanon.sqlgen.values import Counted, relation
+from sqlanon.sql import release as release_sql
+from sqlanon.sql.build import all_of, equal, named, scalar
+from sqlanon.sql.classes import classes
+from sqlanon.sql.relations import Table, column, table_expression
+from sqlanon.sql.rounds import Judged, survivors
+from sqlanon.sql.values import Counted, relation
 
 ROUNDS = 8
 """How often a script with several groupings suppresses. Should that not be enough, its audit stops it."""

@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from sqlanon.engines.neutral import resolved
 from sqlanon.engines.scripting import Scripting
-from sqlanon.sqlgen.build import create_table_as, create_text_table, drop_table, insert_text
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.build import create_table_as, create_text_table, drop_table, insert_text
+from sqlanon.sql.relations import Table
 
 ROWS_PER_INSERT = 200
 

@@ -12,18 +12,9 @@ from sqlanon.measured import Release, classes_query, release_query
 from sqlanon.script.auditing import Auditor, Taxonomies
 from sqlanon.script.judging import Verdicts, stop_at_limits
 from sqlanon.script.pages import Pages
-from sqlanon.sqlgen import release as release_sql
-from sqlanon.sqlgen.build import (
-    create_table_as,
-    create_view,
-    drop_table,
-    drop_view,
-    equal,
-    row_count,
-    scalar,
-    total_where,
-)
-from sqlanon.sqlgen.relations import File, Table, column, literal, table_expression
+from sqlanon.sql import release as release_sql
+from sqlanon.sql.build import create_table_as, create_view, drop_table, drop_view, equal, row_count, scalar, total_where
+from sqlanon.sql.relations import File, Table, column, literal, table_expression
 
 AUDIT = "the staged table is measured from scratch, and the script stops where a requirement does not hold."
 

@@ -16,9 +16,9 @@ from sqlanon.hierarchies.base import TOP, Family, Formula
 from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
 from sqlanon.script.breaches import write_breaches
 from sqlanon.script.pages import Pages
-from sqlanon.sqlgen import region_lookups as lookups_sql
-from sqlanon.sqlgen.region_lookups import Nodes, Placed
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import region_lookups as lookups_sql
+from sqlanon.sql.region_lookups import Nodes, Placed
+from sqlanon.sql.relations import Table
 
 
 def write_regions(pages: Pages, engine: Engine, binding: Binding, lookup: RegionLookup) -> Binding:

@@ -27,7 +27,7 @@ from sqlanon.script.judging import write_verdicts
 from sqlanon.script.pages import Pages, one_line
 from sqlanon.script.publishing import write_judged_view, write_table, write_view
 from sqlanon.script.regions import write_regions
-from sqlanon.sqlgen.relations import File, Relation
+from sqlanon.sql.relations import File, Relation
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.label_reading import read_labels
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import utility as utility_sql
-from sqlanon.sqlgen.linking import Side
-from sqlanon.sqlgen.relations import Table, column
+from sqlanon.sql import utility as utility_sql
+from sqlanon.sql.linking import Side
+from sqlanon.sql.relations import Table, column
 from sqlanon.utility.result import ColumnUtility
 
 

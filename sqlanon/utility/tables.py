@@ -14,10 +14,10 @@ from sqlanon.audit.figures import rounded
 from sqlanon.audit.opened import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen import frequency as frequency_sql
-from sqlanon.sqlgen import utility as utility_sql
-from sqlanon.sqlgen.linking import Side
-from sqlanon.sqlgen.relations import Relation, Table, column
+from sqlanon.sql import frequency as frequency_sql
+from sqlanon.sql import utility as utility_sql
+from sqlanon.sql.linking import Side
+from sqlanon.sql.relations import Relation, Table, column
 from sqlanon.utility.result import Association, Classification, ColumnUtility, GroupMeans, TableUtility
 
 BATCH = 20

@@ -29,9 +29,9 @@ from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.privacy.t_closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
 from sqlanon.scratch import Scratch
 from sqlanon.spec import spec_from_dict
-from sqlanon.sqlgen import sensitive as sensitive_sql
-from sqlanon.sqlgen.relations import Table, table_expression
-from sqlanon.sqlgen.values import Counted, ValueTables
+from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.sql.relations import Table, table_expression
+from sqlanon.sql.values import Counted, ValueTables
 from tests.database.support import frequency, quoted, run
 
 CLASS = 1_000_000

@@ -32,7 +32,7 @@ from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.scratch import Scratch
 from sqlanon.search.objective import Objective
 from sqlanon.spec import Spec
-from sqlanon.sqlgen import packing
+from sqlanon.sql import packing
 from tests.database.support import create, frequency, rows, run, spec_of
 from tests.fixtures_support import load_case
 

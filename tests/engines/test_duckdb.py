@@ -14,7 +14,7 @@ from sqlanon.engines.base import Capability, Engine, Session, Statement
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Table, column
+from sqlanon.sql.relations import File, Table, column
 from tests.engines.contract import VALUES, EngineContract
 from tests.engines.helpers import execute, open_at, query
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Table, column
+from sqlanon.sql.relations import File, Table, column
 from tests.engines.contract import DEAD, RUN, EngineContract
 from tests.engines.helpers import execute, interrupt_program, open_at, query
 

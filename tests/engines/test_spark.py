@@ -24,7 +24,7 @@ from sqlanon.engines.spark_repoint import SETTING
 from sqlanon.engines.spark_url import Master
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout, UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sqlgen.relations import File, Query, Table, column, literal
+from sqlanon.sql.relations import File, Query, Table, column, literal
 from tests.engines.contract import DEAD, NAMES, RUN, VALUES, EngineContract, table_of
 from tests.engines.helpers import execute, open_at, query
 

@@ -107,7 +107,7 @@ CLIENT = """
 import json, sys, threading
 from sqlanon import pipeline
 from sqlanon.errors import EngineError
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 from tests.engines.helpers import open_at, query
 from tests.engines.spark_cluster_program import spec_at
 

@@ -28,7 +28,7 @@ from sqlanon.errors import ConnectionFailed, EngineError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.runs import Options
 from sqlanon.spec import spec_from_dict
-from sqlanon.sqlgen.relations import Query, Table, column, literal
+from sqlanon.sql.relations import Query, Table, column, literal
 from tests.engines.contract import DEAD, RUN, EngineContract, table_of
 from tests.engines.helpers import execute, open_at, query
 from tests.fixtures_support import Case, load_case

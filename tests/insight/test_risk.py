@@ -19,7 +19,7 @@ from sqlanon.risk import RiskRequest, measure_classes, measure_risk, measure_sub
 from sqlanon.risk import subsets as subsets_module
 from sqlanon.risk.rollups import blocks, subsets
 from sqlanon.scratch import Scratch
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 from tests.database.support import create
 from tests.database.support import run as execute
 from tests.fixtures_support import adversarial_names, adversarial_values, load_case

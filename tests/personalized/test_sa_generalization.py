@@ -16,12 +16,12 @@ from sqlanon.audit.breaches import Linked, measure_breaches
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Personalized
-from sqlanon.sqlgen import audit_breaches
-from sqlanon.sqlgen import personalized as personalized_sql
-from sqlanon.sqlgen.build import union_all
-from sqlanon.sqlgen.personalized import Breach
-from sqlanon.sqlgen.relations import Table, literal
-from sqlanon.sqlgen.template import query
+from sqlanon.sql import audit_breaches
+from sqlanon.sql import personalized as personalized_sql
+from sqlanon.sql.build import union_all
+from sqlanon.sql.personalized import Breach
+from sqlanon.sql.relations import Table, literal
+from sqlanon.sql.template import query
 from tests.database.support import create
 from tests.personalized.brute import Row, Taxonomy, breach, enumerated, least_generalization, random_taxonomy
 

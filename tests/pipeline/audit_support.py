@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlanon.audit import AuditResult, Beside, Check, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
-from sqlanon.sqlgen.relations import Relation, Table
+from sqlanon.sql.relations import Relation, Table
 from tests import oracle
 from tests.database.support import create, run
 

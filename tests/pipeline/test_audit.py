@@ -17,7 +17,7 @@ from sqlanon.audit import audit
 from sqlanon.engines.base import Session
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import SourceError
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 from tests.pipeline.support import Database, changed
 
 REFERENCE = (Path(__file__).parents[2] / "sql" / "reference" / "k_anonymity.sql").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 from sqlanon.audit import AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 from tests.database.support import run
 from tests.pipeline.audit_support import taxonomy
 

@@ -11,8 +11,8 @@ from sqlanon.audit import AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.spec import Privacy
-from sqlanon.sqlgen import audit_columns
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import audit_columns
+from sqlanon.sql.relations import Table
 from tests import oracle
 from tests.database.support import at, create, run
 from tests.fixtures_support import adversarial_names, adversarial_values

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlanon.audit import Request
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
-from sqlanon.sqlgen import audit_side_by_side
+from sqlanon.sql import audit_side_by_side
 from tests import oracle
 from tests.pipeline.audit_support import (
     FEW,

@@ -19,7 +19,7 @@ from sqlanon.planning import problem_of
 from sqlanon.runs import DEFAULT, Run, running
 from sqlanon.scratch import Scratch
 from sqlanon.spec import load_spec, spec_from_dict
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 from tests.fixtures_support import CASES, PAPERS, Case, Vector, load_case, read_csv
 from tests.pipeline import support
 from tests.pipeline.support import Database, case_spec, prepared, solved

@@ -24,8 +24,8 @@ from sqlanon.lock import Lock
 from sqlanon.operations import Kept
 from sqlanon.runs import Options
 from sqlanon.spec import Spec, load_spec
-from sqlanon.sqlgen import evidence as evidence_sql
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql import evidence as evidence_sql
+from sqlanon.sql.relations import Table
 from tests.pipeline.support import Database, Rows
 
 METADATA = Path(__file__).parents[2] / "sql" / "metadata"

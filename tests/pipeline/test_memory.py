@@ -11,7 +11,7 @@ import pytest
 from benchmarks.generator import CENSUS, generate
 from sqlanon.engines.base import Session
 from sqlanon.engines.registry import open_engine
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 
 ROOT = Path(__file__).parents[2]
 ATTRIBUTES = CENSUS[:6]

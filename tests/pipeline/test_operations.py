@@ -33,7 +33,7 @@ from sqlanon.lock import Lock
 from sqlanon.results import RunResult
 from sqlanon.runs import Options
 from sqlanon.spec import Spec, spec_from_dict
-from sqlanon.sqlgen.relations import File, Query, Table
+from sqlanon.sql.relations import File, Query, Table
 from sqlanon.status import drift, status
 from tests.engines.helpers import open_at
 from tests.pipeline.support import Database, changed

@@ -24,7 +24,7 @@ from sqlanon.recoders.registry import RECODERS
 from sqlanon.recoding import Assigned, Cuts, Group
 from sqlanon.runs import DEFAULT, Run, running
 from sqlanon.spec import Spec
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 from sqlanon.status import drift
 from tests.pipeline.support import Database, changed
 

@@ -21,7 +21,7 @@ from sqlanon.recoders.forest import Forest
 from sqlanon.recoders.matching import groups_of_two, matched
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Anonymity
-from sqlanon.sqlgen.neighbours import Steps
+from sqlanon.sql.neighbours import Steps
 from tests.fitting import cost, fitting, least_cost, level
 from tests.fixtures_support import Labels, Row
 

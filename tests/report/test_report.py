@@ -28,7 +28,7 @@ from sqlanon.report.trees import tree_of
 from sqlanon.report.writing import rendered, write
 from sqlanon.results import PlanResult
 from sqlanon.spec import load_spec
-from sqlanon.sqlgen.relations import Table
+from sqlanon.sql.relations import Table
 from tests.engines.helpers import execute, open_at
 from tests.report.support import RARE, K, command, people, report_of, rows
 

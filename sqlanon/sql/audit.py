@@ -1,0 +1,78 @@
+"""Statements that measure the classes of any table as it stands. They share nothing with the search: no frequency set.
+
+Classes are grouped by the published values themselves, NULL equal to NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from sqlanon.sql.build import all_of, count, is_null, named, subquery, total, total_where, with_queries
+from sqlanon.sql.relations import column, literal
+
+BUCKETS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
+"""Lower ends of the class-size distribution's buckets."""
+
+Figures = Mapping[str, exp.Expression]
+"""Expressions by the name of what they measure; the answer to a query of them comes in their order."""
+
+
+def classes(relation: exp.Expression, keys: Sequence[exp.Expression]) -> exp.Select:
+    """The size of every class of the quasi-identifier."""
+    return _grouped(exp.select(named(count(), "size")).from_(relation, copy=False), keys)
+
+
+def classes_of_persons(relation: exp.Expression, keys: Sequence[exp.Expression], person: exp.Expression) -> exp.Select:
+    """The distinct persons of every class, those without a name as one, beside its rows."""
+    nameless = exp.Max(this=exp.Case().when(is_null(person.copy()), literal(1)).else_(literal(0)))
+    persons = exp.Add(this=exp.Count(this=exp.Distinct(expressions=[person])), expression=nameless)
+    return _grouped(exp.select(named(persons, "size"), named(count(), "rows")).from_(relation, copy=False), keys)
+
+
+def class_sizes(
+    relation: exp.Expression, keys: Sequence[exp.Expression], person: exp.Expression | None, k: int
+) -> exp.Select:
+    """One row: the figures of `size_figures`."""
+    found = classes(relation, keys) if person is None else classes_of_persons(relation, keys, person)
+    figures = size_figures(k, "size" if person is None else "rows")
+    return exp.select(*figures.values()).from_(subquery(found, "classes"), copy=False)
+
+
+def size_figures(k: int, rows: str = "size") -> Figures:
+    """What is said of the sizes of classes: `size` is what k counts, `rows` the column of their rows."""
+    size = column("size")
+    below = exp.LT(this=size, expression=literal(k))
+    figures: dict[str, exp.Expression] = {
+        "rows": total(column(rows)),
+        "classes": count(),
+        "smallest": exp.Min(this=size.copy()),
+        "largest": exp.Max(this=size.copy()),
+        "classes_at_risk": total_where(below, literal(1)),
+        "rows_at_risk": total_where(below.copy(), column(rows)),
+    }
+    for low, high in zip(BUCKETS, (*BUCKETS[1:], None), strict=True):
+        inside: exp.Expression = exp.GTE(this=size.copy(), expression=literal(low))
+        if high is not None:
+            inside = all_of([inside, exp.LT(this=size.copy(), expression=literal(high))])
+        figures[f"classes_from_{low}"] = total_where(inside, literal(1))
+        figures[f"rows_from_{low}"] = total_where(inside.copy(), column(rows))
+    return figures
+
+
+def person_count(relation: exp.Expression, person: exp.Expression) -> exp.Select:
+    """How many persons there are, those without a name as one."""
+    distinct = exp.select(named(person, "person")).distinct(copy=False).from_(relation, copy=False)
+    return exp.select(count()).from_(subquery(distinct, "persons"), copy=False)
+
+
+def holds_k_anonymity(relation: exp.Expression, keys: Sequence[exp.Expression], k: int) -> exp.Select:
+    """TRUE when the table has rows and no class below k; for the assertion in scripts."""
+    smallest = exp.Coalesce(this=exp.Min(this=column("size")), expressions=[literal(0)])
+    query = exp.select(exp.GTE(this=smallest, expression=literal(k))).from_("classes")
+    return with_queries(query, {"classes": classes(relation, keys)})
+
+
+def _grouped(select: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
+    return select.group_by(*(key.copy() for key in keys)) if keys else select

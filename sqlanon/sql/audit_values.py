@@ -1,0 +1,246 @@
+"""The values of a sensitive column as an audit sees them: numbered in value order, with their share of the reference.
+
+Steps by name, to stand in one WITH clause. `domain`: value, code (from 1, NULL first). `reference`: what else a model
+reads of a value, `reference` being how many of `total` have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlanon.sql.audit_persons import holdings
+from sqlanon.sql.audit_steps import Steps, step
+from sqlanon.sql.audit_words import wide
+from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total
+from sqlanon.sql.relations import cast, column, literal
+
+
+@dataclass(frozen=True)
+class Side:
+    """A relation with the sensitive column as a grouping key, and the person's where persons are counted."""
+
+    relation: exp.Expression
+    value: exp.Expression
+    person: exp.Expression | None = None
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """The sensitive column's own hierarchy: a relation `taxonomy` whose key `value` has labels label_1 ... label_H."""
+
+    relation: exp.Expression
+    value: exp.Expression
+    height: int
+
+
+@dataclass(frozen=True)
+class Values:
+    """What is read of a sensitive column's values."""
+
+    audited: Side
+    source: Side | None
+    text: exp.Expression
+    """The text of column `value`, byte-wise."""
+    flagged: tuple[str, ...] = ()
+    """Values that models name, as texts."""
+    ordered: bool = False
+    order: tuple[str, ...] = ()
+    """The declared order; empty: the order of the values themselves."""
+    taxonomy: Taxonomy | None = None
+
+    @property
+    def persons(self) -> bool:
+        return self.audited.person is not None
+
+    @property
+    def reference(self) -> Side:
+        """Where shares of the whole come from: the source, or the table itself."""
+        return self.audited if self.source is None else self.source
+
+
+def domain_counts(values: Values) -> exp.Select:
+    """One row: the rows of the table and of the reference, distinct values, whether NULL is one of them, how many
+    values the declared order does not list, how many the taxonomy does not cover.
+    """
+    outside_order = exp.GT(this=_rank(values), expression=literal(len(values.order)))
+    uncovered = is_null(column("covered"))
+    select = exp.select(
+        scalar(exp.select(count()).from_(values.audited.relation.copy(), copy=False)),
+        scalar(exp.select(count()).from_(values.reference.relation.copy(), copy=False)),
+        count(),
+        _number(is_null(column("value"))),
+        _number(outside_order) if values.order else literal(0),
+        _number(exp.And(this=uncovered, expression=is_present(column("value")))) if values.taxonomy else literal(0),
+    )
+    distinct = _distinct_values(values)
+    if values.taxonomy is None:
+        return select.from_(subquery(distinct, "domain"), copy=False)
+    items = [column("value", "domain"), named(values.taxonomy.value.copy(), "covered")]
+    joined = _with_taxonomy(exp.select(*items).from_(subquery(distinct, "domain"), copy=False), values.taxonomy)
+    return select.from_(subquery(joined, "known"), copy=False)
+
+
+def reference_queries(values: Values) -> Steps:
+    """The queries up to `reference`."""
+    queries = _person_counts(values) if values.persons else _row_counts(values)
+    held = column("held_reference" if values.persons else "reference")
+    occurs = exp.GT(this=held, expression=literal(0))
+    select = exp.select(
+        exp.Star(),
+        named(cast(_over(exp.Sum(this=column("reference"))), "bigint"), "total"),
+        named(_over(exp.Count(this=exp.Case().when(occurs, literal(1)))), "reference_values"),
+        named(exp.Case().when(occurs.copy(), cast(held.copy(), "double")), "divisor"),
+    )
+    for position, value in enumerate(values.flagged):
+        flag = exp.Case().when(equal(values.text.copy(), literal(value)), literal(1)).else_(literal(0))
+        select = select.select(named(flag, f"flag_{position}"), copy=False)
+    name = "counted"
+    if values.taxonomy is not None:
+        queries["labelled"] = _labelled(values.taxonomy)
+        name = "labelled"
+    if values.ordered:
+        queries["ranked"] = _ranked(values, name)
+        queries["placed"] = _placed()
+        name = "placed"
+    queries["reference"] = select.from_(step(name), copy=False)
+    return queries
+
+
+def code_of(value: exp.Expression) -> exp.Expression:
+    """The code of a value, beside `domain` joined by it: NULL, where there is one, is the first value."""
+    return exp.Case().when(is_null(value.copy()), literal(1)).else_(column("code", "domain"))
+
+
+def with_domain(select: exp.Select, value: exp.Expression) -> exp.Select:
+    """A select with each row's value looked up."""
+    on = equal(value.copy(), column("value", "domain"))
+    return select.join(step("domain"), on=on, join_type="left", copy=False)
+
+
+def _distinct_values(values: Values) -> exp.Query:
+    sides = [values.audited] if values.source is None else [values.audited, values.source]
+    queries = [
+        exp.select(named(side.value.copy(), "value")).distinct(copy=False).from_(side.relation.copy(), copy=False)
+        for side in sides
+    ]
+    return queries[0] if len(queries) == 1 else exp.union(queries[0], queries[1], distinct=True)
+
+
+def _numbered(relation: exp.Expression, *items: exp.Expression) -> exp.Select:
+    order = exp.Order(expressions=[exp.Ordered(this=column("value"), nulls_first=True)])
+    code = exp.Window(this=exp.RowNumber(), order=order)
+    return exp.select(column("value"), *items, named(code, "code")).from_(relation, copy=False)
+
+
+def _row_counts(values: Values) -> Steps:
+    """`domain` with its rows of the reference; values that only the table has are none of its rows."""
+    side = values.reference
+    found: exp.Query = (
+        exp.select(named(side.value.copy(), "value"), named(count(), "reference"))
+        .from_(side.relation.copy(), copy=False)
+        .group_by(side.value.copy())
+    )
+    if values.source is not None:
+        more = exp.select(named(values.audited.value.copy(), "value"), named(cast(literal(0), "bigint"), "reference"))
+        more = more.distinct(copy=False).from_(values.audited.relation.copy(), copy=False)
+        reference = cast(exp.Sum(this=column("reference")), "bigint")
+        both = subquery(exp.union(found, more, distinct=False), "both")
+        found = (
+            exp.select(column("value"), named(reference, "reference")).from_(both, copy=False).group_by(column("value"))
+        )
+    domain = _numbered(subquery(found, "found"), column("reference"))
+    return {"domain": domain, "counted": exp.select(exp.Star()).from_(step("domain"), copy=False)}
+
+
+def _person_counts(values: Values) -> Steps:
+    """`domain`, and for each of its values how many persons of the reference hold it and how many it stands for."""
+    side = values.reference
+    if side.person is None:
+        raise ValueError("persons are counted on both sides or on none")
+    rows = with_domain(exp.select().from_(side.relation.copy(), copy=False), side.value)
+    queries: Steps = {"domain": _numbered(subquery(_distinct_values(values), "found"))}
+    queries |= holdings("source", rows, [], side.person, code_of(side.value))
+    held = exp.Coalesce(this=column("held", "source_cells"), expressions=[literal(0)])
+    members = exp.Coalesce(this=column("members", "source_cells"), expressions=[literal(0)])
+    queries["counted"] = (
+        exp.select(
+            column("value", "domain"),
+            column("code", "domain"),
+            named(members, "reference"),
+            named(held, "held_reference"),
+        )
+        .from_(step("domain"), copy=False)
+        .join(
+            step("source_cells"),
+            on=equal(column("code", "domain"), column("code", "source_cells")),
+            join_type="left",
+        )
+    )
+    return queries
+
+
+def _with_taxonomy(select: exp.Select, taxonomy: Taxonomy, alias: str = "domain") -> exp.Select:
+    on = equal(column("value", alias), taxonomy.value.copy())
+    return select.join(taxonomy.relation.copy(), on=on, join_type="left", copy=False)
+
+
+def _labelled(taxonomy: Taxonomy) -> exp.Select:
+    """Each value with its node of every level between the leaves and the top, and that node's reference.
+
+    A node is named by the least code under it. The label of NULL is NULL up to the top: a node of its own.
+    """
+    items: list[exp.Expression] = [exp.Column(this=exp.Star(), table=exp.to_identifier("counted", quoted=True))]
+    for level in range(1, taxonomy.height):
+        label = column(f"label_{level}", "taxonomy")
+        node = exp.Window(this=exp.Min(this=column("code", "counted")), partition_by=[label])
+        reference = exp.Window(this=exp.Sum(this=column("reference", "counted")), partition_by=[label.copy()])
+        items += [named(node, f"node_{level}"), named(cast(reference, "bigint"), f"reference_{level}")]
+    return _with_taxonomy(exp.select(*items).from_(step("counted"), copy=False), taxonomy, "counted")
+
+
+def _rank(values: Values) -> exp.Expression:
+    """The place of column `value` in the declared order, from 1; NULL before all, what is not listed after all."""
+    rank = exp.Case().when(is_null(column("value")), literal(0))
+    for place, text in enumerate(values.order, start=1):
+        rank = rank.when(equal(values.text.copy(), literal(text)), literal(place), copy=False)
+    return rank.else_(literal(len(values.order) + 1))
+
+
+def _ranked(values: Values, name: str) -> exp.Select:
+    rank = _rank(values) if values.order else column("code")
+    return exp.select(exp.Star(), named(rank, "rank")).from_(step(name), copy=False)
+
+
+def _placed() -> exp.Select:
+    """Values in order: `place` from 1, `below` the reference up to and with it, `before` the sum of `below` up to but
+    without it, `places` and `work` the place and the sum of the last.
+    """
+    order = [column("rank"), column("code")]
+    first = exp.select(
+        exp.Star(),
+        named(_over(exp.RowNumber(), order), "place"),
+        named(cast(_over(exp.Sum(this=column("reference")), order), "bigint"), "below"),
+    ).from_(step("ranked"), copy=False)
+    upto = exp.Sub(this=_over(_wide_sum("below"), [column("place")]), expression=wide(column("below")))
+    return exp.select(
+        exp.Star(),
+        named(upto, "before"),
+        named(_over(count()), "places"),
+        named(_over(_wide_sum("below")), "work"),
+    ).from_(subquery(first, "first"), copy=False)
+
+
+def _wide_sum(name: str) -> exp.Expression:
+    return exp.Sum(this=wide(column(name)))
+
+
+def _over(value: exp.Expression, order: Sequence[exp.Expression] = ()) -> exp.Window:
+    ordered = exp.Order(expressions=[exp.Ordered(this=item.copy()) for item in order]) if order else None
+    return exp.Window(this=value, order=ordered)
+
+
+def _number(condition: exp.Expression) -> exp.Expression:
+    return total(exp.Case().when(condition, literal(1)).else_(literal(0)))

@@ -1,0 +1,182 @@
+"""Small words for building sqlglot expressions, shared by the makers of statements in this package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+
+from sqlglot import exp
+
+from sqlanon.sql.relations import Table, cast, identifier, literal, table_expression
+from sqlanon.sql.traits import Traits
+
+
+def concat(*parts: exp.Expression | str) -> exp.Expression:
+    """Text concatenation by the standard operator."""
+    operands = [literal(part) if isinstance(part, str) else part for part in parts]
+    return reduce(lambda left, right: exp.DPipe(this=left, expression=right, safe=True), operands)
+
+
+def named(value: exp.Expression, name: str) -> exp.Alias:
+    """`value AS "name"`."""
+    return exp.Alias(this=value, alias=identifier(name))
+
+
+def total(value: exp.Expression) -> exp.Expression:
+    """SUM that is 0, not NULL, over no rows."""
+    return exp.Coalesce(this=exp.Sum(this=value), expressions=[literal(0)])
+
+
+def total_of(condition: exp.Expression, aggregate: exp.Expression) -> exp.Expression:
+    """An aggregate over the rows that satisfy `condition`; 0 over none."""
+    kept = exp.Filter(this=aggregate, expression=exp.Where(this=condition))
+    return exp.Coalesce(this=kept, expressions=[literal(0)])
+
+
+def total_where(condition: exp.Expression, value: exp.Expression) -> exp.Expression:
+    """The sum of `value` over the rows that satisfy `condition`."""
+    return total(exp.Case().when(condition, value).else_(literal(0), copy=False))
+
+
+def count() -> exp.Expression:
+    return exp.Count(this=exp.Star())
+
+
+def row_count(relation: exp.Expression) -> exp.Select:
+    return exp.select(count()).from_(relation)
+
+
+def all_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
+    """Conjunction; TRUE of none."""
+    parts = [_grouped(condition) for condition in conditions]
+    return reduce(lambda left, right: exp.And(this=left, expression=right), parts) if parts else exp.true()
+
+
+def any_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
+    """Disjunction; FALSE of none."""
+    parts = [_grouped(condition) for condition in conditions]
+    return reduce(lambda left, right: exp.Or(this=left, expression=right), parts) if parts else exp.false()
+
+
+def _grouped(condition: exp.Expression) -> exp.Expression:
+    """In parentheses where it is a connective itself, so that nesting says what it means."""
+    return exp.Paren(this=condition) if isinstance(condition, (exp.And, exp.Or)) else condition
+
+
+def equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    return exp.EQ(this=left, expression=right)
+
+
+def is_null(value: exp.Expression) -> exp.Expression:
+    return exp.Is(this=value, expression=exp.Null())
+
+
+def is_present(value: exp.Expression) -> exp.Expression:
+    return exp.Not(this=is_null(value))
+
+
+MIXING_PRIME = 2_147_483_647
+
+
+def mixed(values: Sequence[exp.Expression]) -> exp.Expression:
+    """One whole number below 2^31 from several, by multiplication and addition modulo a prime; the same everywhere."""
+    mix: exp.Expression = cast(literal(1), "bigint")
+    for value in values:
+        step = exp.Add(this=exp.Mul(this=mix, expression=literal(48_271)), expression=value)
+        mix = exp.Paren(this=exp.Mod(this=exp.Paren(this=step), expression=literal(MIXING_PRIME)))
+    return mix
+
+
+def checksum(mix: exp.Expression) -> list[exp.Expression]:
+    """Two sums over rows that change, for all practical purposes, when any row does; order does not matter."""
+    square = exp.Mod(
+        this=exp.Paren(this=exp.Mul(this=mix.copy(), expression=mix.copy())), expression=literal(MIXING_PRIME)
+    )
+    return [total(mix), total(exp.Paren(this=square))]
+
+
+def subquery(select: exp.Query, alias: str) -> exp.Subquery:
+    return exp.Subquery(this=select, alias=exp.TableAlias(this=identifier(alias)))
+
+
+def union_all(parts: Sequence[exp.Query]) -> exp.Query:
+    """All rows of several queries, or of one."""
+    return exp.union(*parts, distinct=False, copy=False) if len(parts) > 1 else parts[0]
+
+
+def scalar(select: exp.Query) -> exp.Subquery:
+    """A query of one value as an expression."""
+    return exp.Subquery(this=select)
+
+
+def with_queries(select: exp.Select, queries: Mapping[str, exp.Query]) -> exp.Select:
+    """The select with common table expressions before it, in order."""
+    return reduce(
+        lambda query, item: query.with_(identifier(item[0]), as_=item[1], copy=False), queries.items(), select
+    )
+
+
+def create_table_as(table: Table, query: exp.Query, traits: Traits, *, scratch: bool) -> exp.Create:
+    """CREATE TABLE ... AS; scratch tables skip the write-ahead log where the engine can."""
+    properties = _scratch_properties(traits) if scratch else None
+    return exp.Create(this=table_expression(table), kind="TABLE", expression=query, properties=properties)
+
+
+def _scratch_properties(traits: Traits) -> exp.Properties | None:
+    if traits.temporary_scratch:
+        return exp.Properties(expressions=[exp.TemporaryProperty()])
+    return exp.Properties(expressions=[exp.UnloggedProperty()]) if traits.unlogged_scratch else None
+
+
+def create_text_table(table: Table, columns: Sequence[str], traits: Traits) -> exp.Create:
+    """An empty scratch table of text columns, for hierarchy definitions."""
+    definitions = [exp.ColumnDef(this=identifier(name), kind=exp.DataType.build("text")) for name in columns]
+    properties = _scratch_properties(traits)
+    schema = exp.Schema(this=table_expression(table), expressions=definitions)
+    return exp.Create(this=schema, kind="TABLE", properties=properties)
+
+
+def insert_text(table: Table, rows: Sequence[Sequence[str | None]]) -> exp.Insert:
+    """INSERT ... VALUES of text rows, for scripts that a person reads."""
+    values = exp.Values(expressions=[exp.Tuple(expressions=[literal(value) for value in row]) for row in rows])
+    return exp.Insert(this=table_expression(table), expression=values)
+
+
+def rename_table(table: Table, target: Table) -> exp.Alter:
+    """Give a table another name in its schema."""
+    new_name = exp.AlterRename(this=exp.Table(this=identifier(target.name)))
+    return exp.Alter(this=table_expression(table), kind="TABLE", actions=[new_name])
+
+
+def text_values(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> exp.Select:
+    """Rows of text as a query of its own."""
+    tuples = [exp.Tuple(expressions=[cast(literal(value), "text") for value in row]) for row in rows]
+    alias = exp.TableAlias(this=identifier("given"), columns=[identifier(name) for name in columns])
+    return exp.select(exp.Star()).from_(exp.Values(expressions=tuples, alias=alias))
+
+
+def create_view(view: Table, query: exp.Query, traits: Traits, *, replace: bool) -> exp.Create:
+    """CREATE VIEW; its conditions come before those of the reader where the engine has to be told."""
+    barrier = exp.Property(this=exp.var("security_barrier"), value=exp.true())
+    properties = exp.Properties(expressions=[barrier]) if traits.views_need_barrier else None
+    return exp.Create(
+        this=table_expression(view), kind="VIEW", expression=query, replace=replace, properties=properties
+    )
+
+
+def drop_table(table: Table) -> exp.Drop:
+    return exp.Drop(tables=[table_expression(table)], kind="TABLE", exists=True)
+
+
+def drop_view(view: Table) -> exp.Drop:
+    return exp.Drop(tables=[table_expression(view)], kind="VIEW", exists=True)
+
+
+def assertion(condition: exp.Select, message: str) -> exp.Select:
+    """A query that fails, with `message` in the error, unless `condition` yields TRUE.
+
+    The text cannot be cast to a number; it is chosen at run time, so no engine folds it away.
+    """
+    holds = exp.Subquery(this=condition)
+    chosen = exp.Case().when(holds, literal("1")).else_(literal(message))
+    return exp.select(named(cast(chosen, "int"), "audit"))

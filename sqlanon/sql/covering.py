@@ -1,0 +1,251 @@
+"""Statements that read the labels of any release as intervals of a domain's ordinals, and link rows to classes by them.
+
+A span is a label of a released column with the ordinals `lo` to `hi` that it covers. Labels are read as nodes of the
+column's hierarchy, else as intervals of its values. `absent` is 1 for NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlanon.sql.build import equal, named, union_all
+from sqlanon.sql.relations import Table, column, literal, table_expression
+from sqlanon.sql.template import expression, query
+
+LISTING = ("label", "low", "high", "low_open", "high_open", "number", "with_null")
+"""What is loaded of each label: its text, its bounds where it looks like an interval, and whether NULL is in it."""
+MEMBERS = ("label", "member", "members")
+"""What is loaded of each set: its label, one of its members, and how many these are."""
+
+
+@dataclass(frozen=True)
+class SpanColumn:
+    """A released column and where its labels lead."""
+
+    label: exp.Expression
+    """The column of alias `release` as text."""
+    spans: Table
+    covers: Table | None
+    """Each ordinal with the spans that cover it, where these are few; None: intervals are compared."""
+
+
+def distinct_labels(release: exp.Expression, label: exp.Expression) -> exp.Select:
+    """The labels of a column, NULL left out."""
+    select = exp.select(named(label, "label")).distinct().from_(release, copy=False)
+    return (
+        exp.select(column("label"))
+        .from_(_sub(select, "labels"), copy=False)
+        .where(expression("label is not null"), copy=False)
+    )
+
+
+def spans(
+    listing: Table, members: Table | None, domain: Table, height: int, null: int | None, *, numeric: bool
+) -> exp.Select:
+    """The span of every listed label, `s` its number; `lo` NULL where it cannot be read.
+
+    A set has one where its members are neighbours: as far apart as they hold values.
+    """
+    nodes: list[exp.Query] = []
+    for level in range(height + 1):
+        nodes.append(
+            query(
+                "select cast(:label as text) as label, :l as place, min(o) as lo, max(o) as hi, count(*) as held from d"
+                " where :label is not null group by :label",
+                {"d": domain},
+                label=column(f"label_{level}"),
+                l=level,
+            )
+        )
+    found: list[exp.Query] = [
+        query(
+            "select label, place, lo, hi from n where hi - lo + 1 = held",
+            {"n": union_all([part.copy() for part in nodes])},
+        ),
+        query(
+            "select t.label, 1000 + a.place + b.place as place, a.lo, b.hi from t join n as a on t.low = a.label"
+            " join n as b on t.high = b.label where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi",
+            {"t": listing, "n": union_all([part.copy() for part in nodes])},
+        ),
+    ]
+    if members is not None:
+        found.append(
+            query(
+                "select label, 2000 as place, min(lo) as lo, max(hi) as hi from"
+                " (select m.label, m.members, n.lo, n.hi, n.held,"
+                " row_number() over (partition by m.label, m.member order by n.place) as k"
+                " from m join n on m.member = n.label) as held_by where k = 1"
+                " group by label having count(*) = max(cast(members as int)) and max(hi) - min(lo) + 1 = sum(held)",
+                {"m": members, "n": union_all([part.copy() for part in nodes])},
+            )
+        )
+    if numeric:
+        within = (
+            "(v.x > cast(t.low as double) or (v.x = cast(t.low as double) and t.low_open = '0'))"
+            " and (v.x < cast(t.high as double) or (v.x = cast(t.high as double) and t.high_open = '0'))"
+        )
+        found.append(
+            query(
+                "select t.label, 5000 as place, min(v.o) as lo, max(v.o) as hi"
+                " from (select * from t where number = '1') as t"
+                " join (select o, cast(value as double) as x from d where value is not null) as v on :within"
+                " group by t.label",
+                {"t": listing, "d": domain},
+                within=expression(within),
+            )
+        )
+    ranked = query(
+        "select label, lo, hi from"
+        " (select label, lo, hi, row_number() over (partition by label order by place, lo) as k from f) as ranked"
+        " where k = 1",
+        {"f": union_all(found)},
+    )
+    # NULL is the last ordinal: with it, an interval has to end just before.
+    listed = query(
+        "select t.label, 0 as absent, case when t.with_null = '0' or r.hi + 1 = :null then r.lo end as lo,"
+        " case when t.with_null = '0' then r.hi else :null end as hi from t left join r on t.label = r.label",
+        {"t": listing, "r": ranked},
+        null=literal(-1 if null is None else null),
+    )
+    absent = query("select '' as label, 1 as absent, :o as lo, :o as hi", o=literal(null))
+    return query(
+        "select label, absent, cast(lo as int) as lo, cast(hi as int) as hi,"
+        " row_number() over (order by absent, label) as s from f",
+        {"f": union_all([listed, absent] if null is not None else [listed])},
+    )
+
+
+def unread(spans_table: Table) -> exp.Select:
+    """How many labels could not be read, and how many there are."""
+    return query("select count(*) - count(lo), count(*) from s", {"s": spans_table})
+
+
+def covers(spans_table: Table, domain: Table) -> exp.Select:
+    """Each ordinal with the spans that cover it."""
+    return query(
+        "select d.o, s.s, s.lo, s.hi from s join d on d.o between s.lo and s.hi", {"s": spans_table, "d": domain}
+    )
+
+
+def released_rows(release: exp.Expression, columns: Sequence[SpanColumn], label: exp.Expression) -> exp.Select:
+    """The rows of a release by the spans of their labels, `s_i`, and the sensitive `label`, counted."""
+    select = exp.select().from_(release, copy=False)
+    keys: list[exp.Expression] = []
+    for position, item in enumerate(columns):
+        alias = f"x_{position}"
+        on = exp.and_(
+            equal(exp.Coalesce(this=item.label.copy(), expressions=[literal("")]), column("label", alias)),
+            equal(_absent(item.label), column("absent", alias)),
+        )
+        select = select.join(table_expression(item.spans, alias), on=on, join_type="left", copy=False)
+        key = column("s", alias)
+        keys.append(key)
+        select = select.select(named(key.copy(), f"s_{position}"), copy=False)
+    select = select.select(named(label, "label"), named(expression("count(*)"), "n"), copy=False)
+    return select.group_by(*keys, label.copy(), copy=False)
+
+
+def _absent(value: exp.Expression) -> exp.Expression:
+    return expression("case when :value is null then 1 else 0 end", value=value)
+
+
+def classes(rows: Table, columns: Sequence[SpanColumn]) -> exp.Select:
+    """The classes of a release, numbered, with their spans and intervals."""
+    names = [f"s_{position}" for position in range(len(columns))]
+    distinct = exp.select(*(column(name) for name in names), named(expression("sum(n)"), "n"))
+    distinct = distinct.from_(table_expression(rows), copy=False).group_by(
+        *(column(name) for name in names), copy=False
+    )
+    order = exp.Order(expressions=[exp.Ordered(this=column(name, "k")) for name in names])
+    select = exp.select(named(exp.Window(this=exp.RowNumber(), order=order), "class"), column("n", "k"))
+    select = select.from_(_sub(distinct, "k"), copy=False)
+    for position, item in enumerate(columns):
+        alias = f"x_{position}"
+        on = equal(column(f"s_{position}", "k"), column("s", alias))
+        select = select.join(table_expression(item.spans, alias), on=on, copy=False)
+        select = select.select(
+            column(f"s_{position}", "k"),
+            named(column("lo", alias), f"lo_{position}"),
+            named(column("hi", alias), f"hi_{position}"),
+            copy=False,
+        )
+    return select
+
+
+def covered(rows: Table, classes_table: Table, columns: Sequence[SpanColumn]) -> exp.Select:
+    """The rows given by `id` and ordinals `o_i`, with each `class` whose labels cover all their values."""
+    select = exp.select(column("id", "c"), column("class", "k")).from_(table_expression(rows, "c"), copy=False)
+    on: list[exp.Expression] = []
+    for position, item in enumerate(columns):
+        own = column(f"o_{position}", "c")
+        if item.covers is None:
+            low, high = column(f"lo_{position}", "k"), column(f"hi_{position}", "k")
+            on += [exp.GTE(this=own, expression=low), exp.LTE(this=own.copy(), expression=high)]
+            continue
+        alias = f"v_{position}"
+        select = select.join(table_expression(item.covers, alias), on=equal(own, column("o", alias)), copy=False)
+        on.append(equal(column("s", alias), column(f"s_{position}", "k")))
+    return select.join(table_expression(classes_table, "k"), on=exp.and_(*on), copy=False)
+
+
+def published(rows: Table, classes_table: Table, columns: int) -> exp.Select:
+    """The rows of each class by sensitive label."""
+    on = exp.and_(*(equal(column(f"s_{place}", "r"), column(f"s_{place}", "k")) for place in range(columns)))
+    select = exp.select(column("class", "k"), column("label", "r"), column("n", "r"))
+    return select.from_(table_expression(rows, "r"), copy=False).join(
+        table_expression(classes_table, "k"), on=on, copy=False
+    )
+
+
+def targets(
+    rows: Table, linked: Table, codes: tuple[str, Table, exp.Expression], guards: tuple[str, Table, exp.Expression]
+) -> exp.Select:
+    """The rows of the microdata by class, sensitive `value` and `guard`; class NULL where none covers them."""
+    return query(
+        "select l.class, :value as value, :guard as guard, sum(c.n) as n from c left join l on c.id = l.id"
+        " left join a on :s = a.code left join b on :t = b.code group by l.class, :value, :guard",
+        {"c": rows, "l": linked, "a": codes[1], "b": guards[1]},
+        value=codes[2],
+        guard=guards[2],
+        s=column(codes[0], "c"),
+        t=column(guards[0], "c"),
+    )
+
+
+def persons(rows: Table, linked: Table, number: str) -> exp.Select:
+    """For each class, how many there are among the rows that it covers: of persons, or the sum of a column."""
+    return query(
+        "select l.class, :number as m from c join l on c.id = l.id group by l.class",
+        {"c": rows, "l": linked},
+        number=expression(number),
+    )
+
+
+def numbered(rows: exp.Query) -> exp.Select:
+    """Rows with an `id`."""
+    return query("select r.*, row_number() over (order by o_0) as id from r", {"r": rows})
+
+
+def with_others(domain: Table, population: Table, position: int) -> exp.Select:
+    """The values of a column with their rows, and those that only the population has, with none."""
+    return query(
+        "select value, sum(n) as n from"
+        " (select value, n from d union all select distinct :q as value, 0 as n from p) as b group by value",
+        {"d": domain, "p": population},
+        q=column(f"q_{position}"),
+    )
+
+
+def no_fewer(people: exp.Query, external: exp.Query) -> exp.Select:
+    """The people that an external table has of each class, and no fewer than are known to be in it (Inequality 2)."""
+    return query(
+        "select p.class, case when e.m > p.m then e.m else p.m end as m from p left join e on p.class = e.class",
+        {"p": people, "e": external},
+    )
+
+
+def _sub(select: exp.Query, alias: str) -> exp.Subquery:
+    return exp.Subquery(this=select, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))

@@ -1,0 +1,280 @@
+"""Statements that evaluate lattice nodes on a frequency set or on a roll-up of one.
+
+A node is a GROUP BY of the packed words under its masks; a column at its top has no bits in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from sqlglot import exp
+
+from sqlanon.lattice import Node
+from sqlanon.sql.build import all_of, concat, count, equal, named, subquery, total_of, total_where, with_queries
+from sqlanon.sql.classes import Population, classes
+from sqlanon.sql.frequency import HierarchyTable, Shape, masked, path
+from sqlanon.sql.packing import Layout
+from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
+from sqlanon.sql.rounds import classes_of_node
+from sqlanon.sql.sets import united
+from sqlanon.sql.values import Counted, Measures
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every class: the measures of all models, and a condition for each requirement."""
+
+    measures: tuple[Measures, ...]
+    satisfied: tuple[exp.Expression, ...]
+    population: bool = False
+    """The population's rows of each class are read."""
+    absent: bool = False
+    """Classes that only the population has are asked about too."""
+
+
+def node_classes(frequency: Table, node: Node, shape: Shape, question: Question) -> exp.Select:
+    """The classes of a node: one row each, with its masked words, `n` and the aggregates of the question."""
+    keys = shape.keys(node)
+    rows = exp.select().from_(table_expression(frequency), copy=False)
+    counted = Counted(rows, keys, shape.persons, shape.numbers)
+    everybody = None
+    if question.population and shape.population is not None:
+        people = exp.select().from_(table_expression(shape.population), copy=False)
+        everybody = Population(people, keys, question.absent)
+    return classes(counted, question.measures, dict(enumerate(shape.tables)), everybody)
+
+
+def check(
+    requests: Sequence[tuple[int, Node, Table]], shape: Shape, question: Question, small: Collection[Table] = ()
+) -> exp.Query:
+    """Counts of many nodes in one statement: index, classes, then suppressed rows and satisfying classes per
+    requirement.
+
+    Nodes on a small set are joined to it as a table of masks, which is planned once for all of them; on other sets
+    each node is a query of its own, whose classes are gone when the next one runs.
+    """
+    together: dict[Table, list[tuple[int, Node]]] = {}
+    queries: list[exp.Select] = []
+    for index, node, table in requests:
+        if table in small and not question.absent:
+            together.setdefault(table, []).append((index, node))
+        else:
+            queries.append(_counted(node_classes(table, node, shape, question), question.satisfied, literal(index)))
+    for table, nodes in together.items():
+        counted = _counted(_classes_of_many(table, nodes, shape, question), question.satisfied, column("node"))
+        queries.append(counted.group_by(column("node"), copy=False))
+    return _all_of_them(queries)
+
+
+def _classes_of_many(
+    frequency: Table, nodes: Sequence[tuple[int, Node]], shape: Shape, question: Question
+) -> exp.Select:
+    """The classes of several nodes at once: the set times a table of their masks."""
+    words = range(shape.layout.words)
+    keys: list[tuple[str, exp.Expression]] = [("node", column("node"))]
+    for word in words:
+        key = exp.Paren(this=exp.BitwiseAnd(this=column(f"p_{word}"), expression=column(f"m_{word}")))
+        # Not named like the word itself: some engines would group by the word then.
+        keys.append((f"g_{word}", key))
+    counted = Counted(_times_masks(frequency, nodes, shape), keys, shape.persons, shape.numbers)
+    everybody = None
+    if question.population and shape.population is not None:
+        everybody = Population(_times_masks(shape.population, nodes, shape), keys, everywhere=False)
+    return classes(counted, question.measures, dict(enumerate(shape.tables)), everybody)
+
+
+def _times_masks(frequency: Table, nodes: Sequence[tuple[int, Node]], shape: Shape) -> exp.Select:
+    rows = [
+        exp.Tuple(expressions=[literal(index), *(cast(literal(mask), "bigint") for mask in shape.layout.masks(node))])
+        for index, node in nodes
+    ]
+    names = [identifier("node"), *(identifier(f"m_{word}") for word in range(shape.layout.words))]
+    masks = exp.Values(expressions=rows, alias=exp.TableAlias(this=identifier("masks"), columns=names))
+    return exp.select().from_(table_expression(frequency), copy=False).join(masks, join_type="cross", copy=False)
+
+
+def several_nodes(requests: Sequence[tuple[int, Node, Table]], shape: Shape) -> exp.Query:
+    """The counted rows of several nodes, masked, all kept: where rounds of suppression begin."""
+    by_table: dict[Table, list[tuple[int, Node]]] = {}
+    for index, node, table in requests:
+        by_table.setdefault(table, []).append((index, node))
+    queries = []
+    for table, nodes in by_table.items():
+        masked_words = [
+            (f"p_{word}", exp.Paren(this=exp.BitwiseAnd(this=column(f"p_{word}"), expression=column(f"m_{word}"))))
+            for word in range(shape.layout.words)
+        ]
+        keys = [column("node"), *(key for _, key in masked_words), *(column(name) for name in shape.others)]
+        counts = [name for name in shape.columns if name in ("n", "u")]
+        select = _times_masks(table, nodes, shape).select(
+            column("node"),
+            *(named(key.copy(), name) for name, key in masked_words),
+            *(column(name) for name in shape.others),
+            *(named(cast(exp.Sum(this=column(name)), "bigint"), name) for name in counts),
+            named(exp.true(), "kept"),
+        )
+        queries.append(select.group_by(*(key.copy() for key in keys)))
+    return _all_of_them(queries)
+
+
+def grouping_keys(
+    columns: Sequence[int] | None, known: Sequence[int], shape: Shape
+) -> list[tuple[str, exp.Expression]]:
+    """What makes the classes of one grouping among the counted rows of several nodes."""
+    keys: list[tuple[str, exp.Expression]] = [("node", column("node"))]
+    heights = shape.heights()
+    chosen = tuple(0 if columns is None or i in columns else height for i, height in enumerate(heights))
+    for word, mask in enumerate(shape.layout.masks(chosen)):
+        if mask:
+            keys.append((f"p_{word}", masked(column(f"p_{word}"), mask)))
+    return [*keys, *((f"s_{position}", column(f"s_{position}")) for position in known)]
+
+
+def population_of_nodes(
+    nodes: Sequence[tuple[int, Node]], columns: Sequence[int] | None, shape: Shape
+) -> Population | None:
+    """The population's rows by the classes of one grouping, for several nodes."""
+    if shape.population is None:
+        return None
+    keys: list[tuple[str, exp.Expression]] = []
+    for name, key in grouping_keys(columns, (), shape):
+        word = name.removeprefix("p_")
+        keys.append((name, key if name == "node" else exp.BitwiseAnd(this=key, expression=column(f"m_{word}"))))
+    return Population(_times_masks(shape.population, nodes, shape), keys, everywhere=False)
+
+
+def _counted(class_query: exp.Select, satisfied: Sequence[exp.Expression], index: exp.Expression) -> exp.Select:
+    items = [named(index, "node"), named(count(), "all_classes")]
+    for position, condition in enumerate(satisfied):
+        fails = exp.Not(this=exp.Paren(this=condition.copy()))
+        items.append(named(total_of(fails, exp.Sum(this=column("n"))), f"suppressed_{position}"))
+        items.append(named(total_of(condition.copy(), count()), f"classes_{position}"))
+    return exp.select(*items).from_(subquery(class_query, "classes"), copy=False)
+
+
+def measure(
+    requests: Sequence[tuple[int, Node, Table]],
+    shape: Shape,
+    question: Question,
+    figures: Mapping[str, exp.Expression],
+) -> exp.Query:
+    """As `check` for one requirement, with the figures of the metrics after the counts.
+
+    Before the figures: the rows that the requirement's monotone part, the second condition of the question, suppresses.
+    """
+    return _all_of_them(
+        [
+            _measured(index, node, shape, node_classes(table, node, shape, question), question.satisfied, figures)
+            for index, node, table in requests
+        ]
+    )
+
+
+def measure_survivors(
+    nodes: Sequence[tuple[int, Node]], table: Table, shape: Shape, figures: Mapping[str, exp.Expression]
+) -> exp.Query:
+    """The same after rounds of suppression, whose outcome stands in a table."""
+    words = [f"p_{word}" for word in range(shape.layout.words)]
+    return _all_of_them(
+        [
+            _measured(index, node, shape, classes_of_node(table, index, words), [column("kept")], figures)
+            for index, node in nodes
+        ]
+    )
+
+
+def _measured(
+    index: int,
+    node: Node,
+    shape: Shape,
+    grouped: exp.Select,
+    satisfied: Sequence[exp.Expression],
+    figures: Mapping[str, exp.Expression],
+) -> exp.Select:
+    items: list[exp.Expression] = [
+        named(literal(index), "node"),
+        named(count(), "all_classes"),
+        named(total_where(exp.Not(this=column("kept")), column("n")), "suppressed"),
+        named(total_where(column("kept"), literal(1)), "classes"),
+        named(total_where(exp.Not(this=column("may_stay")), column("n")), "least"),
+    ]
+    items += [named(figure.copy(), name) for name, figure in figures.items()]
+    wanted = {found.name for figure in figures.values() for found in figure.find_all(exp.Column)}
+    judged = _with_values(grouped, node, shape, satisfied, wanted)
+    measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
+    # A subquery, so that each node of a batch may have classes of its own.
+    return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)
+
+
+def _with_values(
+    grouped: exp.Select, node: Node, shape: Shape, satisfied: Sequence[exp.Expression], wanted: Collection[str]
+) -> exp.Select:
+    """Classes as metrics expect them: judged, with the code of each column's value and the leaves under it."""
+    may_stay = satisfied[1].copy() if len(satisfied) > 1 else exp.true()
+    items = [column("n"), named(satisfied[0].copy(), "kept"), named(may_stay, "may_stay")]
+    select = exp.select(*items).from_(subquery(grouped, "grouped"), copy=False)
+    for position, level in enumerate(node):
+        masks = shape.layout.column_masks(position, level)
+        if f"code_{position}" in wanted:
+            code = _code([masked(column(f"p_{word}", "grouped"), mask) for word, mask in masks.items()])
+            select = select.select(named(code, f"code_{position}"), copy=False)
+        if f"leaves_{position}" in wanted:
+            select = _with_leaves(select, position, level, shape)
+    return select
+
+
+def _with_leaves(select: exp.Select, position: int, level: int, shape: Shape) -> exp.Select:
+    """The classes with the leaves under their value in one column."""
+    hierarchy, alias = shape.hierarchies[position], f"l_{position}"
+    leaves: exp.Expression = literal(1 if level == 0 else hierarchy.leaves)
+    if 0 < level < hierarchy.height:
+        matching = [
+            equal(masked(column(f"p_{word}", "grouped"), mask), column(f"p_{word}", alias))
+            for word, mask in shape.layout.column_masks(position, level).items()
+        ]
+        labels = _leaves_of_level(hierarchy, position, level, shape.layout)
+        select = select.join(subquery(labels, alias), on=all_of(matching), join_type="left", copy=False)
+        # NULL is in no hierarchy table: a leaf of its own.
+        leaves = exp.Coalesce(this=column("leaves", alias), expressions=[literal(1)])
+    return select.select(named(leaves, f"leaves_{position}"), copy=False)
+
+
+def _code(words: Sequence[exp.Expression]) -> exp.Expression:
+    """One key for a value: its masked word, or the words one after the other as text where its path spans several."""
+    if not words:
+        return literal(0)
+    if len(words) == 1:
+        return words[0]
+    texts: list[exp.Expression] = [cast(word, "text") for word in words]
+    return reduce(lambda left, right: concat(left, " ", right), texts)
+
+
+def _leaves_of_level(hierarchy: HierarchyTable, position: int, level: int, layout: Layout) -> exp.Select:
+    """For each label of a level: its masked words and the leaves under it."""
+    fields = layout.fields[position]
+    items = [named(path(fields, word, "h", level), f"p_{word}") for word in layout.column_masks(position, level)]
+    leaves = named(column(f"leaves_{level}", "h"), "leaves")
+    return exp.select(*items, leaves).distinct().from_(table_expression(hierarchy.table, "h"))
+
+
+def _all_of_them(queries: Sequence[exp.Select]) -> exp.Query:
+    result: exp.Query = queries[0]
+    for query in queries[1:]:
+        result = exp.union(result, query, distinct=False, copy=False)
+    return result
+
+
+def roll_up(frequency: Table, node: Node, shape: Shape) -> exp.Select:
+    """The frequency set of `node`, fit to evaluate every generalization of it."""
+    keys = dict(shape.words(node))
+    others = [column(name) for name in shape.others]
+    words = [named(keys.get(word, literal(0)), f"p_{word}") for word in range(shape.layout.words)]
+    counts: list[exp.Expression] = [named(united(name), name) for name in shape.set_columns]
+    counts.append(named(cast(exp.Sum(this=column("n")), shape.count_type), "n"))
+    if shape.persons:
+        counts.append(named(cast(exp.Sum(this=column("u")), "bigint"), "u"))
+    select = exp.select(*words, *others, *counts).from_(table_expression(frequency))
+    groups = [*(key.copy() for key in keys.values()), *(item.copy() for item in others)]
+    return select.group_by(*groups) if groups else select

@@ -1,0 +1,164 @@
+"""Statements on the values of sensitive columns: their codes, how often the whole source has them, their labels.
+
+Codes number the values in order, from 1; NULL is 0. They are what counted rows hold in place of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlanon.sql.build import count, equal, is_null, named, subquery, total, total_where
+from sqlanon.sql.frequency import code
+from sqlanon.sql.relations import Table, cast, column, identifier, literal
+from sqlanon.sql.values import Counted, Values, ValueTables, joined, relation, whole
+
+
+@dataclass(frozen=True)
+class SensitiveColumn:
+    """A sensitive column as counted rows hold it: by codes."""
+
+    key: exp.Expression
+    """The column as a grouping key, read from alias `source`."""
+    codes: Table | exp.Query
+
+
+def value_codes(
+    domain: exp.Query, text: exp.Expression, name: exp.Expression, flagged: Sequence[str], order: Sequence[str] = ()
+) -> exp.Select:
+    """The distinct `value`s of a domain with their `code`, and for each text in `flagged` whether it is that one.
+
+    `text` spells the value, `name` as models name it. With a declared order, codes follow it; a value outside it has
+    no code.
+    """
+    flags = [named(_is(name.copy(), wanted), f"is_{index}") for index, wanted in enumerate(flagged)]
+    select = exp.select(column("value"), named(_position(text.copy(), order), "code"), *flags)
+    return select.from_(subquery(domain, "domain"))
+
+
+def _is(text: exp.Expression, wanted: str) -> exp.Expression:
+    return exp.Coalesce(this=equal(text, literal(wanted)), expressions=[exp.false()])
+
+
+def _position(text: exp.Expression, order: Sequence[str]) -> exp.Expression:
+    absent = is_null(column("value"))
+    if order:
+        declared = exp.Case().when(absent, literal(0))
+        for position, wanted in enumerate(order, start=1):
+            declared = declared.when(equal(text.copy(), literal(wanted)), literal(position))
+        return declared
+    number = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[absent],
+        order=exp.Order(expressions=[exp.Ordered(this=column("value"))]),
+    )
+    return exp.Case().when(absent.copy(), literal(0)).else_(cast(number, "int"))
+
+
+def without_zeros(text: exp.Expression) -> exp.Expression:
+    """The text of a number without zeros at the end of its fraction."""
+    has_fraction = exp.Like(this=text, expression=literal("%.%"))
+    shorter = _without_trailing(_without_trailing(text.copy(), "0"), ".")
+    return exp.Case().when(has_fraction, shorter).else_(text.copy())
+
+
+def _without_trailing(text: exp.Expression, character: str) -> exp.Expression:
+    return exp.Trim(this=text, expression=literal(character), position="TRAILING")
+
+
+def uncoded(codes: Table) -> exp.Select:
+    """How many values a declared order leaves out."""
+    return exp.select(total_where(is_null(column("code")), literal(1))).from_(relation(codes, "codes"))
+
+
+def flagged_values(codes: Table, flags: int) -> exp.Select:
+    """For each flag, the code of the value that has it: 0 where the source has no such value."""
+    found = [total_where(column(f"is_{index}"), column("code")) for index in range(flags)]
+    return exp.select(*found).from_(relation(codes, "codes"))
+
+
+def reference(counted: Counted, position: int, codes: Table | exp.Query, flags: int) -> exp.Select:
+    """How the whole source, as one class, distributes a column; what `ValueTables.values` names."""
+    everything = Counted(counted.rows, (), counted.persons)
+    values = Values(everything, position, ValueTables(codes))
+    held = everything.grouped(named(everything.size(), "m"), by=[("s", column(f"s_{position}"))])
+    both = exp.select(
+        named(column("s", "held"), "code"),
+        named(column("m", "held"), "q_held"),
+        named(exp.Coalesce(this=column("m", "assigned"), expressions=[literal(0)]), "q_assigned"),
+    ).from_(subquery(held, "held"))
+    both = joined(both, subquery(values.assigned(), "assigned"), ["s"], "held", "assigned", "left")
+    running = exp.select(exp.Star(), named(_upto(column("q_assigned")), "q_below")).from_(subquery(both, "both"))
+    whole_source = exp.Window(this=exp.Sum(this=column("q_assigned", "running")))
+    everywhere = exp.Window(this=exp.Sum(this=column("q_below", "running")))
+    steps = exp.Sub(this=exp.Window(this=count()), expression=literal(1))
+    items = [column(name, "running") for name in ("code", "q_held", "q_assigned", "q_below")]
+    items += [column(f"is_{index}", "codes") for index in range(flags)]
+    select = exp.select(
+        *items,
+        named(whole(whole_source), "total"),
+        named(cast(everywhere, "decimal(38, 0)"), "q_everywhere"),
+        named(whole(steps), "steps"),
+    ).from_(subquery(running, "running"))
+    return select.join(relation(codes, "codes"), on=equal(column("code", "running"), column("code", "codes")))
+
+
+def _upto(value: exp.Expression) -> exp.Expression:
+    order = exp.Order(expressions=[exp.Ordered(this=column("code"))])
+    return whole(exp.Window(this=exp.Sum(this=value), order=order))
+
+
+def labels(
+    values: Table | exp.Query, codes: Table | exp.Query, hierarchy: Table | exp.Query, height: int
+) -> exp.Select:
+    """What `ValueTables.labels` names: for each level below the top, the label of each value and the label's rows."""
+    result: exp.Query | None = None
+    for level in range(height):
+        key = column("value", "codes")
+        label = column("code", "codes") if level == 0 else code(key, "h", level)
+        select = exp.select(
+            named(literal(level), "level"),
+            named(column("code", "codes"), "code"),
+            named(cast(label, "bigint"), "label"),
+            named(column("q_assigned", "reference"), "q_of_value"),
+            named(column("total", "reference"), "total"),
+        ).from_(relation(codes, "codes"))
+        select = select.join(
+            relation(values, "reference"), on=equal(column("code", "codes"), column("code", "reference"))
+        )
+        select = select.join(
+            relation(hierarchy, "h"), on=equal(column("value", "codes"), column("value", "h")), join_type="left"
+        )
+        result = select if result is None else exp.union(result, select, distinct=False, copy=False)
+    if result is None:
+        raise ValueError("a hierarchy has at least one level below its top")
+    shared = exp.Window(this=exp.Sum(this=column("q_of_value")), partition_by=[column("level"), column("label")])
+    items: list[exp.Expression] = [column(name) for name in ("level", "code", "label", "total")]
+    items.append(named(literal(height), "levels"))
+    return exp.select(*items, named(whole(shared), "q")).from_(subquery(result, "labelled"))
+
+
+def respondents(rows: exp.Select, keys: Sequence[str]) -> exp.Select:
+    """Rows with `who` as counted rows: `r` numbers respondents that have several of them, `u` counts the others."""
+    who = column("who")
+    several = exp.GT(this=exp.Window(this=count(), partition_by=[who]), expression=literal(1))
+    rank = exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=[exp.Ordered(this=who.copy())]))
+    numbered = exp.select(
+        *(column(name) for name in keys),
+        column("n"),
+        named(exp.Case().when(several, cast(rank, "bigint")), "r"),
+        named(exp.Case().when(several.copy(), literal(0)).else_(literal(1)), "u"),
+    ).from_(subquery(rows, "rows"))
+    names = [identifier(name) for name in (*keys, "r")]
+    columns = [exp.Column(this=name) for name in names]
+    return (
+        exp.select(
+            *columns,
+            named(whole(total(column("n"))), "n"),
+            named(whole(total(column("u"))), "u"),
+        )
+        .from_(subquery(numbered, "numbered"))
+        .group_by(*(item.copy() for item in columns))
+    )

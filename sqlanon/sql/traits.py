@@ -1,0 +1,92 @@
+"""Where engines differ in ways that sqlglot's dialects do not already cover.
+
+A `Traits` object is the only thing sqlgen asks about an engine. Engines subclass it; the defaults suit engines that
+follow the standard.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlanon.hierarchies.base import Family
+from sqlanon.sql.relations import File, Query, Relation, Table, cast, identifier, table_expression
+
+_NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9_ .,:=]")
+
+
+def _harmless(tag: str) -> str:
+    """Tags hold names of columns. Comments nest on some engines: neither an opening nor a closing may pass.
+
+    >>> _harmless("step=hierarchy */ x /*")
+    'step=hierarchy __ x __'
+    """
+    return _NOT_IN_TAGS.sub("_", tag)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How one engine wants a few things written."""
+
+    dialect: str
+    unlogged_scratch: bool = False
+    """Scratch tables skip the write-ahead log."""
+    temporary_scratch: bool = False
+    """Scratch tables are temporary tables of the session: they need no privilege and nothing outlives a crash."""
+    views_need_barrier: bool = False
+    """A view must say that its conditions come before functions of the reader's, which would see hidden rows."""
+    infinite_dates: bool = True
+    """Dates and timestamps can be infinite."""
+    recursive_union: bool = True
+    """A recursive query can leave out rows that it has found before, so that it ends where there are cycles."""
+    statement_cost: int = 1
+    """What planning and starting a statement costs beside an embedded engine: more rows are worth reading instead."""
+    nodes_together: bool = False
+    """Many nodes are counted faster in one pass over a set, however large, than each by a query of its own."""
+
+    def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
+        """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change."""
+        text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False, copy=copy)
+        return f"/* {_harmless(tag)} */ {text}" if tag else text
+
+    def key(self, value: exp.Expression, family: Family) -> exp.Expression:
+        """The value as a grouping key that compares alike on every engine: byte-wise text, one zero."""
+        if family is Family.TEXT:
+            # The cast comes first: enumerations, char(n) and citext take no collation or compare by rules of their own.
+            return exp.Collate(this=cast(value, "text"), expression=identifier("C"))
+        if family is Family.FLOAT:
+            # A zero of the narrowest float type keeps the type of the value: real stays real.
+            return exp.Paren(this=exp.Add(this=value, expression=cast(exp.Literal.number(0), "float")))
+        return value
+
+    def text(self, value: exp.Expression, family: Family) -> exp.Expression:
+        """The value as text, spelled alike on every engine."""
+        return cast(value, "text")
+
+    def relation(self, relation: Relation, alias: str) -> exp.Expression:
+        """A relation for a FROM clause."""
+        match relation:
+            case File():
+                return self.file(relation, alias)
+            case Query(select=select):
+                return exp.Subquery(this=select.copy(), alias=exp.TableAlias(this=identifier(alias)))
+            case _:
+                return table_expression(relation, alias)
+
+    def file(self, file: File, alias: str) -> exp.Expression:
+        """A file for a FROM clause, on engines that read files."""
+        raise TypeError(f"{self.dialect} reads no files")
+
+    def copy_to_file(self, table: Table, file: File) -> exp.Expression:
+        """The statement that writes a table to a file, on engines that write files."""
+        raise TypeError(f"{self.dialect} writes no files")
+
+    def bit_count(self, value: exp.Expression) -> exp.Expression:
+        """How many bits of a 64-bit whole number are set."""
+        return exp.BitwiseCount(this=value)
+
+    def iso_year(self, value: exp.Expression) -> exp.Expression:
+        """The ISO week-numbering year."""
+        return exp.Extract(this=exp.var("ISOYEAR"), expression=value)
