@@ -16,7 +16,7 @@ from sqlanon.audit import AuditResult
 from sqlanon.draft import Draft, draft_spec
 from sqlanon.draft.drafting import Places
 from sqlanon.engines.base import Session
-from sqlanon.engines.duckdb_frames import NAME, FrameEngine, Kept, is_frame, opener
+from sqlanon.engines.duckdb.frames import NAME, FrameEngine, Kept, is_frame, opener
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.place import ARGUMENTS, measure_place
 from sqlanon.recipients import one_release

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.engines.adapted import AdaptedTraits, BinaryTextTraits, framed, ordered_anyhow
-from sqlanon.engines.spark_traits import SparkTraits
+from sqlanon.engines.spark.traits import SparkTraits
 from sqlanon.engines.stars import spelled_out
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import literal

@@ -31,15 +31,15 @@ def open_engine(url: str, session: Session, base: Path) -> Engine:
         )
     scheme = match["scheme"].lower()
     if scheme in _DUCKDB:
-        from sqlanon.engines.duckdb import DuckDBEngine
+        from sqlanon.engines.duckdb.engine import DuckDBEngine
 
         return DuckDBEngine(session, duckdb_path(match["rest"], base))
     if scheme in _POSTGRES:
-        from sqlanon.engines.postgres import PostgresEngine
+        from sqlanon.engines.postgres.engine import PostgresEngine
 
         return PostgresEngine(session, url.strip())
     if scheme in _SPARK:
-        from sqlanon.engines.spark import SparkEngine
+        from sqlanon.engines.spark.engine import SparkEngine
 
         return SparkEngine(session, scheme, match["rest"])
     return _open_other(scheme, url.strip(), session, base)
@@ -60,10 +60,10 @@ def _open_other(scheme: str, url: str, session: Session, base: Path) -> Engine:
         if not isinstance(opened, Engine):
             raise UsageError(f"the package that provides connection scheme '{scheme}' returned no sqlanon engine")
         return opened
-    from sqlanon.engines.sqlalchemy_connect import knows
+    from sqlanon.engines.sqlalchemy.connection import knows
 
     if knows(scheme):
-        from sqlanon.engines.sqlalchemy import SQLAlchemyEngine
+        from sqlanon.engines.sqlalchemy.engine import SQLAlchemyEngine
 
         return SQLAlchemyEngine(session, url, base)
     known = ["duckdb", "postgresql", "postgresql+psycopg", "spark", "sc", *sorted(others)]

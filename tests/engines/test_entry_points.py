@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from sqlanon.engines.base import Engine, Session
-from sqlanon.engines.duckdb import DuckDBEngine
+from sqlanon.engines.duckdb.engine import DuckDBEngine
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import UsageError
 from tests.engines.helpers import query

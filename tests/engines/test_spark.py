@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 import pytest
 from sqlglot import exp
 
-from sqlanon.engines import spark_start
 from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
-from sqlanon.engines.spark import SparkEngine
-from sqlanon.engines.spark_catalog import Details, read_details
-from sqlanon.engines.spark_replace import create_or_replace
-from sqlanon.engines.spark_repoint import SETTING
-from sqlanon.engines.spark_url import Master
+from sqlanon.engines.spark import start as spark_start
+from sqlanon.engines.spark.catalog import Details, read_details
+from sqlanon.engines.spark.engine import SparkEngine
+from sqlanon.engines.spark.replacement import create_or_replace
+from sqlanon.engines.spark.repoint import SETTING
+from sqlanon.engines.spark.url import Master
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Query, Table, column, literal

@@ -18,11 +18,11 @@ from sqlalchemy.engine import make_url
 from sqlglot import exp, parse_one
 
 from sqlanon import pipeline
-from sqlanon.engines import sqlalchemy_probe
 from sqlanon.engines.base import Capability, Engine, Session, Statement
-from sqlanon.engines.sqlalchemy import SQLAlchemyEngine
-from sqlanon.engines.sqlalchemy_base import _plain
-from sqlanon.engines.sqlalchemy_traits import TRAITS, SQLiteTraits
+from sqlanon.engines.sqlalchemy import probe as sqlalchemy_probe
+from sqlanon.engines.sqlalchemy.base import _plain
+from sqlanon.engines.sqlalchemy.engine import SQLAlchemyEngine
+from sqlanon.engines.sqlalchemy.traits import TRAITS, SQLiteTraits
 from sqlanon.engines.templates import parsed
 from sqlanon.errors import ConnectionFailed, EngineError, UsageError
 from sqlanon.hierarchies.base import Family

@@ -17,9 +17,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from sqlanon import operations, pipeline
-from sqlanon.engines import postgres_connect
 from sqlanon.engines.base import Engine, Session, TraceEvent
 from sqlanon.engines.grants import Needs, told
+from sqlanon.engines.postgres import connection as postgres_connect
 from sqlanon.errors import (
     ConnectionFailed,
     EngineError,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sqlanon.engines import duckdb_catalog
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.duckdb import catalog as duckdb_catalog
 from sqlanon.engines.templates import fill, quoted_name
 from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
 

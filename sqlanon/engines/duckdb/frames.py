@@ -14,8 +14,8 @@ import duckdb
 from sqlglot import exp
 
 from sqlanon.engines.base import Session
-from sqlanon.engines.duckdb import DuckDBEngine
-from sqlanon.engines.duckdb_errors import translate
+from sqlanon.engines.duckdb.engine import DuckDBEngine
+from sqlanon.engines.duckdb.errors import translate
 from sqlanon.engines.registry import MEMORY, duckdb_path
 from sqlanon.errors import UsageError
 from sqlanon.sql.relations import Table, table_expression

@@ -18,7 +18,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from sqlanon.engines.postgres_errors import cannot_connect
+from sqlanon.engines.postgres.errors import cannot_connect
 from sqlanon.errors import UsageError
 
 CONNECT_SECONDS = 10

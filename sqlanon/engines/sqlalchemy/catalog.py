@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlanon.engines import scratch
 from sqlanon.engines.base import ColumnInfo
 from sqlanon.engines.families import data_type, family
-from sqlanon.engines.sqlalchemy_base import SQLAlchemyBase
+from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import Table

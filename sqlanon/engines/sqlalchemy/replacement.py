@@ -14,8 +14,8 @@ import sqlalchemy
 from sqlglot import exp
 
 from sqlanon.engines.base import Capability, Statement
-from sqlanon.engines.sqlalchemy_base import SQLAlchemyBase
-from sqlanon.engines.sqlalchemy_catalog import identity, kind_of, schema_of
+from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
+from sqlanon.engines.sqlalchemy.catalog import identity, kind_of, schema_of
 from sqlanon.errors import EngineError
 from sqlanon.sql.build import create_table_as, drop_table, rename_table
 from sqlanon.sql.relations import Table, column, identifier, literal, table_expression

@@ -15,11 +15,11 @@ from typing import Any
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
-from sqlanon.engines.duckdb_files import flush, reclaim
-from sqlanon.engines.spark_base import SparkBase
-from sqlanon.engines.spark_catalog import columns_of
-from sqlanon.engines.spark_errors import SparkError
-from sqlanon.engines.spark_traits import location, view_of
+from sqlanon.engines.files import flush, reclaim
+from sqlanon.engines.spark.base import SparkBase
+from sqlanon.engines.spark.catalog import columns_of
+from sqlanon.engines.spark.errors import SparkError
+from sqlanon.engines.spark.traits import location, view_of
 from sqlanon.engines.templates import parsed, with_holes_filled
 from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.build import named

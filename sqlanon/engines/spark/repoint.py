@@ -13,8 +13,8 @@ from uuid import uuid4
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
-from sqlanon.engines.spark_base import SparkBase
-from sqlanon.engines.spark_catalog import Details, is_forgotten, names_like
+from sqlanon.engines.spark.base import SparkBase
+from sqlanon.engines.spark.catalog import Details, is_forgotten, names_like
 from sqlanon.errors import EngineError, UsageError
 from sqlanon.sql.build import drop_table
 from sqlanon.sql.relations import Table, literal, table_expression

@@ -15,10 +15,13 @@ from typing import Any, ClassVar, TypeVar
 import duckdb
 from sqlglot import exp
 
-from sqlanon.engines import duckdb_catalog, duckdb_files, duckdb_sizes, scratch
+from sqlanon.engines import files as duckdb_files
+from sqlanon.engines import scratch
 from sqlanon.engines.base import Capability, ColumnInfo, Engine, Row, Session, Statement
 from sqlanon.engines.dialects import DUCKDB
-from sqlanon.engines.duckdb_errors import cannot_open, first_line, translate
+from sqlanon.engines.duckdb import catalog as duckdb_catalog
+from sqlanon.engines.duckdb import sizes as duckdb_sizes
+from sqlanon.engines.duckdb.errors import cannot_open, first_line, translate
 from sqlanon.engines.families import data_type, family
 from sqlanon.engines.grants import COMMENT, Needs
 from sqlanon.engines.locks import alone_in_process

@@ -13,13 +13,13 @@ from typing import ClassVar
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from sqlanon.engines import sqlalchemy_catalog as catalog
 from sqlanon.engines.base import Capability, ColumnInfo, Session, Statement
 from sqlanon.engines.locks import alone_in_process
-from sqlanon.engines.sqlalchemy_base import SQLAlchemyBase
-from sqlanon.engines.sqlalchemy_probe import probe
-from sqlanon.engines.sqlalchemy_replace import replace
-from sqlanon.engines.sqlalchemy_traits import TRAITS
+from sqlanon.engines.sqlalchemy import catalog
+from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
+from sqlanon.engines.sqlalchemy.probe import probe
+from sqlanon.engines.sqlalchemy.replacement import replace
+from sqlanon.engines.sqlalchemy.traits import TRAITS
 from sqlanon.engines.transactions import require_transaction, transaction
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.sql.build import create_table_as, drop_table, drop_view, subquery

@@ -8,8 +8,8 @@ from contextlib import suppress
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
-from sqlanon.engines.spark_base import SparkBase
-from sqlanon.engines.spark_errors import SparkError
+from sqlanon.engines.spark.base import SparkBase
+from sqlanon.engines.spark.errors import SparkError
 from sqlanon.sql.relations import File, Relation
 
 _READ = re.compile(r"Relation\b.*Statistics\(sizeInBytes=(?P<number>[0-9.E+]+) (?P<unit>[KMGTPE]?i?B)")

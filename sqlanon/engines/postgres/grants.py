@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.grants import COMMENT, Needs
-from sqlanon.engines.postgres_catalog import schema_of
+from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.templates import fill, quoted_name
 from sqlanon.sql.relations import Table, identifier, table_expression
 

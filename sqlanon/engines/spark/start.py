@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlanon.engines.spark_errors import text_of
-from sqlanon.engines.spark_url import Master
+from sqlanon.engines.spark.errors import text_of
+from sqlanon.engines.spark.url import Master
 from sqlanon.errors import ConnectionFailed, EngineError, UsageError
 
 WAREHOUSE = "spark.sql.warehouse.dir"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import socket
 from typing import Any, NamedTuple
 
-from sqlanon.engines.spark_errors import text_of
-from sqlanon.engines.spark_start import CATALOG, WAREHOUSE, is_temporary, new_session, without_warnings
-from sqlanon.engines.spark_url import ACTIVE, Master, master_of, server_of
+from sqlanon.engines.spark.errors import text_of
+from sqlanon.engines.spark.start import CATALOG, WAREHOUSE, is_temporary, new_session, without_warnings
+from sqlanon.engines.spark.url import ACTIVE, Master, master_of, server_of
 from sqlanon.errors import ConnectionFailed, UsageError
 
 CONNECT_SECONDS = 10.0

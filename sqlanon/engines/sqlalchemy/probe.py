@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
-from sqlanon.engines.sqlalchemy_base import SQLAlchemyBase
-from sqlanon.engines.sqlalchemy_traits import CollatedTraits
+from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
+from sqlanon.engines.sqlalchemy.traits import CollatedTraits
 from sqlanon.engines.templates import parsed
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family

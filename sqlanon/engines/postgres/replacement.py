@@ -11,8 +11,8 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.engines.postgres_catalog import schema_of
-from sqlanon.engines.postgres_keepsakes import KEEPSAKES
+from sqlanon.engines.postgres.catalog import schema_of
+from sqlanon.engines.postgres.keepsakes import KEEPSAKES
 from sqlanon.engines.templates import fill, quoted_name
 from sqlanon.engines.transactions import require_transaction
 from sqlanon.errors import EngineError, SourceError

@@ -12,12 +12,15 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.engines import spark_catalog, spark_files, spark_replace, spark_sizes
 from sqlanon.engines.base import Capability, ColumnInfo, Statement
 from sqlanon.engines.locks import alone_in_process
-from sqlanon.engines.spark_base import SparkBase
-from sqlanon.engines.spark_errors import NotThere, SparkError
-from sqlanon.engines.spark_traits import SPARK
+from sqlanon.engines.spark import catalog as spark_catalog
+from sqlanon.engines.spark import files as spark_files
+from sqlanon.engines.spark import replacement as spark_replace
+from sqlanon.engines.spark import sizes as spark_sizes
+from sqlanon.engines.spark.base import SparkBase
+from sqlanon.engines.spark.errors import NotThere, SparkError
+from sqlanon.engines.spark.traits import SPARK
 from sqlanon.errors import SourceError
 from sqlanon.sql.relations import File, Query, Relation, Table, table_expression
 

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlanon.engines.base import ColumnInfo, Statement
 from sqlanon.engines.families import data_type, family
-from sqlanon.engines.spark_base import SparkBase
+from sqlanon.engines.spark.base import SparkBase
 from sqlanon.engines.templates import parsed, quoted_name
 from sqlanon.errors import SourceError
 from sqlanon.sql.relations import Query, Relation, Table, table_expression

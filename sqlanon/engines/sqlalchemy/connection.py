@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from sqlanon.engines.sqlalchemy_errors import told
+from sqlanon.engines.sqlalchemy.errors import told
 from sqlanon.errors import ConnectionFailed, UsageError
 
 

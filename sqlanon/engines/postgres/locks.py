@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.engines.postgres_catalog import schema_of
-from sqlanon.engines.postgres_errors import LockTimeout
+from sqlanon.engines.postgres.catalog import schema_of
+from sqlanon.engines.postgres.errors import LockTimeout
 from sqlanon.engines.templates import fill
 from sqlanon.engines.transactions import busy, refuse_transaction
 from sqlanon.errors import EngineError, StatementTimeout

@@ -14,19 +14,17 @@ import sqlalchemy
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlglot import exp
 
-from sqlanon.engines import (
-    postgres_catalog,
-    postgres_grants,
-    postgres_locks,
-    postgres_replace,
-    postgres_sizes,
-    scratch,
-)
+from sqlanon.engines import scratch
 from sqlanon.engines.base import Capability, ColumnInfo, Engine, Row, Session, Statement
 from sqlanon.engines.dialects import POSTGRES
 from sqlanon.engines.grants import Needs
-from sqlanon.engines.postgres_connect import connect
-from sqlanon.engines.postgres_errors import is_about_names, is_cancelled, told, translate
+from sqlanon.engines.postgres import catalog as postgres_catalog
+from sqlanon.engines.postgres import grants as postgres_grants
+from sqlanon.engines.postgres import locks as postgres_locks
+from sqlanon.engines.postgres import replacement as postgres_replace
+from sqlanon.engines.postgres import sizes as postgres_sizes
+from sqlanon.engines.postgres.connection import connect
+from sqlanon.engines.postgres.errors import is_about_names, is_cancelled, told, translate
 from sqlanon.engines.runner import Runner
 from sqlanon.engines.transactions import transaction
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout

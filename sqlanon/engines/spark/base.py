@@ -19,8 +19,8 @@ from sqlglot.errors import SqlglotError
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Row, Session, Statement
 from sqlanon.engines.runner import STOP_INTERVAL, Runner, TimeLimitReached
-from sqlanon.engines.spark_errors import translate
-from sqlanon.engines.spark_session import open_session
+from sqlanon.engines.spark.errors import translate
+from sqlanon.engines.spark.session import open_session
 from sqlanon.errors import EngineError, StatementTimeout
 from sqlanon.sql.build import drop_table
 from sqlanon.sql.relations import Table, identifier, table_expression

@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from sqlanon.engines import scratch, spark_repoint
+from sqlanon.engines import scratch
 from sqlanon.engines.base import Statement
-from sqlanon.engines.spark_base import SparkBase
-from sqlanon.engines.spark_catalog import Details, details, identity, is_forgotten, locate, names_like
+from sqlanon.engines.spark import repoint as spark_repoint
+from sqlanon.engines.spark.base import SparkBase
+from sqlanon.engines.spark.catalog import Details, details, identity, is_forgotten, locate, names_like
 from sqlanon.engines.transactions import require_transaction
 from sqlanon.errors import EngineError
 from sqlanon.sql.build import create_table_as, drop_table, rename_table
