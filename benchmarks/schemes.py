@@ -24,9 +24,9 @@ from sqlanon.combinations import combine
 from sqlanon.frequency import scan, store_hierarchies
 from sqlanon.recoders.schemes import Problem, problem_on
 from sqlanon.runs import DEFAULT, running
-from sqlanon.schemes.exact import search
-from sqlanon.schemes.problem import Direction, Techniques
 from sqlanon.search.budget import Budget
+from sqlanon.search.schemes.exact import search
+from sqlanon.search.schemes.problem import Direction, Techniques
 from sqlanon.spec import spec_from_dict
 
 ADULT = Path(os.environ.get("SQLANON_ADULT", "../shared/data/adult"))

@@ -14,8 +14,8 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import TOP
 from sqlanon.recoding import Group
-from sqlanon.schemes.domain import Domain, is_range
-from sqlanon.schemes.partitions import Block, Partition, blocks, canonical
+from sqlanon.search.schemes.domain import Domain, is_range
+from sqlanon.search.schemes.partitions import Block, Partition, blocks, canonical
 from sqlanon.spec.columns import LevelBounds
 from sqlanon.sql.combinations import leaves_of_domain
 from sqlanon.sql.region_labels import NULL_TEXT, SPECIAL

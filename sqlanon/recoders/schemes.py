@@ -19,13 +19,13 @@ from sqlanon.recoders.leaves import Column, read_column
 from sqlanon.recoding import Cuts
 from sqlanon.runs import Run
 from sqlanon.scheme_costs import Leaves, SchemeCosts
-from sqlanon.schemes import annealing, exact, genetic, top_down
-from sqlanon.schemes.costs import Evaluator, Generalization
-from sqlanon.schemes.families import SCHEMES
-from sqlanon.schemes.problem import Direction, Solution, Space, Techniques
-from sqlanon.schemes.trees import Tree
 from sqlanon.search.base import Progress
 from sqlanon.search.budget import Budget
+from sqlanon.search.schemes import annealing, exact, genetic, top_down
+from sqlanon.search.schemes.costs import Evaluator, Generalization
+from sqlanon.search.schemes.families import SCHEMES
+from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
+from sqlanon.search.schemes.trees import Tree
 
 Heuristic = Callable[[Space, Evaluator, Budget, int, Progress | None], Solution]
 

@@ -15,10 +15,10 @@ from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.lock import Lock
 from sqlanon.recoding import Cuts
-from sqlanon.schemes.domain import Domain
-from sqlanon.schemes.families import SCHEMES
-from sqlanon.schemes.problem import Space
-from sqlanon.schemes.trees import Tree
+from sqlanon.search.schemes.domain import Domain
+from sqlanon.search.schemes.families import SCHEMES
+from sqlanon.search.schemes.problem import Space
+from sqlanon.search.schemes.trees import Tree
 from sqlanon.spec import Spec
 from tests.cli.support import CommandLine
 from tests.pipeline.support import Database, changed

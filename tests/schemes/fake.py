@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
-from sqlanon.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
-from sqlanon.schemes.partitions import Block, identity, of_blocks
-from sqlanon.schemes.problem import Space
+from sqlanon.search.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
+from sqlanon.search.schemes.partitions import Block, identity, of_blocks
+from sqlanon.search.schemes.problem import Space
 
 Combination = tuple[int, ...]
 Counts = Mapping[Combination, int]

@@ -5,12 +5,12 @@ The reward is what the specialization saves of the cost for each row that it mak
 
 from __future__ import annotations
 
-from sqlanon.schemes.clock import Clock
-from sqlanon.schemes.costs import Evaluator, Measured
-from sqlanon.schemes.cuts import Best, specializations
-from sqlanon.schemes.problem import Solution, Space
 from sqlanon.search.base import Progress
 from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.schemes.clock import Clock
+from sqlanon.search.schemes.costs import Evaluator, Measured
+from sqlanon.search.schemes.cuts import Best, specializations
+from sqlanon.search.schemes.problem import Solution, Space
 
 
 def search(

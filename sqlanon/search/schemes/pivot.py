@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from sqlanon.schemes.partitions import Block
+from sqlanon.search.schemes.partitions import Block
 
 PASSES = 3
 MOST_BLOCKS = 40_000

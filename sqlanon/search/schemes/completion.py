@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from sqlanon.schemes.costs import BlockCost, Evaluator, Interval, Side
-from sqlanon.schemes.families import BasicHierarchical
-from sqlanon.schemes.partitions import Block, Partition, of_blocks
-from sqlanon.schemes.pivot import MOST_BLOCKS, Offer, cheapest, prices_of, worthwhile
-from sqlanon.schemes.problem import Space
+from sqlanon.search.schemes.costs import BlockCost, Evaluator, Interval, Side
+from sqlanon.search.schemes.families import BasicHierarchical
+from sqlanon.search.schemes.partitions import Block, Partition, of_blocks
+from sqlanon.search.schemes.pivot import MOST_BLOCKS, Offer, cheapest, prices_of, worthwhile
+from sqlanon.search.schemes.problem import Space
 
 
 @dataclass(frozen=True)

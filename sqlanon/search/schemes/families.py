@@ -11,8 +11,8 @@ from itertools import combinations
 from math import comb, prod
 from typing import ClassVar
 
-from sqlanon.schemes.domain import Domain, is_range
-from sqlanon.schemes.partitions import Block, Partition, blocks, canonical, of_blocks
+from sqlanon.search.schemes.domain import Domain, is_range
+from sqlanon.search.schemes.partitions import Block, Partition, blocks, canonical, of_blocks
 
 _Combined = Callable[[Sequence[int]], int]
 

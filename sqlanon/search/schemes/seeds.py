@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from sqlanon.schemes.costs import Evaluator, Generalization, Interval, Measured, Side
-from sqlanon.schemes.problem import Space
+from sqlanon.search.schemes.costs import Evaluator, Generalization, Interval, Measured, Side
+from sqlanon.search.schemes.problem import Space
 
 RANDOM = 48
 """Random generalizations; the paper does not say how many it takes."""

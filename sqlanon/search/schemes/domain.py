@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlanon.schemes.partitions import Block, Partition, blocks, identity, refines, whole
+from sqlanon.search.schemes.partitions import Block, Partition, blocks, identity, refines, whole
 
 
 @dataclass(frozen=True)

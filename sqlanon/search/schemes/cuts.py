@@ -8,12 +8,12 @@ from math import inf
 from random import Random
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.schemes.clock import Clock
-from sqlanon.schemes.costs import Evaluator, Generalization, Measured
-from sqlanon.schemes.partitions import Partition, blocks, of_blocks
-from sqlanon.schemes.problem import Solution, Space, joined, replaced
-from sqlanon.schemes.seeds import measured, rank
-from sqlanon.schemes.trees import Tree
+from sqlanon.search.schemes.clock import Clock
+from sqlanon.search.schemes.costs import Evaluator, Generalization, Measured
+from sqlanon.search.schemes.partitions import Partition, blocks, of_blocks
+from sqlanon.search.schemes.problem import Solution, Space, joined, replaced
+from sqlanon.search.schemes.seeds import measured, rank
+from sqlanon.search.schemes.trees import Tree
 
 
 def specializations(space: Space, cut: Generalization) -> Iterator[Generalization]:

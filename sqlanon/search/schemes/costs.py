@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from sqlanon.schemes.partitions import Block, Partition
+from sqlanon.search.schemes.partitions import Block, Partition
 
 Generalization = tuple[Partition, ...]
 """A partition for each column."""

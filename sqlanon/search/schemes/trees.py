@@ -11,9 +11,19 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, pairwise
 
-from sqlanon.schemes.domain import Domain
-from sqlanon.schemes.families import BasicHierarchical, Scheme
-from sqlanon.schemes.partitions import Block, Partition, blocks, canonical, identity, merged, of_blocks, refines, whole
+from sqlanon.search.schemes.domain import Domain
+from sqlanon.search.schemes.families import BasicHierarchical, Scheme
+from sqlanon.search.schemes.partitions import (
+    Block,
+    Partition,
+    blocks,
+    canonical,
+    identity,
+    merged,
+    of_blocks,
+    refines,
+    whole,
+)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import exp
 from random import Random
 
-from sqlanon.schemes.clock import Clock
-from sqlanon.schemes.costs import Evaluator, Measured
-from sqlanon.schemes.cuts import Best, neighbours
-from sqlanon.schemes.problem import Solution, Space
 from sqlanon.search.base import Progress
 from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.schemes.clock import Clock
+from sqlanon.search.schemes.costs import Evaluator, Measured
+from sqlanon.search.schemes.cuts import Best, neighbours
+from sqlanon.search.schemes.problem import Solution, Space
 
 STEPS = 150
 PROPOSED = 8

@@ -8,10 +8,10 @@ from math import prod
 from random import Random
 from typing import Literal
 
-from sqlanon.schemes.costs import Generalization
-from sqlanon.schemes.families import BasicHierarchical
-from sqlanon.schemes.partitions import Partition, blocks, canonical, identity, merged, whole
-from sqlanon.schemes.trees import Tree
+from sqlanon.search.schemes.costs import Generalization
+from sqlanon.search.schemes.families import BasicHierarchical
+from sqlanon.search.schemes.partitions import Partition, blocks, canonical, identity, merged, whole
+from sqlanon.search.schemes.trees import Tree
 
 Direction = Literal["bottom_up", "top_down"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from random import Random
 
-from sqlanon.schemes.clock import Clock
-from sqlanon.schemes.costs import Evaluator, Generalization
-from sqlanon.schemes.cuts import Best, neighbours, random_cut
-from sqlanon.schemes.domain import Domain
-from sqlanon.schemes.partitions import Partition, blocks, of_blocks
-from sqlanon.schemes.problem import Solution, Space
-from sqlanon.schemes.seeds import rank
 from sqlanon.search.base import Progress
 from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.schemes.clock import Clock
+from sqlanon.search.schemes.costs import Evaluator, Generalization
+from sqlanon.search.schemes.cuts import Best, neighbours, random_cut
+from sqlanon.search.schemes.domain import Domain
+from sqlanon.search.schemes.partitions import Partition, blocks, of_blocks
+from sqlanon.search.schemes.problem import Solution, Space
+from sqlanon.search.schemes.seeds import rank
 
 POPULATION = 48
 GENERATIONS = 60

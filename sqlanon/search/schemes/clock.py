@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from sqlanon.schemes.costs import Evaluator
 from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.schemes.costs import Evaluator
 
 
 class Clock:
