@@ -27,7 +27,7 @@ from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.frontier import frontier
 from sqlanon.results import RunResult
-from sqlanon.runs import Options
+from sqlanon.source.run import Options
 from sqlanon.spec import Limit, Spec
 
 NINE, TWELVE = CENSUS[:9], CENSUS[:12]

@@ -14,7 +14,7 @@ from sqlanon import pipeline
 from sqlanon.engines.base import Engine, Session, Statement
 from sqlanon.engines.registry import open_engine
 from sqlanon.results import PlanResult
-from sqlanon.runs import Options
+from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.build import create_table_as, drop_table
 from sqlanon.sql.frequency import base_groups, base_keys

@@ -17,8 +17,8 @@ from sqlanon.evaluate import SqlEvaluator
 from sqlanon.metrics.registry import metric_named
 from sqlanon.pipeline import prepare
 from sqlanon.planning import problem_of
-from sqlanon.runs import DEFAULT, running
 from sqlanon.search.objective import Objective
+from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.relations import File
 

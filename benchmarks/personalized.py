@@ -24,7 +24,7 @@ from benchmarks.measure import table
 from benchmarks.personalized_plot import plot
 from sqlanon import measuring, pipeline
 from sqlanon.results import PlanResult
-from sqlanon.runs import DEFAULT
+from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict
 from sqlanon.workload import RandomQueries
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import duckdb
 
-from sqlanon.combinations import combine
-from sqlanon.frequency import scan, store_hierarchies
 from sqlanon.recoders.schemes import Problem, problem_on
-from sqlanon.runs import DEFAULT, running
 from sqlanon.search.budget import Budget
 from sqlanon.search.schemes.exact import search
 from sqlanon.search.schemes.problem import Direction, Techniques
+from sqlanon.source.combinations import combine
+from sqlanon.source.frequency import scan, store_hierarchies
+from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import spec_from_dict
 
 ADULT = Path(os.environ.get("SQLANON_ADULT", "../shared/data/adult"))

@@ -8,7 +8,7 @@ from statistics import median
 from benchmarks.generator import Attribute
 from benchmarks.measure import REPEATS, SOURCE, opened
 from sqlanon.risk import RiskRequest, measure_subsets
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 
 
 def subset_risk(url: str, attributes: tuple[Attribute, ...], size: int) -> tuple[float, int]:

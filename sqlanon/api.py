@@ -17,7 +17,7 @@ from sqlanon.lock import Lock, lock_path, locks_beside
 from sqlanon.place import ARGUMENTS, measure_place
 from sqlanon.recipients import RecipientsPlan, RecipientsRun, one_release
 from sqlanon.results import PlanResult, RunResult
-from sqlanon.runs import DEFAULT, Options
+from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
 
 if TYPE_CHECKING:

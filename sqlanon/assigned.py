@@ -11,12 +11,12 @@ from math import expm1, log1p
 
 from sqlglot import exp
 
-from sqlanon.binding import Binding
-from sqlanon.combinations import Combinations, source_rows
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, RequirementError
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.privacy.base import Requirement
+from sqlanon.source.binding import Binding
+from sqlanon.source.combinations import Combinations, source_rows
+from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.sql import assigned as assigned_sql
 from sqlanon.sql import combinations as combinations_sql
 from sqlanon.sql import hierarchy as hierarchy_sql

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, get_args
 
-from sqlanon.combinations import combine
 from sqlanon.deciding import decide
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.frequency import scan, store_hierarchies
 from sqlanon.notebook import html_table
 from sqlanon.recoders.base import requirement_for
 from sqlanon.recoders.local import Iterations
 from sqlanon.recoders.registry import recoder_named
 from sqlanon.results import RecodedPlan
-from sqlanon.runs import DEFAULT, Options, running
+from sqlanon.source.combinations import combine
+from sqlanon.source.frequency import scan, store_hierarchies
+from sqlanon.source.run import DEFAULT, Options, running
 from sqlanon.spec import Spec
 from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.spec.search import Algorithm

@@ -13,14 +13,14 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from sqlanon.audit.breaches import Linked
-from sqlanon.binding import Binding, BoundPopulation
-from sqlanon.combinations import Combinations, Domain, combine, has_null
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.frequency import Base, scan, store_hierarchies
 from sqlanon.hierarchies.base import Family
 from sqlanon.label_reading import SHORTENED, members_in
-from sqlanon.runs import Run
+from sqlanon.source.binding import Binding, BoundPopulation
+from sqlanon.source.combinations import Combinations, Domain, combine, has_null
+from sqlanon.source.frequency import Base, scan, store_hierarchies
+from sqlanon.source.run import Run
 from sqlanon.sql import combinations as combinations_sql
 from sqlanon.sql import covering as covering_sql
 from sqlanon.sql import hierarchy as hierarchy_sql

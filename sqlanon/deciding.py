@@ -10,12 +10,8 @@ from dataclasses import dataclass
 
 from sqlanon.assigned import AssignedRelease
 from sqlanon.audit.result import Bucket, buckets
-from sqlanon.binding import Binding
-from sqlanon.combinations import Combinations, combine
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.frequency import Base, FrequencySet, pack, scan, store_hierarchies
-from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
 from sqlanon.lattice import Node
 from sqlanon.lock import Lock
 from sqlanon.measured import Release
@@ -28,8 +24,12 @@ from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.carried_out import by_own_hierarchies
 from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RecodedPlan
-from sqlanon.runs import Run
 from sqlanon.search.result import SearchResult
+from sqlanon.source.binding import Binding
+from sqlanon.source.combinations import Combinations, combine
+from sqlanon.source.frequency import Base, FrequencySet, pack, scan, store_hierarchies
+from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
+from sqlanon.source.run import Run
 from sqlanon.sql.audit import size_figures
 from sqlanon.sql.risk import node_sizes
 

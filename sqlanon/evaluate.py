@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from sqlanon.counts import NodeCounts, question_of
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.privacy.base import Requirement
-from sqlanon.scratch import Scratch
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import nodes as node_sql
 
 

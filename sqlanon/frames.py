@@ -21,7 +21,7 @@ from sqlanon.errors import SpecError, UsageError
 from sqlanon.place import ARGUMENTS, measure_place
 from sqlanon.recipients import one_release
 from sqlanon.results import PlanResult, RunResult
-from sqlanon.runs import DEFAULT, Options
+from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Spec, TableSource, TableTarget, load_spec, spec_from_dict
 from sqlanon.spec.document import read_document
 from sqlanon.spec.secret import IN_MEMORY

@@ -13,12 +13,12 @@ from typing import Any
 from sqlanon.counts import NodeCounts
 from sqlanon.deciding import prepare
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.frequency import FrequencySet
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.planning import Problem, lattice_of, requirement_on, solve
-from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.search.result import SearchResult
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Limit, Spec
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.binding import ORDERED, BoundColumn
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.scratch import Scratch
+from sqlanon.source.binding import ORDERED, BoundColumn
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import label_reading as reading_sql
 from sqlanon.sql.label_reading import LISTING
 from sqlanon.sql.relations import Table

@@ -13,10 +13,10 @@ from sqlanon.counts import BATCH
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluate import SqlEvaluator
-from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
-from sqlanon.scratch import Scratch
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import matrix as matrix_sql
 from sqlanon.sql.relations import Table
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sqlanon.binding import Binding, BoundColumn, BoundSensitive
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.hierarchy_store import StoredHierarchy, draft_hierarchy
 from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.rounds import settle
-from sqlanon.scratch import Scratch
-from sqlanon.sensitive_values import codes_query, store_codes, store_values
+from sqlanon.source.binding import Binding, BoundColumn, BoundSensitive
+from sqlanon.source.hierarchies import StoredHierarchy, draft_hierarchy
+from sqlanon.source.scratch import Scratch
+from sqlanon.source.sensitive import codes_query, store_codes, store_values
 from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql import release as release_sql
 from sqlanon.sql import sensitive as sensitive_sql

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pydantic import TypeAdapter, ValidationError
 
 from sqlanon.audit import AuditResult, Beside, Request, audit
-from sqlanon.binding import bind_relation, bind_target
 from sqlanon.covering import link
 from sqlanon.errors import UsageError
-from sqlanon.runs import Options, Run, running
+from sqlanon.source.binding import bind_relation, bind_target
+from sqlanon.source.run import Options, Run, running
 from sqlanon.spec import Source, Spec
 from sqlanon.sql.relations import Relation
 from sqlanon.workload import Given, RandomQueries, WorkloadResult, measure_workload

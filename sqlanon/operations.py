@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlanon.binding import bind_source, bind_target, scratch_schema
 from sqlanon.engines.base import Engine
 from sqlanon.engines.grants import Needs
 from sqlanon.errors import SpecError, UsageError
@@ -19,8 +18,9 @@ from sqlanon.evidence import folder
 from sqlanon.evidence.document import Document, finished, place_name, published
 from sqlanon.evidence.tables import EvidenceTables
 from sqlanon.hierarchies.table import Table as ReferenceTable
-from sqlanon.runs import DEFAULT, Options, open_for
-from sqlanon.scratch import reclaim
+from sqlanon.source.binding import bind_source, bind_target, scratch_schema
+from sqlanon.source.run import DEFAULT, Options, open_for
+from sqlanon.source.scratch import reclaim
 from sqlanon.spec import Spec, ViewTarget, spec_from_dict
 from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
 

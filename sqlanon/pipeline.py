@@ -10,18 +10,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
-from sqlanon.binding import bind_source, bind_target
 from sqlanon.deciding import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evidence import recorder_for
-from sqlanon.frequency import Base, scan
-from sqlanon.hierarchy_store import (
-    HierarchyReport,
-    StoredHierarchy,
-    describe_hierarchies,
-    report_hierarchy,
-    store_hierarchy,
-)
 from sqlanon.lock import Lock
 from sqlanon.measured import Release, population_labels
 from sqlanon.measuring import audit_personalized
@@ -34,9 +25,18 @@ from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recording import facts_of
 from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RunResult
-from sqlanon.runs import DEFAULT, Options, Run, open_for, require_schemas, running
-from sqlanon.scratch import Scratch
 from sqlanon.script import Script, compiled
+from sqlanon.source.binding import bind_source, bind_target
+from sqlanon.source.frequency import Base, scan
+from sqlanon.source.hierarchies import (
+    HierarchyReport,
+    StoredHierarchy,
+    describe_hierarchies,
+    report_hierarchy,
+    store_hierarchy,
+)
+from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas, running
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.sql.hierarchy import domain

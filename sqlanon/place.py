@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlanon.audit import AuditResult, Beside, Request, audit
-from sqlanon.binding import bind_source
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError, SpecError, UsageError
-from sqlanon.runs import Options, open_for
+from sqlanon.source.binding import bind_source
+from sqlanon.source.run import Options, open_for
 from sqlanon.spec import Privacy, Spec, spec_from_dict
 from sqlanon.spec.privacy import MODELS
 from sqlanon.sql.relations import Relation

@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from sqlanon.binding import Binding
 from sqlanon.counts import NodeCounts
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluate import SqlEvaluator
-from sqlanon.frequency import FrequencySet
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.lattice import Lattice
 from sqlanon.matrix import MatrixEvaluator
 from sqlanon.metrics.registry import metric_named
 from sqlanon.privacy.base import Requirement
 from sqlanon.requirements import requirement_of
-from sqlanon.runs import Run
 from sqlanon.search.base import Evaluator
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
 from sqlanon.search.result import SearchResult
+from sqlanon.source.binding import Binding
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 
 SEEK_MINIMAL = frozenset({"samarati", "minimal"})
 """Algorithms that look for minimal vectors only: without constraints, the matrix's least upper bound holds for them."""

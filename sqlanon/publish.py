@@ -24,7 +24,7 @@ from sqlanon.measured import (
     population_labels,
     release_query,
 )
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import release as release_sql
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression

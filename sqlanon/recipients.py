@@ -14,7 +14,7 @@ from sqlanon.errors import UsageError
 from sqlanon.lock import Lock
 from sqlanon.notebook import html_table
 from sqlanon.results import PlanResult, RunResult
-from sqlanon.runs import DEFAULT, Options
+from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Spec
 from sqlanon.together import Together, about, check
 

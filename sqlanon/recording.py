@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlanon.evidence import Facts
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.privacy.base import Requirement
 from sqlanon.results import PlanResult, RunResult
+from sqlanon.source.hierarchies import StoredHierarchy
 
 SEARCHED = ("algorithm", "score", "limit", "lattice", "minimal", "minimal_complete", "proven", "undecided", "verified")
 """Of the figures of a plan, those that say how the answer was found."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 
-from sqlanon.binding import Binding
 from sqlanon.privacy.alpha import AlphaShare
 from sqlanon.privacy.base import Grouping, PrivacyModel, Requirement
 from sqlanon.privacy.beta_likeness import BetaLikeness
@@ -23,6 +22,7 @@ from sqlanon.privacy.p_sensitive import PSensitivity
 from sqlanon.privacy.recursive import RecursiveDiversity
 from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.privacy.t_closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
+from sqlanon.source.binding import Binding
 from sqlanon.spec import models as entries
 
 UNBOUNDED = 2**62

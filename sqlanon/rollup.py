@@ -12,8 +12,8 @@ from itertools import combinations
 
 from sqlanon.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
-from sqlanon.scratch import Scratch
 from sqlanon.sizes import Sizes
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql.frequency import Shape
 from sqlanon.sql.nodes import roll_up
 from sqlanon.sql.relations import Table

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.lattice import Node
 from sqlanon.privacy.base import Requirement
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import nodes as node_sql
 from sqlanon.sql import rounds as round_sql
 from sqlanon.sql.frequency import Shape

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from sqlanon.assigned import Assignment
-from sqlanon.combinations import Combinations
 from sqlanon.engines.base import Engine, Row, Statement
 from sqlanon.errors import UsageError
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
-from sqlanon.scratch import Recipe, Scratch
 from sqlanon.search.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
 from sqlanon.search.schemes.partitions import Block, Partition, identity
+from sqlanon.source.combinations import Combinations
+from sqlanon.source.scratch import Recipe, Scratch
 from sqlanon.sql import schemes as schemes_sql
 from sqlanon.sql.relations import Table
 from sqlanon.sql.schemes import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price

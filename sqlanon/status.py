@@ -12,14 +12,14 @@ from typing import Any
 
 from sqlanon import pipeline
 from sqlanon.audit import AuditResult
-from sqlanon.binding import bind_target
 from sqlanon.deciding import prepare, prepare_combinations
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
-from sqlanon.frequency import FrequencySet
-from sqlanon.hierarchy_store import describe_hierarchies
 from sqlanon.lock import Lock
 from sqlanon.planning import problem_of
-from sqlanon.runs import DEFAULT, Options, Run, open_for, running
+from sqlanon.source.binding import bind_target
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.hierarchies import describe_hierarchies
+from sqlanon.source.run import DEFAULT, Options, Run, open_for, running
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Table
 

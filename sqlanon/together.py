@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
-from sqlanon.binding import Binding, bind
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, SpecError, SqlanonError
-from sqlanon.frequency import scan, store_hierarchies
-from sqlanon.hierarchy_store import describe_hierarchies
 from sqlanon.lock import Lock
 from sqlanon.measured import Release, blanked_class_satisfies, measure_classes
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.requirements import requirement_of
-from sqlanon.runs import DEFAULT, Options, open_for
-from sqlanon.scratch import Scratch, reclaim
+from sqlanon.source.binding import Binding, bind
+from sqlanon.source.frequency import scan, store_hierarchies
+from sqlanon.source.hierarchies import describe_hierarchies
+from sqlanon.source.run import DEFAULT, Options, open_for
+from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
 from sqlanon.sql import together as together_sql
 from sqlanon.sql.relations import Table

@@ -8,8 +8,8 @@ from __future__ import annotations
 from sqlanon.assigned import AssignedRelease
 from sqlanon.audit.breaches import Linked
 from sqlanon.audit.opened import Opened
-from sqlanon.combinations import has_null
 from sqlanon.engines.base import Engine
+from sqlanon.source.combinations import has_null
 from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql.audit_breaches import Taxonomy, in_one_table
 from sqlanon.sql.relations import Relation

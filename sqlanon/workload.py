@@ -15,13 +15,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from sqlanon.binding import BoundSensitive
-from sqlanon.combinations import Combinations
 from sqlanon.covering import Released, interval_of, members_of, read_release, spans_of
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.runs import Run
+from sqlanon.source.binding import BoundSensitive
+from sqlanon.source.combinations import Combinations
+from sqlanon.source.run import Run
 from sqlanon.sql import workload as workload_sql
 from sqlanon.sql.relations import Relation, Table, column
 from sqlanon.sql.template import query

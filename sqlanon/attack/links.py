@@ -15,12 +15,12 @@ from sqlglot import exp
 from sqlanon.attack.result import Exposure
 from sqlanon.attack.values import measured
 from sqlanon.audit.opened import Opened, text_key
-from sqlanon.binding import BoundColumn
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.hierarchy_store import draft_hierarchy
 from sqlanon.label_reading import read_labels
-from sqlanon.scratch import Scratch
+from sqlanon.source.binding import BoundColumn
+from sqlanon.source.hierarchies import draft_hierarchy
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import linking as linking_sql
 from sqlanon.sql.hierarchy import domain
 from sqlanon.sql.linking import Linked, Side

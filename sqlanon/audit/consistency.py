@@ -18,7 +18,7 @@ from sqlanon.audit.opened import Opened
 from sqlanon.audit.request import Ancestors
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Anonymity
 from sqlanon.sql import consistency as sql
 from sqlanon.sql.build import row_count

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlanon.audit.breaches import Linked
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Privacy
 from sqlanon.sql.relations import Relation
 

@@ -17,7 +17,7 @@ from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
     from sqlanon.audit import AuditResult
-    from sqlanon.runs import Options
+    from sqlanon.source.run import Options
 
 
 @click.command("audit", short_help="Measure any table: k, l-diversity, t-closeness and more, rows at risk.")

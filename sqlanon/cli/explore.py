@@ -48,7 +48,7 @@ def command(
     from sqlanon.explore.server import Answer, Served
     from sqlanon.lock import lock_path
     from sqlanon.report.html import environment
-    from sqlanon.runs import running
+    from sqlanon.source.run import running
     from sqlanon.spec import load_spec
 
     environment()

@@ -22,7 +22,7 @@ from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.hierarchy_store import HierarchyReport
+    from sqlanon.source.hierarchies import HierarchyReport
     from sqlanon.spec import Spec
 
 

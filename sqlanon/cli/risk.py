@@ -18,7 +18,7 @@ from sqlanon.cli.settings import Settings, flags
 if TYPE_CHECKING:
     from sqlanon.insight import RiskOptions
     from sqlanon.risk import RiskResult
-    from sqlanon.runs import Options
+    from sqlanon.source.run import Options
 
 DEFAULT_K = 5
 

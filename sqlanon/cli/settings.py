@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sqlanon.engines.base import TraceEvent, TraceHook
-    from sqlanon.runs import Options
+    from sqlanon.source.run import Options
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -65,7 +65,7 @@ class Settings:
     def working(self, *, all_minimal: bool = False, quiet: bool = False) -> Iterator[Options]:
         """The options of a pipeline call: traced, with a progress display where somebody watches; quiet, without."""
         from sqlanon.cli.progress import display
-        from sqlanon.runs import Options
+        from sqlanon.source.run import Options
 
         watched = not quiet and sys.stderr.isatty() and not (self.as_json or self.show_sql or self.log_json)
         try:

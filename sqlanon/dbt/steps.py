@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlanon.binding import Binding, BoundColumn
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import Lookup
-from sqlanon.hierarchy_store import HierarchyDraft, StoredHierarchy, draft_hierarchy
 from sqlanon.measured import Release, release_query
 from sqlanon.privacy.base import Grouping
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.requirements import requirement_of
-from sqlanon.sensitive_values import codes_query
+from sqlanon.source.binding import Binding, BoundColumn
+from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy
+from sqlanon.source.sensitive import codes_query
 from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql import release as release_sql
 from sqlanon.sql import sensitive as sensitive_sql

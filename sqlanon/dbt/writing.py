@@ -13,7 +13,6 @@ from pathlib import Path
 
 import yaml
 
-from sqlanon.binding import bind
 from sqlanon.dbt.manifest import Manifest, Node, reference
 from sqlanon.dbt.model import MARK, model_text
 from sqlanon.dbt.project import Project, read_yaml
@@ -22,7 +21,8 @@ from sqlanon.errors import RequirementError, UsageError
 from sqlanon.lock import Lock
 from sqlanon.pipeline import plan
 from sqlanon.results import PlanResult
-from sqlanon.runs import DEFAULT, Options, open_for
+from sqlanon.source.binding import bind
+from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Table
 

@@ -12,8 +12,6 @@ from typing import Any
 from sqlanon.counts import NodeCounts
 from sqlanon.errors import InfeasibleError, RequirementError, UsageError
 from sqlanon.evaluate import SqlEvaluator
-from sqlanon.frequency import FrequencySet
-from sqlanon.hierarchy_store import describe_hierarchies
 from sqlanon.lattice import Node
 from sqlanon.lock import Lock
 from sqlanon.metrics.registry import metric_named
@@ -23,9 +21,11 @@ from sqlanon.report.lattice_view import Shown, lattice_view
 from sqlanon.report.searching import scored
 from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult
-from sqlanon.runs import Run
 from sqlanon.search.objective import Objective
 from sqlanon.search.result import SearchResult
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.hierarchies import describe_hierarchies
+from sqlanon.source.run import Run
 from sqlanon.spec import Limit
 
 

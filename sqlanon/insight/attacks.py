@@ -26,13 +26,13 @@ from sqlanon.attack import (
     skewness,
 )
 from sqlanon.audit.opened import NUMBERS
-from sqlanon.binding import BoundColumn, bind_column
 from sqlanon.errors import UsageError
-from sqlanon.hierarchy_store import StoredHierarchy, store_hierarchy
 from sqlanon.insight.options import PLAIN_ATTACK, AttackOptions
 from sqlanon.insight.people import UNPUBLISHED, external, labels_of, published, source_people
 from sqlanon.place import relation_named
-from sqlanon.runs import DEFAULT, Options, Run, running
+from sqlanon.source.binding import BoundColumn, bind_column
+from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
+from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Spec
 from sqlanon.sql.hierarchy import domain
 from sqlanon.sql.relations import Relation

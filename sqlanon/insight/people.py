@@ -15,7 +15,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
 from sqlanon.insight.options import AttackOptions
 from sqlanon.place import relation_named
-from sqlanon.runs import Run
+from sqlanon.source.run import Run
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import File, Query, Relation, column
 

@@ -13,8 +13,8 @@ from sqlanon.insight.options import PLAIN_RISK, RiskOptions
 from sqlanon.insight.people import UNPUBLISHED, labels_of, population, published, renamed
 from sqlanon.place import open_place
 from sqlanon.risk import RiskRequest, RiskResult, measure_risk
-from sqlanon.runs import DEFAULT, Options, running
-from sqlanon.scratch import Scratch
+from sqlanon.source.run import DEFAULT, Options, running
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from sqlanon.audit.opened import NUMBERS, Opened
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.frequency import Base, scan, store_hierarchies
 from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions
 from sqlanon.insight.people import labels_of, published, source_people
-from sqlanon.runs import DEFAULT, Options, Run, running
+from sqlanon.source.frequency import Base, scan, store_hierarchies
+from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Spec
 from sqlanon.sql.build import row_count
 from sqlanon.sql.linking import Linked, Side, shown_rows

@@ -11,13 +11,13 @@ from typing import Protocol
 
 from sqlanon.assigned import Assignment, figures_of
 from sqlanon.errors import UsageError
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts
 from sqlanon.requirements import requirement_of
-from sqlanon.runs import Run
 from sqlanon.search.result import Step
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,18 @@ from typing import Any
 from sqlglot import exp
 
 from sqlanon.assigned import Assignment
-from sqlanon.combinations import Combinations, combine
 from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
-from sqlanon.frequency import Base, pack
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.lattice import Node
 from sqlanon.planning import problem_of, solve
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoders.fitting import widened
 from sqlanon.recoders.forest import Forest, Neighbours
-from sqlanon.runs import Run
+from sqlanon.source.combinations import Combinations, combine
+from sqlanon.source.frequency import Base, pack
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 from sqlanon.sql import cells as cells_sql
 from sqlanon.sql.cells import CellColumn
 from sqlanon.sql.neighbours import Steps

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import forest as forest_sql
 from sqlanon.sql import neighbours as neighbours_sql
 from sqlanon.sql import trees as trees_sql

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlanon.assigned import Assignment
-from sqlanon.binding import BoundPersonalized
-from sqlanon.combinations import Combinations, combine, has_null
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
-from sqlanon.runs import Run
-from sqlanon.scratch import Again, Scratch
+from sqlanon.source.binding import BoundPersonalized
+from sqlanon.source.combinations import Combinations, combine, has_null
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
+from sqlanon.source.scratch import Again, Scratch
 from sqlanon.spec.personalized import INFINITY
 from sqlanon.sql import divisions as divisions_sql
 from sqlanon.sql import guarded as guarded_sql

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlanon.combinations import Domain as StoredDomain
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import TOP
 from sqlanon.recoding import Group
 from sqlanon.search.schemes.domain import Domain, is_range
 from sqlanon.search.schemes.partitions import Block, Partition, blocks, canonical
+from sqlanon.source.combinations import Domain as StoredDomain
 from sqlanon.spec.columns import LevelBounds
 from sqlanon.sql.combinations import leaves_of_domain
 from sqlanon.sql.region_labels import NULL_TEXT, SPECIAL

@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlanon.assigned import Assignment
-from sqlanon.combinations import Combinations, combine
 from sqlanon.counts import NodeCounts
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError
-from sqlanon.frequency import LARGEST_INT, Base, FrequencySet
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.lattice import Node
 from sqlanon.planning import Problem, solve
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
 from sqlanon.requirements import requirement_of
-from sqlanon.runs import Run
-from sqlanon.scratch import Scratch
 from sqlanon.search.result import SearchResult
+from sqlanon.source.combinations import Combinations, combine
+from sqlanon.source.frequency import LARGEST_INT, Base, FrequencySet
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import frequency as frequency_sql
 from sqlanon.sql import local as local_sql
 from sqlanon.sql import regions as regions_sql

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders import cells as cells_recoder
 from sqlanon.recoders.base import Recoded
 from sqlanon.recoders.cells import Cells, Divided
-from sqlanon.runs import Run
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 from sqlanon.sql import pairs as pairs_sql
 
 MOST_PAIRS = 10_000

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlanon.combinations import Combinations, combine
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoders.naming import name_regions, named_regions
 from sqlanon.recoders.partition import Partition, Partitioning, Settings
 from sqlanon.recoding.lookups import RegionLookup
-from sqlanon.runs import Run
+from sqlanon.source.combinations import Combinations, combine
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 from sqlanon.sql import region_labels as labels_sql
 from sqlanon.sql import regions as regions_sql
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sqlanon.assigned import Assignment
-from sqlanon.combinations import Combinations
 from sqlanon.engines.base import Statement
 from sqlanon.recoders.partition import Partition
-from sqlanon.runs import Run
+from sqlanon.source.combinations import Combinations
+from sqlanon.source.run import Run
 from sqlanon.sql import region_labels as labels_sql
 from sqlanon.sql.region_labels import OrderedDomain
 from sqlanon.sql.relations import Table

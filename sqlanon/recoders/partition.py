@@ -12,11 +12,11 @@ from itertools import count
 
 from sqlglot import exp
 
-from sqlanon.combinations import Combinations
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.privacy.base import Grouping
 from sqlanon.privacy.k_anonymity import KAnonymity
-from sqlanon.scratch import Again, Scratch
+from sqlanon.source.combinations import Combinations
+from sqlanon.source.scratch import Again, Scratch
 from sqlanon.sql import region_cuts as cuts_sql
 from sqlanon.sql import regions as regions_sql
 from sqlanon.sql.region_cuts import Asked

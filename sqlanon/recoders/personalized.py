@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoded
 from sqlanon.recoders.guarding import Guarded, guard, published, refuse_hopeless
-from sqlanon.runs import Run
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 from sqlanon.sql import divisions as divisions_sql
 from sqlanon.sql import guarded as guarded_sql
 from sqlanon.sql import personalized as personalized_sql

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlanon.assigned import figures_of
-from sqlanon.combinations import Combinations, combine
 from sqlanon.errors import UsageError
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoded, requirement_for
 from sqlanon.recoders.leaves import Column, read_column
 from sqlanon.recoding import Cuts
-from sqlanon.runs import Run
 from sqlanon.scheme_costs import Leaves, SchemeCosts
 from sqlanon.search.base import Progress
 from sqlanon.search.budget import Budget
@@ -26,6 +22,10 @@ from sqlanon.search.schemes.costs import Evaluator, Generalization
 from sqlanon.search.schemes.families import SCHEMES
 from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
 from sqlanon.search.schemes.trees import Tree
+from sqlanon.source.combinations import Combinations, combine
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 
 Heuristic = Callable[[Space, Evaluator, Budget, int, Progress | None], Solution]
 

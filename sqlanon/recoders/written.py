@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlanon.combinations import Combinations, has_null
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.recoders.base import Recoder
 from sqlanon.recoders.mondrian import MOST_WRITTEN
 from sqlanon.recoding import Assigned
 from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
-from sqlanon.runs import Run
+from sqlanon.source.combinations import Combinations, has_null
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 from sqlanon.sql import guarded as guarded_sql
 from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql import region_labels as labels_sql

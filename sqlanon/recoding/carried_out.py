@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlanon.binding import Binding
 from sqlanon.recoding.cuts import Cuts
 from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.source.binding import Binding
 
 
 def by_own_hierarchies(cuts: Cuts, binding: Binding) -> tuple[Binding, FullDomain]:

@@ -10,12 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlanon.binding import Binding
 from sqlanon.deciding import release_of
 from sqlanon.errors import UsageError
-from sqlanon.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.frontier import grid_on
-from sqlanon.hierarchy_store import StoredHierarchy, describe_hierarchies
 from sqlanon.insight.attacks import GENERALIZED
 from sqlanon.insight.uses import count_queries
 from sqlanon.lock import Lock
@@ -30,8 +27,11 @@ from sqlanon.report.shares import sensitive_shares
 from sqlanon.report.trees import Branch, harmless_labels, trees
 from sqlanon.report.words import decision
 from sqlanon.requirements import requirement_of
-from sqlanon.runs import DEFAULT, Options, Run, running
 from sqlanon.script import ScriptWriter
+from sqlanon.source.binding import Binding
+from sqlanon.source.frequency import FrequencySet, pack, scan, store_hierarchies
+from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
+from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Limit, Spec
 from sqlanon.sql.redaction import redacted
 from sqlanon.sql.relations import File, Table

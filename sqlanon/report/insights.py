@@ -13,7 +13,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.report.model import Grid
 from sqlanon.report.words import percent
 from sqlanon.risk import RiskRequest, TableRisk, measure_classes, measure_risk
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Relation, Table
 from sqlanon.utility import associations, count_tables

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from sqlanon.assigned import AssignedRelease
 from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.measured import blanked_class_satisfies, measure_classes, population_labels, release_query
 from sqlanon.publish import Released
 from sqlanon.report.model import RequirementLine
 from sqlanon.report.words import measured
-from sqlanon.scratch import Scratch
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Query, Relation, Table
 from sqlanon.witness import linked_rows
 

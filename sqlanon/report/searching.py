@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Node
 from sqlanon.lock import Lock
 from sqlanon.metrics.base import LevelFigures, Verdict
@@ -18,10 +17,11 @@ from sqlanon.planning import preferences_of, problem_of
 from sqlanon.report.lattice_view import LatticeView, Shown, lattice_view
 from sqlanon.report.replay import Replay, SearchPicture
 from sqlanon.requirements import requirement_of
-from sqlanon.runs import Run
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective
 from sqlanon.search.registry import algorithm_named
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.run import Run
 
 REPLAY_SECONDS = 20.0
 """How long a search may take when it is made again."""

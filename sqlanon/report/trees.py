@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.sql import report as report_sql
 
 MOST_LABELS = 80

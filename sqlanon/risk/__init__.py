@@ -20,7 +20,7 @@ from sqlanon.risk.result import (
     TableRisk,
 )
 from sqlanon.risk.subsets import measure_subsets
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Relation
 
 __all__ = [

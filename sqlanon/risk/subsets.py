@@ -16,7 +16,7 @@ from sqlanon.risk.request import RiskRequest
 from sqlanon.risk.result import SpecialUniques, Subset, Subsets
 from sqlanon.risk.rollups import Columns, Stand, counted_on, subsets
 from sqlanon.risk.uniques import special_uniques
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import frequency as frequency_sql
 from sqlanon.sql import subsets as subsets_sql
 from sqlanon.sql.frequency import HierarchyTable

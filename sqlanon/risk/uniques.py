@@ -11,7 +11,7 @@ from math import prod
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.risk.result import SpecialUniques
 from sqlanon.risk.rollups import Columns
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import subsets as subsets_sql
 from sqlanon.sql.relations import Table
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.binding import Binding, BoundSensitive
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import Family
 from sqlanon.script.pages import Pages
+from sqlanon.source.binding import Binding, BoundSensitive
 from sqlanon.sql.audit_breaches import Taxonomy, breaches, in_one_table, nobody_exposed
 from sqlanon.sql.region_lookups import Nodes
 from sqlanon.sql.relations import Table, column, table_expression

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlanon.binding import Binding
 from sqlanon.engines.scripting import Scripting
 from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.models import Alpha, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, SensitiveModel, TCloseness
 from sqlanon.sql.relations import File

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.binding import Binding, BoundColumn
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
-from sqlanon.hierarchy_store import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.script.pages import Pages
+from sqlanon.source.binding import Binding, BoundColumn
+from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
 from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql.frequency import HierarchyTable
 from sqlanon.sql.relations import Query

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from sqlanon.binding import Binding
 from sqlanon.engines.base import Engine
 from sqlanon.engines.neutral import neutral
 from sqlanon.engines.script_dialects import SCRIPT_DIALECTS, scripting_for
 from sqlanon.engines.scripting import Scripting
 from sqlanon.errors import UsageError
-from sqlanon.hierarchy_store import describe_hierarchies
 from sqlanon.measured import Release, live_release
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.full_domain import FullDomain
@@ -27,6 +25,8 @@ from sqlanon.script.judging import write_verdicts
 from sqlanon.script.pages import Pages, one_line
 from sqlanon.script.publishing import write_judged_view, write_table, write_view
 from sqlanon.script.regions import write_regions
+from sqlanon.source.binding import Binding
+from sqlanon.source.hierarchies import describe_hierarchies
 from sqlanon.sql.relations import File, Relation
 
 

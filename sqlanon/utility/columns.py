@@ -12,11 +12,11 @@ from sqlglot import exp
 
 from sqlanon.audit.figures import rounded
 from sqlanon.audit.opened import text_key
-from sqlanon.binding import BoundColumn
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.label_reading import read_labels
-from sqlanon.scratch import Scratch
+from sqlanon.source.binding import BoundColumn
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import utility as utility_sql
 from sqlanon.sql.linking import Side
 from sqlanon.sql.relations import Table, column

@@ -13,7 +13,7 @@ from math import expm1, log1p, sqrt
 from sqlanon.audit.figures import rounded
 from sqlanon.audit.opened import Opened
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import frequency as frequency_sql
 from sqlanon.sql import utility as utility_sql
 from sqlanon.sql.linking import Side

@@ -11,12 +11,12 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from sqlglot import exp
 
-from sqlanon.binding import Binding, bind
 from sqlanon.engines.base import Engine, Row, Session, Statement
 from sqlanon.engines.registry import open_engine
-from sqlanon.frequency import FrequencySet, pack, scan, store_hierarchies
-from sqlanon.hierarchy_store import StoredHierarchy
-from sqlanon.scratch import Scratch
+from sqlanon.source.binding import Binding, bind
+from sqlanon.source.frequency import FrequencySet, pack, scan, store_hierarchies
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec, spec_from_dict
 
 FEW = settings(

@@ -15,7 +15,6 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine
 from sqlanon.evaluate import SqlEvaluator
-from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Lattice
 from sqlanon.privacy.alpha import AlphaShare
 from sqlanon.privacy.base import PrivacyModel, Requirement
@@ -27,7 +26,8 @@ from sqlanon.privacy.exact import Threshold
 from sqlanon.privacy.recursive import RecursiveDiversity
 from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.privacy.t_closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
-from sqlanon.scratch import Scratch
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import spec_from_dict
 from sqlanon.sql import sensitive as sensitive_sql
 from sqlanon.sql.relations import Table, table_expression

@@ -17,20 +17,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlanon import frequency as frequency_set
 from sqlanon import matrix, rollup
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluate import SqlEvaluator
-from sqlanon.frequency import FrequencySet
 from sqlanon.lattice import Lattice, Node, dominates
 from sqlanon.matrix import MatrixEvaluator
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.registry import METRICS
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
-from sqlanon.scratch import Scratch
 from sqlanon.search.objective import Objective
+from sqlanon.source import frequency as frequency_set
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.sql import packing
 from tests.database.support import create, frequency, rows, run, spec_of

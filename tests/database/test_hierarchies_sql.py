@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlanon.engines.base import Engine
 from sqlanon.errors import EngineError, HierarchyError, SpecError, SqlanonError
 from sqlanon.hierarchies import Family
-from sqlanon.hierarchy_store import report_hierarchy
+from sqlanon.source.hierarchies import report_hierarchy
 from tests.database.support import FEW, at, create, hierarchy_rows, quoted, rows, run, spec_of, stored
 from tests.fixtures_support import adversarial_values
 

@@ -16,7 +16,7 @@ import psutil
 
 from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
-from sqlanon.runs import Options
+from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from tests.engines.helpers import execute, open_at
 

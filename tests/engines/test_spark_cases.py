@@ -14,7 +14,7 @@ from sqlanon import pipeline
 from sqlanon.errors import HierarchyError, SourceError
 from sqlanon.lock import Lock
 from sqlanon.results import PlanResult
-from sqlanon.runs import Options
+from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from tests.engines.helpers import execute, open_at, query
 from tests.fixtures_support import Case, adversarial_names, adversarial_values, load_case, read_csv

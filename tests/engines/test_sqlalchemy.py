@@ -26,7 +26,7 @@ from sqlanon.engines.sqlalchemy.traits import TRAITS, SQLiteTraits
 from sqlanon.engines.templates import parsed
 from sqlanon.errors import ConnectionFailed, EngineError, UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.runs import Options
+from sqlanon.source.run import Options
 from sqlanon.spec import spec_from_dict
 from sqlanon.sql.relations import Query, Table, column, literal
 from tests.engines.contract import DEAD, RUN, EngineContract, table_of

@@ -18,7 +18,7 @@ from sqlanon.errors import SourceError, UsageError
 from sqlanon.risk import RiskRequest, measure_classes, measure_risk, measure_subsets
 from sqlanon.risk import subsets as subsets_module
 from sqlanon.risk.rollups import blocks, subsets
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Table
 from tests.database.support import create
 from tests.database.support import run as execute

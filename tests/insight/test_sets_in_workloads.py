@@ -6,7 +6,7 @@ import pytest
 
 from sqlanon import measuring
 from sqlanon.errors import SourceError
-from sqlanon.runs import DEFAULT
+from sqlanon.source.run import DEFAULT
 from sqlanon.spec import Spec, spec_from_dict
 from tests.pipeline.support import Database
 

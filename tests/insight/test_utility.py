@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlanon import insight, pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.utility import associations, classify, count_tables
 from tests.fixtures_support import load_case

@@ -13,7 +13,7 @@ from sqlanon import measuring, pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.recoders import greedy
-from sqlanon.runs import DEFAULT
+from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict
 from tests.database.support import run
 from tests.personalized.support import (

@@ -15,7 +15,7 @@ import pytest
 from sqlanon import measuring, pipeline
 from sqlanon.errors import SpecError
 from sqlanon.recoding import Recoding
-from sqlanon.runs import DEFAULT
+from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict
 from sqlanon.workload import RandomQueries
 from tests.database.support import quoted

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.audit.breaches import Linked, measure_breaches
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Personalized
 from sqlanon.sql import audit_breaches
 from sqlanon.sql import personalized as personalized_sql

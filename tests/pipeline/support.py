@@ -13,11 +13,11 @@ import duckdb
 import psycopg
 
 from sqlanon import pipeline
-from sqlanon.frequency import FrequencySet
 from sqlanon.planning import problem_of, solve
-from sqlanon.runs import DEFAULT, Run, running
-from sqlanon.scratch import Scratch
 from sqlanon.search.result import SearchResult
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.run import DEFAULT, Run, running
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec, spec_from_dict
 from tests.fixtures_support import Case
 

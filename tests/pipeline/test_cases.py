@@ -13,11 +13,11 @@ from sqlanon.audit import audit
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import RequirementError
-from sqlanon.frequency import FrequencySet
 from sqlanon.matrix import MatrixEvaluator
 from sqlanon.planning import problem_of
-from sqlanon.runs import DEFAULT, Run, running
-from sqlanon.scratch import Scratch
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.run import DEFAULT, Run, running
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import load_spec, spec_from_dict
 from sqlanon.sql.relations import Table
 from tests.fixtures_support import CASES, PAPERS, Case, Vector, load_case, read_csv

@@ -11,17 +11,17 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.evaluate import SqlEvaluator
-from sqlanon.frequency import FrequencySet
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.metrics.registry import METRICS
 from sqlanon.planning import Problem, problem_of, solve
 from sqlanon.recoders.registry import RECODERS
 from sqlanon.results import PlanResult
-from sqlanon.runs import Options, Run
-from sqlanon.scratch import Scratch
 from sqlanon.search.preferences import POLICIES, Preferences
 from sqlanon.search.registry import ALGORITHMS
 from sqlanon.search.result import SearchResult
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.run import Options, Run
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec.search import Algorithm, Metric, Preference
 from tests.fixtures_support import load_case
 from tests.pipeline import support

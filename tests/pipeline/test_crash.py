@@ -15,7 +15,7 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
-from sqlanon.runs import Options
+from sqlanon.source.run import Options
 from sqlanon.spec import Spec
 from tests.forks import fork
 from tests.pipeline.support import Database, changed

@@ -22,7 +22,7 @@ from sqlanon.evidence import folder
 from sqlanon.evidence.tables import EvidenceTables
 from sqlanon.lock import Lock
 from sqlanon.operations import Kept
-from sqlanon.runs import Options
+from sqlanon.source.run import Options
 from sqlanon.spec import Spec, load_spec
 from sqlanon.sql import evidence as evidence_sql
 from sqlanon.sql.relations import Table

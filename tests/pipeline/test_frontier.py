@@ -14,8 +14,8 @@ from sqlanon.frontier import frontier
 from sqlanon.lock import Lock
 from sqlanon.metrics.base import Verdict
 from sqlanon.results import PlanResult
-from sqlanon.runs import Options
 from sqlanon.search.result import SearchResult
+from sqlanon.source.run import Options
 from sqlanon.spec import Limit, Spec
 from tests.fixtures_support import Case, load_case
 from tests.pipeline import support

@@ -12,9 +12,9 @@ import pytest
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.evaluate import SqlEvaluator
-from sqlanon.frequency import FrequencySet
 from sqlanon.planning import problem_of
-from sqlanon.runs import Run
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.run import Run
 from sqlanon.spec import Spec
 from tests import oracle
 from tests.database.support import at

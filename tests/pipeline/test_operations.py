@@ -31,7 +31,7 @@ from sqlanon.errors import (
 )
 from sqlanon.lock import Lock
 from sqlanon.results import RunResult
-from sqlanon.runs import Options
+from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.relations import File, Query, Table
 from sqlanon.status import drift, status

@@ -15,9 +15,9 @@ import pytest
 from sqlanon import api, recipients
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, RequirementError, SpecError, UsageError
-from sqlanon.hierarchy_store import describe_hierarchies
 from sqlanon.lock import Lock
-from sqlanon.runs import Options
+from sqlanon.source.hierarchies import describe_hierarchies
+from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.together import Finding, check
 from tests.database.support import stored

@@ -13,16 +13,16 @@ from sqlglot import parse_one
 
 from sqlanon import pipeline
 from sqlanon.assigned import Assignment
-from sqlanon.combinations import Combinations, combine
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, RequirementError, UsageError
-from sqlanon.frequency import Base
-from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.lock import Lock
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoders.registry import RECODERS
 from sqlanon.recoding import Assigned, Cuts, Group
-from sqlanon.runs import DEFAULT, Run, running
+from sqlanon.source.combinations import Combinations, combine
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import DEFAULT, Run, running
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Table
 from sqlanon.status import drift

@@ -19,7 +19,7 @@ from sqlanon.recoders import forest as forest_module
 from sqlanon.recoders.fitting import widened
 from sqlanon.recoders.forest import Forest
 from sqlanon.recoders.matching import groups_of_two, matched
-from sqlanon.scratch import Scratch
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Anonymity
 from sqlanon.sql.neighbours import Steps
 from tests.fitting import cost, fitting, least_cost, level

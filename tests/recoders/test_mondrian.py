@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlanon.binding import bind
-from sqlanon.combinations import combine
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
-from sqlanon.frequency import scan, store_hierarchies
 from sqlanon.recoders.partition import Partition, Partitioning, Settings
 from sqlanon.requirements import requirement_of
-from sqlanon.scratch import Scratch
+from sqlanon.source.binding import bind
+from sqlanon.source.combinations import combine
+from sqlanon.source.frequency import scan, store_hierarchies
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from tests.database.support import FEW, create, quoted, rows, run, spec_of
 from tests.oracle import Asked, Table

@@ -11,12 +11,12 @@ from hashlib import sha256
 
 from sqlglot import exp
 
-from sqlanon.binding import Binding
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
-from sqlanon.hierarchy_store import StoredHierarchy, store_hierarchy
-from sqlanon.scratch import Scratch
-from sqlanon.sensitive_values import SensitiveValues, ValueCodes, store_codes, store_values, unread_values
+from sqlanon.source.binding import Binding
+from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
+from sqlanon.source.scratch import Scratch
+from sqlanon.source.sensitive import SensitiveValues, ValueCodes, store_codes, store_values, unread_values
 from sqlanon.sql import frequency as frequency_sql
 from sqlanon.sql import sensitive as sensitive_sql
 from sqlanon.sql.build import row_count

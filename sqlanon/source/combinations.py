@@ -11,13 +11,13 @@ from hashlib import sha256
 
 from sqlglot import exp
 
-from sqlanon.binding import ORDERED, Binding
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.frequency import Base
 from sqlanon.hierarchies.base import Lookup
-from sqlanon.hierarchy_store import StoredHierarchy
-from sqlanon.scratch import Scratch
-from sqlanon.sensitive_values import SensitiveValues, store_codes, store_values
+from sqlanon.source.binding import ORDERED, Binding
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.scratch import Scratch
+from sqlanon.source.sensitive import SensitiveValues, store_codes, store_values
 from sqlanon.sql import combinations as combinations_sql
 from sqlanon.sql import sensitive as sensitive_sql
 from sqlanon.sql.build import row_count

@@ -12,12 +12,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from sqlanon.binding import BoundSensitive
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SpecError
 from sqlanon.hierarchies.base import Family
-from sqlanon.hierarchy_store import StoredHierarchy, store_hierarchy
-from sqlanon.scratch import Scratch
+from sqlanon.source.binding import BoundSensitive
+from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import sensitive as sensitive_sql
 from sqlanon.sql.build import named
 from sqlanon.sql.hierarchy import domain

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlanon.binding import Binding, bind
 from sqlanon.engines.base import Engine, Session, TraceEvent, TraceHook
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.hierarchies.names import join_name
-from sqlanon.scratch import Scratch, reclaim
 from sqlanon.search.base import Progress
+from sqlanon.source.binding import Binding, bind
+from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Table
 

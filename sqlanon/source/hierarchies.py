@@ -12,12 +12,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from sqlanon.binding import BoundColumn
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError
 from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference, Rule
 from sqlanon.hierarchies.levels import MaskLevel
-from sqlanon.scratch import Scratch
+from sqlanon.source.binding import BoundColumn
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql.frequency import HierarchyTable
 from sqlanon.sql.labels import label, text_length
