@@ -13,10 +13,10 @@ from pathlib import Path
 from benchmarks.generator import CENSUS
 from benchmarks.measure import SOURCE, make, opened, spec_for, table
 from sqlanon import pipeline
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.problem import problem_of
 from sqlanon.metrics.registry import metric_named
 from sqlanon.pipeline import prepare
-from sqlanon.planning import problem_of
 from sqlanon.search.objective import Objective
 from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import Spec, spec_from_dict

@@ -12,17 +12,17 @@ from sqlanon.assigned import AssignedRelease
 from sqlanon.audit.result import Bucket, buckets
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.evaluation.problem import problem_of, solve
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
 from sqlanon.lock import Lock
 from sqlanon.measured import Release
 from sqlanon.metrics.base import Verdict
-from sqlanon.planning import problem_of, solve
 from sqlanon.publish import Released
 from sqlanon.recoders.base import Recoded
 from sqlanon.recoders.registry import recoder_named
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.carried_out import by_own_hierarchies
-from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RecodedPlan
 from sqlanon.search.result import SearchResult
 from sqlanon.source.binding import Binding

@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
+from sqlanon.evaluation.rounds import settle
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.full_domain import FullDomain
-from sqlanon.rounds import settle
 from sqlanon.source.binding import Binding, BoundColumn, BoundSensitive
 from sqlanon.source.hierarchies import StoredHierarchy, draft_hierarchy
 from sqlanon.source.scratch import Scratch

@@ -12,18 +12,18 @@ from dataclasses import replace
 from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.deciding import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
+from sqlanon.evaluation.problem import lattice_of
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evidence import recorder_for
 from sqlanon.lock import Lock
 from sqlanon.measured import Release, population_labels
 from sqlanon.measuring import audit_personalized
-from sqlanon.planning import lattice_of
 from sqlanon.publish import Released, publish
 from sqlanon.recoders.mondrian import mondrian_lookup
 from sqlanon.recoders.registry import RECODERS
 from sqlanon.recoders.written import personalized_lookup
 from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recording import facts_of
-from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.script import Script, compiled
 from sqlanon.source.binding import bind_source, bind_target

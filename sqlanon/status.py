@@ -14,8 +14,8 @@ from sqlanon import pipeline
 from sqlanon.audit import AuditResult
 from sqlanon.deciding import prepare, prepare_combinations
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
+from sqlanon.evaluation.problem import problem_of
 from sqlanon.lock import Lock
-from sqlanon.planning import problem_of
 from sqlanon.source.binding import bind_target
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import describe_hierarchies

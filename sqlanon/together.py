@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, SpecError, SqlanonError
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lock import Lock
 from sqlanon.measured import Release, blanked_class_satisfies, measure_classes
 from sqlanon.recoding.full_domain import FullDomain
-from sqlanon.requirements import requirement_of
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.frequency import scan, store_hierarchies
 from sqlanon.source.hierarchies import describe_hierarchies

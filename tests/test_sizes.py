@@ -7,9 +7,9 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlanon.evaluation.sizes import PRIOR, Sizes
 from sqlanon.lattice import Lattice, Node, dominates
 from sqlanon.metrics.base import LevelFigures
-from sqlanon.sizes import PRIOR, Sizes
 
 ROWS = 1000
 HEIGHTS = (2, 3)

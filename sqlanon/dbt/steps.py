@@ -12,11 +12,11 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.base import Lookup
 from sqlanon.measured import Release, release_query
 from sqlanon.privacy.base import Grouping
 from sqlanon.recoding.full_domain import FullDomain
-from sqlanon.requirements import requirement_of
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy
 from sqlanon.source.sensitive import codes_query

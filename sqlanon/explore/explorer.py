@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlanon.counts import NodeCounts
 from sqlanon.errors import InfeasibleError, RequirementError, UsageError
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation.counts import NodeCounts
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.problem import Problem, requirement_on, solve
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
 from sqlanon.lock import Lock
 from sqlanon.metrics.registry import metric_named
-from sqlanon.planning import Problem, requirement_on, solve
 from sqlanon.recoders.registry import recoder_named
 from sqlanon.report.lattice_view import Shown, lattice_view
 from sqlanon.report.searching import scored
-from sqlanon.requirements import requirement_of
 from sqlanon.results import PlanResult
 from sqlanon.search.objective import Objective
 from sqlanon.search.result import SearchResult

@@ -16,9 +16,9 @@ from sqlglot import exp
 from sqlanon.assigned import Assignment
 from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
+from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.lattice import Node
-from sqlanon.planning import problem_of, solve
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoders.fitting import widened
 from sqlanon.recoders.forest import Forest, Neighbours

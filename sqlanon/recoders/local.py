@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlanon.assigned import Assignment
-from sqlanon.counts import NodeCounts
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError
+from sqlanon.evaluation.counts import NodeCounts
+from sqlanon.evaluation.problem import Problem, solve
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
-from sqlanon.planning import Problem, solve
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
-from sqlanon.requirements import requirement_of
 from sqlanon.search.result import SearchResult
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import LARGEST_INT, Base, FrequencySet

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlanon.errors import InfeasibleError
+from sqlanon.evaluation.problem import preferences_of, problem_of
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
 from sqlanon.lock import Lock
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.metrics.registry import metric_named
-from sqlanon.planning import preferences_of, problem_of
 from sqlanon.report.lattice_view import LatticeView, Shown, lattice_view
 from sqlanon.report.replay import Replay, SearchPicture
-from sqlanon.requirements import requirement_of
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective
 from sqlanon.search.registry import algorithm_named

@@ -14,7 +14,7 @@ import pytest
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.lattice import Lattice
 from sqlanon.privacy.alpha import AlphaShare
 from sqlanon.privacy.base import PrivacyModel, Requirement

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlanon import matrix, rollup
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation import matrix, rollup
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.lattice import Lattice, Node, dominates
-from sqlanon.matrix import MatrixEvaluator
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.registry import METRICS
 from sqlanon.privacy.base import Requirement

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sqlanon.engines.base import Engine
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.problem import requirement_on
 from sqlanon.lattice import Lattice
 from sqlanon.metrics.registry import metric_named
-from sqlanon.planning import requirement_on
 from tests.database.support import frequency
 from tests.oracle import Problem
 from tests.random_problems import EVERYTHING, Asking, load, random_table

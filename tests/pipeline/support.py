@@ -13,7 +13,7 @@ import duckdb
 import psycopg
 
 from sqlanon import pipeline
-from sqlanon.planning import problem_of, solve
+from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.search.result import SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import DEFAULT, Run, running

@@ -13,8 +13,8 @@ from sqlanon.audit import audit
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import RequirementError
-from sqlanon.matrix import MatrixEvaluator
-from sqlanon.planning import problem_of
+from sqlanon.evaluation.matrix import MatrixEvaluator
+from sqlanon.evaluation.problem import problem_of
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import DEFAULT, Run, running
 from sqlanon.source.scratch import Scratch

@@ -10,10 +10,10 @@ import duckdb
 import pytest
 
 from sqlanon import pipeline
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.problem import Problem, problem_of, solve
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.metrics.registry import METRICS
-from sqlanon.planning import Problem, problem_of, solve
 from sqlanon.recoders.registry import RECODERS
 from sqlanon.results import PlanResult
 from sqlanon.search.preferences import POLICIES, Preferences

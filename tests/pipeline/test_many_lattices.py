@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sqlanon.counts import NodeCounts
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation.counts import NodeCounts
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Lattice, minimal_nodes
 from sqlanon.metrics.registry import METRICS
-from sqlanon.requirements import requirement_of
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.evaluate import SqlEvaluator
-from sqlanon.planning import problem_of
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.problem import problem_of
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import Run
 from sqlanon.spec import Spec

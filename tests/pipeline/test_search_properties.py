@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlanon import pipeline
-from sqlanon.planning import problem_of
+from sqlanon.evaluation.problem import problem_of
 from sqlanon.spec import Spec, spec_from_dict
 from tests.fixtures_support import Case, Row, Vector, below
 from tests.pipeline.support import Database, literal, prepared, solved

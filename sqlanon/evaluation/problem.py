@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from sqlanon.counts import NodeCounts
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation.counts import NodeCounts
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.matrix import MatrixEvaluator
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Lattice
-from sqlanon.matrix import MatrixEvaluator
 from sqlanon.metrics.registry import metric_named
 from sqlanon.privacy.base import Requirement
-from sqlanon.requirements import requirement_of
 from sqlanon.search.base import Evaluator
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective

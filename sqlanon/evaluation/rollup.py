@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from sqlanon.evaluation.sizes import Sizes
 from sqlanon.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
-from sqlanon.sizes import Sizes
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.frequency import Shape
 from sqlanon.sql.nodes import roll_up

@@ -12,8 +12,8 @@ from math import isfinite
 
 from sqlglot import exp
 
-from sqlanon.counts import NodeCounts, question_of
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.evaluation.counts import NodeCounts, question_of
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.privacy.base import Requirement

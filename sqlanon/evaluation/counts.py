@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.evaluation.rollup import FrequencySetOf, RollUps
+from sqlanon.evaluation.rounds import Request, Rounds
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.privacy.base import Requirement
-from sqlanon.rollup import FrequencySetOf, RollUps
-from sqlanon.rounds import Request, Rounds
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql import frequency as frequency_sql

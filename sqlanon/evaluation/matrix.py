@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlanon.counts import BATCH
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, UsageError
-from sqlanon.evaluate import SqlEvaluator
+from sqlanon.evaluation.counts import BATCH
+from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.source.frequency import FrequencySet
