@@ -20,7 +20,7 @@ from typing import Any
 
 import duckdb
 
-from sqlanon.recoders.schemes import Problem, problem_on
+from sqlanon.recoding.schemes.recoder import Problem, problem_on
 from sqlanon.search.budget import Budget
 from sqlanon.search.schemes.exact import search
 from sqlanon.search.schemes.problem import Direction, Techniques

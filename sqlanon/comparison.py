@@ -13,9 +13,9 @@ from typing import Any, get_args
 from sqlanon.deciding import decide
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.notebook import html_table
-from sqlanon.recoders.base import requirement_for
-from sqlanon.recoders.local import Iterations
-from sqlanon.recoders.registry import recoder_named
+from sqlanon.recoding.base import requirement_for
+from sqlanon.recoding.local import Iterations
+from sqlanon.recoding.registry import recoder_named
 from sqlanon.results import RecodedPlan
 from sqlanon.source.combinations import combine
 from sqlanon.source.frequency import scan, store_hierarchies

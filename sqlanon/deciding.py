@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlanon.assigned import AssignedRelease
 from sqlanon.audit.result import Bucket, buckets
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
@@ -19,10 +18,11 @@ from sqlanon.lock import Lock
 from sqlanon.measured import Release
 from sqlanon.metrics.base import Verdict
 from sqlanon.publish import Released
-from sqlanon.recoders.base import Recoded
-from sqlanon.recoders.registry import recoder_named
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
+from sqlanon.recoding.assignment import AssignedRelease
+from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.carried_out import by_own_hierarchies
+from sqlanon.recoding.registry import recoder_named
 from sqlanon.results import PlanResult, RecodedPlan
 from sqlanon.search.result import SearchResult
 from sqlanon.source.binding import Binding

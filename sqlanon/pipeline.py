@@ -19,10 +19,10 @@ from sqlanon.lock import Lock
 from sqlanon.measured import Release, population_labels
 from sqlanon.measuring import audit_personalized
 from sqlanon.publish import Released, publish
-from sqlanon.recoders.mondrian import mondrian_lookup
-from sqlanon.recoders.registry import RECODERS
-from sqlanon.recoders.written import personalized_lookup
 from sqlanon.recoding import Assigned, FullDomain, Recoding
+from sqlanon.recoding.mondrian.recoder import mondrian_lookup
+from sqlanon.recoding.personalized.written import personalized_lookup
+from sqlanon.recoding.registry import RECODERS
 from sqlanon.recording import facts_of
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.script import Script, compiled

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlanon.assigned import AssignedRelease
 from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
@@ -24,6 +23,7 @@ from sqlanon.measured import (
     population_labels,
     release_query,
 )
+from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql import release as release_sql
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count

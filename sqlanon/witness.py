@@ -5,10 +5,10 @@ They stand in the scratch table that is audited, and never in the one that is pu
 
 from __future__ import annotations
 
-from sqlanon.assigned import AssignedRelease
 from sqlanon.audit.breaches import Linked
 from sqlanon.audit.opened import Opened
 from sqlanon.engines.base import Engine
+from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.source.combinations import has_null
 from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql.audit_breaches import Taxonomy, in_one_table

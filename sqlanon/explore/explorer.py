@@ -17,7 +17,7 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
 from sqlanon.lock import Lock
 from sqlanon.metrics.registry import metric_named
-from sqlanon.recoders.registry import recoder_named
+from sqlanon.recoding.registry import recoder_named
 from sqlanon.report.lattice_view import Shown, lattice_view
 from sqlanon.report.searching import scored
 from sqlanon.results import PlanResult

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlanon.assigned import AssignedRelease
 from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.measured import blanked_class_satisfies, measure_classes, population_labels, release_query
 from sqlanon.publish import Released
+from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.report.model import RequirementLine
 from sqlanon.report.words import measured
 from sqlanon.source.hierarchies import StoredHierarchy

@@ -12,7 +12,7 @@ import pytest
 from sqlanon import measuring, pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
-from sqlanon.recoders import greedy
+from sqlanon.recoding.personalized import greedy
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict
 from tests.database.support import run

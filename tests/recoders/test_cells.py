@@ -11,8 +11,8 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.comparison import compare
 from sqlanon.errors import InfeasibleError, SpecError, UsageError
-from sqlanon.recoders import forest, matching
 from sqlanon.recoding import Assigned
+from sqlanon.recoding.cells import forest, matching
 from sqlanon.results import RunResult
 from sqlanon.spec import Anonymity, spec_from_dict
 from tests.fitting import fits, fitting, least_cost

@@ -15,10 +15,10 @@ from sqlglot import exp, parse_one
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
-from sqlanon.recoders import forest as forest_module
-from sqlanon.recoders.fitting import widened
-from sqlanon.recoders.forest import Forest
-from sqlanon.recoders.matching import groups_of_two, matched
+from sqlanon.recoding.cells import forest as forest_module
+from sqlanon.recoding.cells.fitting import widened
+from sqlanon.recoding.cells.forest import Forest
+from sqlanon.recoding.cells.matching import groups_of_two, matched
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Anonymity
 from sqlanon.sql.neighbours import Steps

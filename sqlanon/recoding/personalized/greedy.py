@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
-from sqlanon.recoders.base import Recoded
-from sqlanon.recoders.guarding import Guarded, guard, published, refuse_hopeless
+from sqlanon.recoding.base import Recoded
+from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run

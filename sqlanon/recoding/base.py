@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sqlanon.assigned import Assignment, figures_of
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts
+from sqlanon.recoding.assignment import Assignment, figures_of
 from sqlanon.search.result import Step
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy

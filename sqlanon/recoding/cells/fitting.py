@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlanon.recoders.forest import Forest
+from sqlanon.recoding.cells.forest import Forest
 from sqlanon.spec import Anonymity
 from sqlanon.sql import fitting as fitting_sql
 from sqlanon.sql.fitting import Mode

@@ -13,15 +13,15 @@ from typing import Any
 
 from sqlglot import exp
 
-from sqlanon.assigned import Assignment
 from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.lattice import Node
-from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
-from sqlanon.recoders.fitting import widened
-from sqlanon.recoders.forest import Forest, Neighbours
+from sqlanon.recoding.assignment import Assignment
+from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.cells.fitting import widened
+from sqlanon.recoding.cells.forest import Forest, Neighbours
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base, pack
 from sqlanon.source.hierarchies import StoredHierarchy

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlanon.assigned import Assignment
 from sqlanon.engines.base import Statement
-from sqlanon.recoders.partition import Partition
+from sqlanon.recoding.assignment import Assignment
+from sqlanon.recoding.mondrian.partition import Partition
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.run import Run
 from sqlanon.sql import region_labels as labels_sql

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
-from sqlanon.recoders.base import Recoded
-from sqlanon.recoders.guarding import Guarded, guard, published, refuse_hopeless
+from sqlanon.recoding.base import Recoded
+from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlanon.assigned import Assignment
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError
 from sqlanon.evaluation.counts import NodeCounts
@@ -18,7 +17,8 @@ from sqlanon.evaluation.problem import Problem, solve
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
 from sqlanon.privacy.base import Requirement
-from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.assignment import Assignment
+from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.search.result import SearchResult
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import LARGEST_INT, Base, FrequencySet

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
-from sqlanon.recoders import cells as cells_recoder
-from sqlanon.recoders.base import Recoded
-from sqlanon.recoders.cells import Cells, Divided
+from sqlanon.recoding.base import Recoded
+from sqlanon.recoding.cells import recoder as cells_recoder
+from sqlanon.recoding.cells.recoder import Cells, Divided
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run

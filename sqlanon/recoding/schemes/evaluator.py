@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
-from sqlanon.assigned import Assignment
 from sqlanon.engines.base import Engine, Row, Statement
 from sqlanon.errors import UsageError
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
+from sqlanon.recoding.assignment import Assignment
 from sqlanon.search.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
 from sqlanon.search.schemes.partitions import Block, Partition, identity
 from sqlanon.source.combinations import Combinations

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
-from sqlanon.recoders.base import Recoder
-from sqlanon.recoders.mondrian import MOST_WRITTEN
 from sqlanon.recoding import Assigned
+from sqlanon.recoding.base import Recoder
 from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
+from sqlanon.recoding.mondrian.recoder import MOST_WRITTEN
 from sqlanon.source.combinations import Combinations, has_null
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy

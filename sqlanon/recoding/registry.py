@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from sqlanon.recoders import cells, greedy, matching, personalized, schemes
-from sqlanon.recoders.base import Recoder
-from sqlanon.recoders.local import local
-from sqlanon.recoders.mondrian import mondrian
+from sqlanon.recoding.base import Recoder
+from sqlanon.recoding.cells import matching
+from sqlanon.recoding.cells import recoder as cells
+from sqlanon.recoding.local import local
+from sqlanon.recoding.mondrian.recoder import mondrian
+from sqlanon.recoding.personalized import greedy
+from sqlanon.recoding.personalized import recoder as personalized
+from sqlanon.recoding.schemes import recoder as schemes
 
 RECODERS: dict[str, Recoder] = {
     "mondrian": mondrian,

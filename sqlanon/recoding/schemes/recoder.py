@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlanon.assigned import figures_of
 from sqlanon.errors import UsageError
-from sqlanon.recoders.base import Recoded, requirement_for
-from sqlanon.recoders.leaves import Column, read_column
 from sqlanon.recoding import Cuts
-from sqlanon.scheme_costs import Leaves, SchemeCosts
+from sqlanon.recoding.assignment import figures_of
+from sqlanon.recoding.base import Recoded, requirement_for
+from sqlanon.recoding.schemes.evaluator import Leaves, SchemeCosts
+from sqlanon.recoding.schemes.leaves import Column, read_column
 from sqlanon.search.base import Progress
 from sqlanon.search.budget import Budget
 from sqlanon.search.schemes import annealing, exact, genetic, top_down

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
-from sqlanon.recoders.naming import name_regions, named_regions
-from sqlanon.recoders.partition import Partition, Partitioning, Settings
+from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoding.lookups import RegionLookup
+from sqlanon.recoding.mondrian.naming import name_regions, named_regions
+from sqlanon.recoding.mondrian.partition import Partition, Partitioning, Settings
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sqlanon.assigned import Assignment
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
-from sqlanon.recoders.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.assignment import Assignment
+from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.source.binding import BoundPersonalized
 from sqlanon.source.combinations import Combinations, combine, has_null
 from sqlanon.source.frequency import Base
