@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.generator import Attribute, hierarchies
 from benchmarks.measure import SOURCE, opened
 from sqlanon import pipeline
-from sqlanon.audit import AuditResult, Request, audit
+from sqlanon.auditor import AuditResult, Request, audit
 from sqlanon.results import PlanResult
 from sqlanon.spec import spec_from_dict
 from sqlanon.spec.privacy import Privacy

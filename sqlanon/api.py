@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from sqlanon import frames, pipeline, recipients
-from sqlanon.audit import AuditResult
+from sqlanon.auditor import AuditResult
+from sqlanon.auditor.place import ARGUMENTS, measure_place
 from sqlanon.errors import UsageError
 from sqlanon.frames import Frame, FrameRun, SpecLike
 from sqlanon.lock import Lock, lock_path, locks_beside
-from sqlanon.place import ARGUMENTS, measure_place
 from sqlanon.recipients import RecipientsPlan, RecipientsRun, one_release
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options

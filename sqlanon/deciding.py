@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlanon.audit.result import Bucket, buckets
+from sqlanon.auditor.result import Bucket, buckets
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of, solve

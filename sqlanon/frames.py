@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlanon import pipeline
-from sqlanon.audit import AuditResult
+from sqlanon.auditor import AuditResult
+from sqlanon.auditor.place import ARGUMENTS, measure_place
 from sqlanon.draft import Draft, draft_spec
 from sqlanon.draft.drafting import Places
 from sqlanon.engines.base import Session
 from sqlanon.engines.duckdb.frames import NAME, FrameEngine, Kept, is_frame, opener
 from sqlanon.errors import SpecError, UsageError
-from sqlanon.place import ARGUMENTS, measure_place
 from sqlanon.recipients import one_release
 from sqlanon.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options

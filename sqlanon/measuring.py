@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter, ValidationError
 
-from sqlanon.audit import AuditResult, Beside, Request, audit
-from sqlanon.covering import link
+from sqlanon.auditor import AuditResult, Beside, Request, audit
+from sqlanon.auditor.covering import link
 from sqlanon.errors import UsageError
 from sqlanon.source.binding import bind_relation, bind_target
 from sqlanon.source.run import Options, Run, running

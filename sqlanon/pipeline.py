@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
+from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.deciding import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
+from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
 from sqlanon.measured import (

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlanon.audit import AuditResult, Bucket
-from sqlanon.audit.result import bucket_chart
+from sqlanon.auditor import AuditResult, Bucket
+from sqlanon.auditor.result import bucket_chart
 from sqlanon.errors import RequirementError
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlanon import pipeline
-from sqlanon.audit import AuditResult
+from sqlanon.auditor import AuditResult
 from sqlanon.deciding import prepare, prepare_combinations
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of

@@ -5,8 +5,8 @@ They stand in the scratch table that is audited, and never in the one that is pu
 
 from __future__ import annotations
 
-from sqlanon.audit.breaches import Linked
-from sqlanon.audit.opened import Opened
+from sqlanon.auditor.breaches import Linked
+from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.source.combinations import has_null

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sqlanon.covering import Released, interval_of, members_of, read_release, spans_of
+from sqlanon.auditor.covering import Released, interval_of, members_of, read_release, spans_of
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family

@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from sqlanon.attack.result import Exposure
 from sqlanon.attack.values import measured
-from sqlanon.audit.opened import Opened, text_key
+from sqlanon.auditor.labels import read_labels
+from sqlanon.auditor.opened import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.label_reading import read_labels
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.hierarchies import draft_hierarchy
 from sqlanon.source.scratch import Scratch

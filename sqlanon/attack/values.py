@@ -11,8 +11,8 @@ from decimal import Decimal
 from sqlglot import exp
 
 from sqlanon.attack.result import Exposure, Figure
-from sqlanon.audit.figures import rounded
-from sqlanon.audit.opened import NUMBERS, Opened, text_key
+from sqlanon.auditor.figures import rounded
+from sqlanon.auditor.opened import NUMBERS, Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import Family

@@ -16,7 +16,7 @@ from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
-    from sqlanon.audit import AuditResult
+    from sqlanon.auditor import AuditResult
     from sqlanon.source.run import Options
 
 
@@ -107,7 +107,7 @@ def _of_spec(path: Path, recipient: str | None, options: Options, *, fits: bool)
 
 
 def _of_table(table: str, connection: str | None, qi: list[str], asked: Requirements, options: Options) -> AuditResult:
-    from sqlanon.place import measure_place
+    from sqlanon.auditor.place import measure_place
 
     return measure_place(
         table,

@@ -18,7 +18,7 @@ from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.audit import AuditResult
+    from sqlanon.auditor import AuditResult
     from sqlanon.results import RunResult
     from sqlanon.spec import Spec
 
@@ -42,8 +42,8 @@ def command(settings: Settings, out: Path, force: bool) -> None:
     The folder then holds the table, its spec, the lock file and the release: a place to try the other commands.
     """
     from sqlanon import pipeline
+    from sqlanon.auditor.place import measure_place
     from sqlanon.lock import lock_path
-    from sqlanon.place import measure_place
     from sqlanon.spec import load_spec
 
     _unpack(out, force=force)

@@ -50,8 +50,8 @@ def command(
     Only counts, lengths and ranges are read. A password in the URL is not written down: the draft reads it from the
     environment.
     """
+    from sqlanon.auditor.place import open_place
     from sqlanon.draft import draft_spec
-    from sqlanon.place import open_place
 
     if out != STDOUT:
         require_writable(out)

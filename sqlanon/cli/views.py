@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from sqlanon.audit import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
-from sqlanon.audit.breaches import GuardedLevel
-from sqlanon.audit.checks import shown
+from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
+from sqlanon.auditor.breaches import GuardedLevel
+from sqlanon.auditor.checks import shown
 from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector

@@ -25,11 +25,11 @@ from sqlanon.attack import (
     similarity_by_taxonomy,
     skewness,
 )
-from sqlanon.audit.opened import NUMBERS
+from sqlanon.auditor.opened import NUMBERS
+from sqlanon.auditor.place import relation_named
 from sqlanon.errors import UsageError
 from sqlanon.insight.options import PLAIN_ATTACK, AttackOptions
 from sqlanon.insight.people import UNPUBLISHED, external, labels_of, published, source_people
-from sqlanon.place import relation_named
 from sqlanon.source.binding import BoundColumn, bind_column
 from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
 from sqlanon.source.run import DEFAULT, Options, Run, running

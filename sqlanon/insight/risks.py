@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlanon.attack import people_as_released
+from sqlanon.auditor.place import open_place
 from sqlanon.errors import UsageError
 from sqlanon.insight.options import PLAIN_RISK, RiskOptions
 from sqlanon.insight.people import UNPUBLISHED, labels_of, population, published, renamed
-from sqlanon.place import open_place
 from sqlanon.risk import RiskRequest, RiskResult, measure_risk
 from sqlanon.source.run import DEFAULT, Options, running
 from sqlanon.source.scratch import Scratch

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sqlanon.audit.opened import NUMBERS, Opened
+from sqlanon.auditor.opened import NUMBERS, Opened
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions

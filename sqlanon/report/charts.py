@@ -13,7 +13,7 @@ from html import escape
 from threading import Thread
 from typing import Any
 
-from sqlanon.audit import Sizes
+from sqlanon.auditor import Sizes
 from sqlanon.errors import UsageError
 from sqlanon.report.replay import SearchPicture
 from sqlanon.report.shares import SensitiveShares

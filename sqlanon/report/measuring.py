@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlanon.audit import Ancestors, AuditResult, Beside, Request, audit
+from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.measured import blanked_class_satisfies, measure_classes, population_labels, release_query
 from sqlanon.publish import Released

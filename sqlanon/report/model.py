@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlanon.audit import AuditResult, Sizes
-from sqlanon.audit.result import bucket_chart
+from sqlanon.auditor import AuditResult, Sizes
+from sqlanon.auditor.result import bucket_chart
 from sqlanon.notebook import html_table
 from sqlanon.report.lattice_view import LatticeView
 from sqlanon.report.replay import SearchPicture

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from sqlanon.audit import AuditResult
-from sqlanon.audit.checks import shown
+from sqlanon.auditor import AuditResult
+from sqlanon.auditor.checks import shown
 from sqlanon.report.model import ColumnView, Identity, RequirementLine
 
 PROMISES = {

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlanon.audit.figures import rounded
-from sqlanon.audit.opened import Opened
-from sqlanon.audit.result import buckets
+from sqlanon.auditor.figures import rounded
+from sqlanon.auditor.opened import Opened
+from sqlanon.auditor.result import buckets
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.risk.request import THRESHOLDS, RiskRequest

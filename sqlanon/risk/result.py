@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlanon.audit.result import Bucket, bucket_chart
+from sqlanon.auditor.result import Bucket, bucket_chart
 from sqlanon.notebook import html_table
 
 

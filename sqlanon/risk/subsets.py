@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
-from sqlanon.audit.opened import Opened
+from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.risk.request import RiskRequest

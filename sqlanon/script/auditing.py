@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.audit.models import ask
-from sqlanon.audit.opened import Opened, text_key
-from sqlanon.audit.request import Request
+from sqlanon.auditor.models import ask
+from sqlanon.auditor.opened import Opened, text_key
+from sqlanon.auditor.request import Request
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import Family
 from sqlanon.measured import Release, population_labels

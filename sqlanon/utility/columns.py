@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.audit.figures import rounded
-from sqlanon.audit.opened import text_key
+from sqlanon.auditor.figures import rounded
+from sqlanon.auditor.labels import read_labels
+from sqlanon.auditor.opened import text_key
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.label_reading import read_labels
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch

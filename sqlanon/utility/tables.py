@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import expm1, log1p, sqrt
 
-from sqlanon.audit.figures import rounded
-from sqlanon.audit.opened import Opened
+from sqlanon.auditor.figures import rounded
+from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql import frequency as frequency_sql

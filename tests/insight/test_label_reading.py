@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sqlanon import insight, pipeline
+from sqlanon.auditor.labels import parts_of
 from sqlanon.errors import UsageError
 from sqlanon.insight import AttackOptions
-from sqlanon.label_reading import parts_of
 from sqlanon.spec import Spec, spec_from_dict
 from tests.pipeline.support import Database
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from sqlanon.audit.breaches import Linked, measure_breaches
+from sqlanon.auditor.breaches import Linked, measure_breaches
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Personalized

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from sqlanon.audit import AuditResult, Beside, Check, Request, audit
+from sqlanon.auditor import AuditResult, Beside, Check, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from sqlanon.sql.relations import Relation, Table

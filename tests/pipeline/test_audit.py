@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlanon import pipeline
-from sqlanon.audit import audit
+from sqlanon.auditor import audit
 from sqlanon.engines.base import Session
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import SourceError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlanon.audit import AuditResult, Beside, Request, audit
+from sqlanon.auditor import AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from sqlanon.sql.relations import Table

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlanon.audit import AuditResult, Beside, Request, audit
+from sqlanon.auditor import AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.spec import Privacy

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.audit import Request
+from sqlanon.auditor import Request
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from sqlanon.sql import audit_side_by_side

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.audit import AuditResult, Request
+from sqlanon.auditor import AuditResult, Request
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from tests.pipeline.audit_support import FEW, fill, measured

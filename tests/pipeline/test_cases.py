@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
-from sqlanon.audit import audit
+from sqlanon.auditor import audit
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import RequirementError

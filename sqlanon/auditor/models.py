@@ -12,8 +12,8 @@ from typing import Any
 
 from sqlglot import exp as sql
 
-from sqlanon.audit.checks import Number, Question
-from sqlanon.audit.figures import rounded
+from sqlanon.auditor.checks import Number, Question
+from sqlanon.auditor.figures import rounded
 from sqlanon.spec.models import (
     Alpha,
     BetaLikeness,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlanon.audit.checks import Check
-from sqlanon.audit.figures import ColumnFigures, rounded
-from sqlanon.audit.models import (
+from sqlanon.auditor.checks import Check
+from sqlanon.auditor.figures import ColumnFigures, rounded
+from sqlanon.auditor.models import (
     Asked,
     Found,
     ask,
@@ -20,7 +20,7 @@ from sqlanon.audit.models import (
     least_values,
     recursive_key,
 )
-from sqlanon.audit.opened import Opened, text_key
+from sqlanon.auditor.opened import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from sqlanon.audit.breaches import BreachFigures, Linked, breach_check, measure_breaches
-from sqlanon.audit.checks import Check, Question
-from sqlanon.audit.consistency import Consistency, consistency_check, measure_consistency
-from sqlanon.audit.figures import PopulationFigures
-from sqlanon.audit.models import Found
-from sqlanon.audit.opened import Opened
-from sqlanon.audit.population import measure_population, unmeasured
-from sqlanon.audit.request import Ancestors, Beside, Request
-from sqlanon.audit.result import AuditResult, GroupResult, Sizes, buckets
-from sqlanon.audit.sensitive import MeasuredColumn, Sides, measure_column
+from sqlanon.auditor.breaches import BreachFigures, Linked, breach_check, measure_breaches
+from sqlanon.auditor.checks import Check, Question
+from sqlanon.auditor.consistency import Consistency, consistency_check, measure_consistency
+from sqlanon.auditor.figures import PopulationFigures
+from sqlanon.auditor.models import Found
+from sqlanon.auditor.opened import Opened
+from sqlanon.auditor.population import measure_population, unmeasured
+from sqlanon.auditor.request import Ancestors, Beside, Request
+from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, buckets
+from sqlanon.auditor.sensitive import MeasuredColumn, Sides, measure_column
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.spec import Privacy
 from sqlanon.sql.audit import class_sizes, person_count, size_figures

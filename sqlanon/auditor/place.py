@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlanon.audit import AuditResult, Beside, Request, audit
+from sqlanon.auditor import AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError, SpecError, UsageError
 from sqlanon.source.binding import bind_source

@@ -5,12 +5,12 @@ Shares no code with the search: no privacy model, no frequency set, no codes of 
 
 from __future__ import annotations
 
-from sqlanon.audit.checks import Check
-from sqlanon.audit.consistency import Consistency
-from sqlanon.audit.figures import ColumnFigures, PopulationFigures
-from sqlanon.audit.measure import audit
-from sqlanon.audit.request import Ancestors, Beside, Request
-from sqlanon.audit.result import AuditResult, Bucket, GroupResult, Sizes
+from sqlanon.auditor.checks import Check
+from sqlanon.auditor.consistency import Consistency
+from sqlanon.auditor.figures import ColumnFigures, PopulationFigures
+from sqlanon.auditor.measure import audit
+from sqlanon.auditor.request import Ancestors, Beside, Request
+from sqlanon.auditor.result import AuditResult, Bucket, GroupResult, Sizes
 
 __all__ = [
     "Ancestors",

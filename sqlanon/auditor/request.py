@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sqlanon.audit.breaches import Linked
+from sqlanon.auditor.breaches import Linked
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Privacy
 from sqlanon.sql.relations import Relation

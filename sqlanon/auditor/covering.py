@@ -12,11 +12,11 @@ from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
-from sqlanon.audit.breaches import Linked
+from sqlanon.auditor.breaches import Linked
+from sqlanon.auditor.labels import SHORTENED, members_in
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.label_reading import SHORTENED, members_in
 from sqlanon.source.binding import Binding, BoundPopulation
 from sqlanon.source.combinations import Combinations, Domain, combine, has_null
 from sqlanon.source.frequency import Base, scan, store_hierarchies

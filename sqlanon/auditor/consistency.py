@@ -12,10 +12,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from sqlanon.audit.checks import Check, Question
-from sqlanon.audit.matching import Assignment
-from sqlanon.audit.opened import Opened
-from sqlanon.audit.request import Ancestors
+from sqlanon.auditor.checks import Check, Question
+from sqlanon.auditor.matching import Assignment
+from sqlanon.auditor.opened import Opened
+from sqlanon.auditor.request import Ancestors
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.source.scratch import Scratch

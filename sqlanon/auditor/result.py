@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlanon.audit.breaches import BreachFigures
-from sqlanon.audit.checks import Check
-from sqlanon.audit.consistency import Consistency
-from sqlanon.audit.figures import ColumnFigures, PopulationFigures, column_sections, worst_of
+from sqlanon.auditor.breaches import BreachFigures
+from sqlanon.auditor.checks import Check
+from sqlanon.auditor.consistency import Consistency
+from sqlanon.auditor.figures import ColumnFigures, PopulationFigures, column_sections, worst_of
 from sqlanon.notebook import bar_chart, html_table
 from sqlanon.sql.audit import BUCKETS
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlanon.audit.checks import Check, Question
-from sqlanon.audit.figures import PopulationFigures, rounded
-from sqlanon.audit.models import Found
-from sqlanon.audit.opened import Opened
+from sqlanon.auditor.checks import Check, Question
+from sqlanon.auditor.figures import PopulationFigures, rounded
+from sqlanon.auditor.models import Found
+from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.spec import Privacy
