@@ -6,7 +6,7 @@ from benchmarks.generator import Attribute, hierarchies
 from benchmarks.measure import SOURCE, opened
 from sqlanon import pipeline
 from sqlanon.auditor import AuditResult, Request, audit
-from sqlanon.results import PlanResult
+from sqlanon.release.results import PlanResult
 from sqlanon.spec import spec_from_dict
 from sqlanon.spec.privacy import Privacy
 

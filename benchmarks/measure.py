@@ -13,7 +13,7 @@ from benchmarks.generator import Attribute, generate, hierarchies
 from sqlanon import pipeline
 from sqlanon.engines.base import Engine, Session, Statement
 from sqlanon.engines.registry import open_engine
-from sqlanon.results import PlanResult
+from sqlanon.release.results import PlanResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.build import create_table_as, drop_table

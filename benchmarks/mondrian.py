@@ -18,7 +18,7 @@ from benchmarks.measure import REPEATS, SOURCE, base_seconds, make, opened, spec
 from benchmarks.peers import ADULT, MINUTES, PYTHON, adult_spec
 from sqlanon import pipeline
 from sqlanon.comparison import compare
-from sqlanon.results import PlanResult
+from sqlanon.release.results import PlanResult
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import File
 

@@ -23,7 +23,7 @@ from benchmarks.census import DATA_SETS, make, spec
 from benchmarks.measure import table
 from benchmarks.personalized_plot import plot
 from sqlanon import measuring, pipeline
-from sqlanon.results import PlanResult
+from sqlanon.release.results import PlanResult
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict
 from sqlanon.workload import RandomQueries

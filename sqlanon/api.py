@@ -14,9 +14,9 @@ from sqlanon.auditor import AuditResult
 from sqlanon.auditor.place import ARGUMENTS, measure_place
 from sqlanon.errors import UsageError
 from sqlanon.frames import Frame, FrameRun, SpecLike
-from sqlanon.lock import Lock, lock_path, locks_beside
 from sqlanon.recipients import RecipientsPlan, RecipientsRun, one_release
-from sqlanon.results import PlanResult, RunResult
+from sqlanon.release.lock import Lock, lock_path, locks_beside
+from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
 

@@ -16,7 +16,7 @@ from sqlanon.notebook import html_table
 from sqlanon.recoding.base import requirement_for
 from sqlanon.recoding.local import Iterations
 from sqlanon.recoding.registry import recoder_named
-from sqlanon.results import RecodedPlan
+from sqlanon.release.results import RecodedPlan
 from sqlanon.source.combinations import combine
 from sqlanon.source.frequency import scan, store_hierarchies
 from sqlanon.source.run import DEFAULT, Options, running

@@ -14,16 +14,16 @@ from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
-from sqlanon.lock import Lock
-from sqlanon.measured import Release
 from sqlanon.metrics.base import Verdict
-from sqlanon.publish import Released
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.carried_out import by_own_hierarchies
 from sqlanon.recoding.registry import recoder_named
-from sqlanon.results import PlanResult, RecodedPlan
+from sqlanon.release.classes import Release
+from sqlanon.release.lock import Lock
+from sqlanon.release.publication import Released
+from sqlanon.release.results import PlanResult, RecodedPlan
 from sqlanon.search.result import SearchResult
 from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import Combinations, combine

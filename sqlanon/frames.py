@@ -20,7 +20,7 @@ from sqlanon.engines.base import Session
 from sqlanon.engines.duckdb.frames import NAME, FrameEngine, Kept, is_frame, opener
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.recipients import one_release
-from sqlanon.results import PlanResult, RunResult
+from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Spec, TableSource, TableTarget, load_spec, spec_from_dict
 from sqlanon.spec.document import read_document

@@ -14,18 +14,18 @@ from sqlanon.deciding import decide, hierarchies_of, prepare, prepare_combinatio
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.evidence import recorder_for
-from sqlanon.lock import Lock
-from sqlanon.measured import Release, population_labels
 from sqlanon.measuring import audit_personalized
-from sqlanon.publish import Released, publish
 from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recoding.mondrian.recoder import mondrian_lookup
 from sqlanon.recoding.personalized.written import personalized_lookup
 from sqlanon.recoding.registry import RECODERS
-from sqlanon.recording import facts_of
-from sqlanon.results import PlanResult, RunResult
-from sqlanon.script import Script, compiled
+from sqlanon.release.classes import Release, population_labels
+from sqlanon.release.evidence import recorder_for
+from sqlanon.release.lock import Lock
+from sqlanon.release.publication import Released, publish
+from sqlanon.release.recording import facts_of
+from sqlanon.release.results import PlanResult, RunResult
+from sqlanon.release.script import Script, compiled
 from sqlanon.source.binding import bind_source, bind_target
 from sqlanon.source.frequency import Base, scan
 from sqlanon.source.hierarchies import (

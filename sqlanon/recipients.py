@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlanon import pipeline
 from sqlanon.errors import UsageError
-from sqlanon.lock import Lock
 from sqlanon.notebook import html_table
-from sqlanon.results import PlanResult, RunResult
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Spec
 from sqlanon.together import Together, about, check

@@ -15,7 +15,7 @@ from sqlanon.auditor import AuditResult
 from sqlanon.deciding import prepare, prepare_combinations
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of
-from sqlanon.lock import Lock
+from sqlanon.release.lock import Lock
 from sqlanon.source.binding import bind_target
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import describe_hierarchies

@@ -17,9 +17,10 @@ from typing import Any, Literal
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, SpecError, SqlanonError
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.lock import Lock
-from sqlanon.measured import Release, blanked_class_satisfies, measure_classes
 from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.release.classes import Release, blanked_class_satisfies, measure_classes
+from sqlanon.release.lock import Lock
+from sqlanon.release.statements import class_totals
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.frequency import scan, store_hierarchies
 from sqlanon.source.hierarchies import describe_hierarchies
@@ -28,7 +29,6 @@ from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
 from sqlanon.sql import together as together_sql
 from sqlanon.sql.relations import Table
-from sqlanon.sql.release import class_totals
 from sqlanon.sql.together import Member
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.lock import Lock
-from sqlanon.lock_diff import diff, to_dict
 from sqlanon.recoding.assigned import Assigned
 from sqlanon.recoding.cuts import Cuts, Group
+from sqlanon.release.lock import Lock
+from sqlanon.release.lock_diff import diff, to_dict
 
 HIERARCHIES = {
     "zip": {"height": 3, "top": "*****", "definition": "0123"},

@@ -99,7 +99,7 @@ def _shown(settings: Settings, result: AuditResult) -> int:
 
 def _of_spec(path: Path, recipient: str | None, options: Options, *, fits: bool) -> AuditResult:
     from sqlanon import pipeline
-    from sqlanon.lock import lock_path
+    from sqlanon.release.lock import lock_path
     from sqlanon.spec import load_spec
 
     lock = known_lock(lock_path(path, recipient), fresh=False)

@@ -19,7 +19,7 @@ from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlanon.auditor import AuditResult
-    from sqlanon.results import RunResult
+    from sqlanon.release.results import RunResult
     from sqlanon.spec import Spec
 
 PACKAGED = ("patients.csv", "spec.yaml")
@@ -43,7 +43,7 @@ def command(settings: Settings, out: Path, force: bool) -> None:
     """
     from sqlanon import pipeline
     from sqlanon.auditor.place import measure_place
-    from sqlanon.lock import lock_path
+    from sqlanon.release.lock import lock_path
     from sqlanon.spec import load_spec
 
     _unpack(out, force=force)

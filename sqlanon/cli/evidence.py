@@ -16,8 +16,8 @@ from sqlanon.cli.words import counted, number, seconds, vector
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.evidence.document import Document
     from sqlanon.operations import Kept
+    from sqlanon.release.evidence.document import Document
 
 FILE = click.Path(path_type=Path)
 
@@ -62,7 +62,7 @@ def _list(settings: Settings, path: Path) -> None:
 
 
 def _head(item: Kept) -> dict[str, Any]:
-    from sqlanon.evidence.document import published
+    from sqlanon.release.evidence.document import published
 
     document = item.document
     names = ("run", "command", "started", "finished", "recipient", "source", "target", "vector", "rows")

@@ -46,7 +46,7 @@ def command(
     from sqlanon.explore.explorer import Explorer, node_of
     from sqlanon.explore.page import page, policy
     from sqlanon.explore.server import Answer, Served
-    from sqlanon.lock import lock_path
+    from sqlanon.release.lock import lock_path
     from sqlanon.report.html import environment
     from sqlanon.source.run import running
     from sqlanon.spec import load_spec

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, TextIO
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.lock import Lock
-    from sqlanon.lock_diff import Change
-    from sqlanon.results import PlanResult
+    from sqlanon.release.lock import Lock
+    from sqlanon.release.lock_diff import Change
+    from sqlanon.release.results import PlanResult
     from sqlanon.spec import Spec
 
 
 def lock_of(spec_path: Path, spec: Spec, plan: PlanResult, where: Path, recipient: str | None = None) -> Lock:
     """What a plan decided for a spec of one release, to be written at `where`."""
-    from sqlanon.lock import Lock
+    from sqlanon.release.lock import Lock
 
     return Lock.of(spec, plan, Path(os.path.relpath(spec_path, where.parent)).as_posix(), recipient)
 
 
 def known_lock(path: Path, *, fresh: bool) -> Lock | None:
     """The lock file of an earlier plan, from which a search may take what it already knows; None when there is none."""
-    from sqlanon.lock import Lock
+    from sqlanon.release.lock import Lock
 
     if fresh or not path.is_file():
         return None
@@ -42,7 +42,7 @@ def known_lock(path: Path, *, fresh: bool) -> Lock | None:
 
 def changes_since(path: Path, lock: Lock) -> list[Change] | None:
     """What a lock changes against the file that stands in its place; None where none does that can be read."""
-    from sqlanon.lock_diff import diff
+    from sqlanon.release.lock_diff import diff
 
     old = known_lock(path, fresh=False)
     return None if old is None else diff(old, lock)

@@ -61,8 +61,8 @@ def command(
     A spec with recipients is planned for each of them, with a lock file each, and the releases are checked together.
     """
     from sqlanon import pipeline
-    from sqlanon.lock import lock_path
-    from sqlanon.lock_diff import to_dict
+    from sqlanon.release.lock import lock_path
+    from sqlanon.release.lock_diff import to_dict
     from sqlanon.spec import load_spec
 
     loaded = load_spec(spec)

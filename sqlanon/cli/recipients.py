@@ -17,9 +17,9 @@ from sqlanon.errors import SqlanonError, UsageError
 
 if TYPE_CHECKING:
     from sqlanon.cli.settings import Settings
-    from sqlanon.lock_diff import Change
     from sqlanon.recipients import AppliedRelease, RecipientsPlan
-    from sqlanon.results import RunResult
+    from sqlanon.release.lock_diff import Change
+    from sqlanon.release.results import RunResult
     from sqlanon.spec import Spec
     from sqlanon.together import Together
 
@@ -62,8 +62,8 @@ def plan_for_all(
 ) -> None:
     """`sqlanon plan` for every recipient, or for one."""
     from sqlanon import recipients
-    from sqlanon.lock import lock_path
-    from sqlanon.lock_diff import to_dict
+    from sqlanon.release.lock import lock_path
+    from sqlanon.release.lock_diff import to_dict
 
     if only is not None:
         spec.for_recipient(only)
@@ -102,7 +102,7 @@ def plan_for_all(
 def run_for_all(settings: Settings, path: Path, spec: Spec, *, fresh: bool) -> None:
     """`sqlanon run` for every recipient."""
     from sqlanon import recipients
-    from sqlanon.lock import lock_path
+    from sqlanon.release.lock import lock_path
 
     where = {name: lock_path(path, name) for name in spec.recipient_names}
     for place in where.values():

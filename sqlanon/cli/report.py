@@ -17,7 +17,7 @@ from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.lock import Lock
+    from sqlanon.release.lock import Lock
     from sqlanon.report.gather import WhatIf
     from sqlanon.spec import Spec
 
@@ -113,7 +113,7 @@ def _decided(what: str, spec: Path | None) -> tuple[Path, Lock, Spec]:
     """The lock file that is reported on, and its spec of one release."""
     from sqlanon.api import spec_of
     from sqlanon.cli.recipients import chosen
-    from sqlanon.lock import Lock
+    from sqlanon.release.lock import Lock
     from sqlanon.spec import load_spec
 
     path = Path(what)
@@ -129,8 +129,8 @@ def _decided(what: str, spec: Path | None) -> tuple[Path, Lock, Spec]:
 
 def _lock_of_run(run: str, spec: Path | None) -> Path:
     """The lock file that the run of an evidence published; UsageError where it decides something else by now."""
-    from sqlanon.lock import Lock, lock_path
     from sqlanon.operations import in_folder, one_of
+    from sqlanon.release.lock import Lock, lock_path
     from sqlanon.spec import load_spec
 
     folders = sorted(Path().glob("*.evidence")) if spec is None else [load_spec(spec).evidence_folder]

@@ -26,7 +26,7 @@ def command(settings: Settings, spec: Path, fresh: bool, reuse: bool) -> None:
     A spec with recipients is planned for all of them and checked together; then each release is published.
     """
     from sqlanon import pipeline
-    from sqlanon.lock import lock_path
+    from sqlanon.release.lock import lock_path
     from sqlanon.spec import load_spec
 
     if fresh and reuse:

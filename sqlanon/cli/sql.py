@@ -16,7 +16,7 @@ from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.script import Script
+    from sqlanon.release.script import Script
 
 
 @click.command("sql", short_help="Print the release as a SQL script to review or run by hand.")
@@ -34,8 +34,8 @@ def command(
     """
     from sqlanon import pipeline
     from sqlanon.api import spec_of
-    from sqlanon.lock import Lock
-    from sqlanon.script import scripting_named
+    from sqlanon.release.lock import Lock
+    from sqlanon.release.script import scripting_named
     from sqlanon.spec import load_spec
 
     lock = Lock.read(spec) if spec.suffix == ".json" else None

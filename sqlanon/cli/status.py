@@ -15,7 +15,7 @@ from sqlanon.cli.settings import Settings, flags
 from sqlanon.cli.words import counted, number
 
 if TYPE_CHECKING:
-    from sqlanon.lock import Lock
+    from sqlanon.release.lock import Lock
     from sqlanon.spec import Spec
     from sqlanon.status import Status
 
@@ -44,7 +44,7 @@ def command(settings: Settings, path: Path) -> int:
 def _asked(path: Path) -> Iterator[tuple[str | None, Spec, Lock | None]]:
     """The releases that are asked about, each with its lock file."""
     from sqlanon.api import spec_of
-    from sqlanon.lock import Lock, lock_path
+    from sqlanon.release.lock import Lock, lock_path
     from sqlanon.spec import load_spec
 
     if path.suffix == ".json":

@@ -14,14 +14,14 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.base import Lookup
-from sqlanon.measured import Release, release_query
 from sqlanon.privacy.base import Grouping
 from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.release import statements as release_sql
+from sqlanon.release.classes import Release, release_query
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy
 from sqlanon.source.sensitive import codes_query
 from sqlanon.sql import hierarchy as hierarchy_sql
-from sqlanon.sql import release as release_sql
 from sqlanon.sql import sensitive as sensitive_sql
 from sqlanon.sql.build import assertion, equal, scalar, with_queries
 from sqlanon.sql.classes import classes

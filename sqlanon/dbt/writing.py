@@ -18,9 +18,9 @@ from sqlanon.dbt.model import MARK, model_text
 from sqlanon.dbt.project import Project, read_yaml
 from sqlanon.dbt.steps import ReleaseSteps, Seed
 from sqlanon.errors import RequirementError, UsageError
-from sqlanon.lock import Lock
 from sqlanon.pipeline import plan
-from sqlanon.results import PlanResult
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult
 from sqlanon.source.binding import bind
 from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.spec import Spec

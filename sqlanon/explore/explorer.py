@@ -15,12 +15,12 @@ from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import Problem, requirement_on, solve
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
-from sqlanon.lock import Lock
 from sqlanon.metrics.registry import metric_named
 from sqlanon.recoding.registry import recoder_named
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult
 from sqlanon.report.lattice_view import Shown, lattice_view
 from sqlanon.report.searching import scored
-from sqlanon.results import PlanResult
 from sqlanon.search.objective import Objective
 from sqlanon.search.result import SearchResult
 from sqlanon.source.frequency import FrequencySet

@@ -17,8 +17,9 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.frontier import grid_on
 from sqlanon.insight.attacks import GENERALIZED
 from sqlanon.insight.uses import count_queries
-from sqlanon.lock import Lock
 from sqlanon.metrics.base import LevelFigures
+from sqlanon.release.lock import Lock
+from sqlanon.release.script import ScriptWriter
 from sqlanon.report.insights import insight_grids, query_grid
 from sqlanon.report.measuring import rehearsed, requirement_lines
 from sqlanon.report.model import ColumnView, Report
@@ -27,7 +28,6 @@ from sqlanon.report.searching import Searched, searched
 from sqlanon.report.shares import sensitive_shares
 from sqlanon.report.trees import Branch, harmless_labels, trees
 from sqlanon.report.words import decision
-from sqlanon.script import ScriptWriter
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
-from sqlanon.measured import blanked_class_satisfies, measure_classes, population_labels, release_query
-from sqlanon.publish import Released
 from sqlanon.recoding.assignment import AssignedRelease
+from sqlanon.release.classes import blanked_class_satisfies, measure_classes, population_labels, release_query
+from sqlanon.release.publication import Released
+from sqlanon.release.witness import linked_rows
 from sqlanon.report.model import RequirementLine
 from sqlanon.report.words import measured
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Query, Relation, Table
-from sqlanon.witness import linked_rows
 
 
 @dataclass(frozen=True)

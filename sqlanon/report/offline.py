@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlanon.lattice import Lattice, Node
-from sqlanon.lock import Lock
+from sqlanon.release.lock import Lock
 from sqlanon.report.lattice_view import LatticeView, Shown, lattice_view
 from sqlanon.report.model import Report, RequirementLine
 from sqlanon.report.parts import column_view, evidence_lines, identity_of, rare_below, recoding_grid

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlanon import __version__
-from sqlanon.evidence.document import place_name
 from sqlanon.hierarchies.described import described
-from sqlanon.lock import Lock
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.operations import in_folder
+from sqlanon.release.evidence.document import place_name
+from sqlanon.release.lock import Lock
 from sqlanon.report.model import ColumnView, Grid, Identity, LevelLine
 from sqlanon.report.trees import Branch
 from sqlanon.spec import Spec

@@ -12,9 +12,9 @@ from sqlanon.errors import InfeasibleError
 from sqlanon.evaluation.problem import preferences_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
-from sqlanon.lock import Lock
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.metrics.registry import metric_named
+from sqlanon.release.lock import Lock
 from sqlanon.report.lattice_view import LatticeView, Shown, lattice_view
 from sqlanon.report.replay import Replay, SearchPicture
 from sqlanon.search.budget import Budget

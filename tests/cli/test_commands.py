@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlanon.lock import Lock
+from sqlanon.release.lock import Lock
 from tests.cli.support import CommandLine, rows_of, spec_values, tables, write_spec
 
 PLAN_KEYS = {

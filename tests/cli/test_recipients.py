@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlanon.lock import Lock
+from sqlanon.release.lock import Lock
 from tests.cli.support import COLUMNS, CommandLine, patients, rows_of, spec_values, tables, write_spec
 
 

@@ -16,7 +16,7 @@ from sqlanon import pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.names import join_name
-from sqlanon.results import RunResult
+from sqlanon.release.results import RunResult
 from sqlanon.spec import Spec, spec_from_dict
 from tests.database.support import at, create, literal, quoted, rows, run
 from tests.fixtures_support import adversarial_names, adversarial_values

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.generator import CENSUS, generate
 from benchmarks.measure import SOURCE, spec_for
 from sqlanon import pipeline
-from sqlanon.lock import Lock
-from sqlanon.results import PlanResult
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult
 from tests.engines.helpers import open_at, query
 
 ROWS = 1_000_000

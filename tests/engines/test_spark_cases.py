@@ -12,8 +12,8 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import HierarchyError, SourceError
-from sqlanon.lock import Lock
-from sqlanon.results import PlanResult
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from tests.engines.helpers import execute, open_at, query

@@ -14,8 +14,8 @@ from sqlglot import exp, parse
 
 from sqlanon import pipeline
 from sqlanon.engines.script_dialects import SCRIPT_DIALECTS
-from sqlanon.lock import Lock
-from sqlanon.script import compiled
+from sqlanon.release.lock import Lock
+from sqlanon.release.script import compiled
 from sqlanon.spec import Spec
 from tests.fixtures_support import load_case
 from tests.golden.cases import CASES, GENERATED, GOLDEN, LEVELS, spec_of

@@ -12,7 +12,7 @@ import yaml
 import sqlanon
 from sqlanon import pipeline
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.lock import Lock, lock_path
+from sqlanon.release.lock import Lock, lock_path
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
 from sqlanon.status import status
 from tests.pipeline.support import Database

@@ -15,7 +15,7 @@ from sqlanon.evaluation.problem import Problem, problem_of, solve
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.metrics.registry import METRICS
 from sqlanon.recoding.registry import RECODERS
-from sqlanon.results import PlanResult
+from sqlanon.release.results import PlanResult
 from sqlanon.search.preferences import POLICIES, Preferences
 from sqlanon.search.registry import ALGORITHMS
 from sqlanon.search.result import SearchResult

@@ -18,13 +18,13 @@ from sqlglot import exp, parse_one
 from sqlanon import operations, pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, SqlanonError, UsageError
-from sqlanon.evidence import folder
-from sqlanon.evidence.tables import EvidenceTables
-from sqlanon.lock import Lock
 from sqlanon.operations import Kept
+from sqlanon.release.evidence import folder
+from sqlanon.release.evidence import statements as evidence_sql
+from sqlanon.release.evidence.tables import EvidenceTables
+from sqlanon.release.lock import Lock
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, load_spec
-from sqlanon.sql import evidence as evidence_sql
 from sqlanon.sql.relations import Table
 from tests.pipeline.support import Database, Rows
 
@@ -172,7 +172,7 @@ def test_a_failure_leaves_rows_in_the_tables_also_when_its_transaction_is_undone
     spec = spec_on(database, tmp_path, evidence={"tables": True, "files": False})
     published = pipeline.run(spec)
     before = database.counted("released")
-    monkeypatch.setattr("sqlanon.publish._refuse_uncovered", _never_agrees)
+    monkeypatch.setattr("sqlanon.release.publication._refuse_uncovered", _never_agrees)
     with pytest.raises(InfeasibleError, match="in the midst of publishing"):
         pipeline.run(spec)
     assert database.counted("released") == before

@@ -11,9 +11,9 @@ from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.frontier import frontier
-from sqlanon.lock import Lock
 from sqlanon.metrics.base import Verdict
-from sqlanon.results import PlanResult
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult
 from sqlanon.search.result import SearchResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Limit, Spec

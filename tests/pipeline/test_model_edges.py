@@ -10,9 +10,9 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError, SpecError
 from sqlanon.frontier import frontier
-from sqlanon.lock import Lock
 from sqlanon.metrics.base import Verdict
-from sqlanon.results import PlanResult
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult
 from sqlanon.spec import Limit, Spec, spec_from_dict
 from tests.database.support import at
 from tests.pipeline.support import Database

@@ -29,8 +29,8 @@ from sqlanon.errors import (
     SqlanonError,
     UsageError,
 )
-from sqlanon.lock import Lock
-from sqlanon.results import RunResult
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import RunResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.relations import File, Query, Table

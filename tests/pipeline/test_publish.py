@@ -12,7 +12,6 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from sqlanon import pipeline
-from sqlanon import publish as publishing
 from sqlanon.errors import (
     HierarchyError,
     InfeasibleError,
@@ -22,9 +21,10 @@ from sqlanon.errors import (
     SqlanonError,
     UsageError,
 )
-from sqlanon.lock import Lock
-from sqlanon.measured import release_query
-from sqlanon.results import PlanResult
+from sqlanon.release import publication as publishing
+from sqlanon.release.classes import release_query
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult
 from sqlanon.spec import Spec
 from tests.pipeline.support import Database, Rows, changed
 

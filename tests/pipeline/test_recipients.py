@@ -15,7 +15,7 @@ import pytest
 from sqlanon import api, recipients
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, RequirementError, SpecError, UsageError
-from sqlanon.lock import Lock
+from sqlanon.release.lock import Lock
 from sqlanon.source.hierarchies import describe_hierarchies
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict

@@ -14,11 +14,11 @@ from sqlglot import parse_one
 from sqlanon import pipeline
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, RequirementError, UsageError
-from sqlanon.lock import Lock
 from sqlanon.recoding import Assigned, Cuts, Group
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoding.registry import RECODERS
+from sqlanon.release.lock import Lock
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy

@@ -13,8 +13,8 @@ import yaml
 
 from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.lock import Lock
 from sqlanon.recoding import Cuts
+from sqlanon.release.lock import Lock
 from sqlanon.search.schemes.domain import Domain
 from sqlanon.search.schemes.families import SCHEMES
 from sqlanon.search.schemes.problem import Space

@@ -14,8 +14,8 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import UsageError
-from sqlanon.lock import Lock
-from sqlanon.script import compiled
+from sqlanon.release.lock import Lock
+from sqlanon.release.script import compiled
 from sqlanon.spec import spec_from_dict
 from tests.pipeline.script_support import LIMIT, RELEASED, asked, loaded, published, run_script
 from tests.pipeline.support import Database

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
-from sqlanon.script import compiled
+from sqlanon.release.script import compiled
 from tests.pipeline.script_support import RELEASED, as_texts, asked, loaded, published, statements
 from tests.pipeline.support import literal
 from tests.random_problems import QUASI_IDENTIFIER, TYPES, Asking, random_table

@@ -13,7 +13,7 @@ from sqlanon.comparison import compare
 from sqlanon.errors import InfeasibleError, SpecError, UsageError
 from sqlanon.recoding import Assigned
 from sqlanon.recoding.cells import forest, matching
-from sqlanon.results import RunResult
+from sqlanon.release.results import RunResult
 from sqlanon.spec import Anonymity, spec_from_dict
 from tests.fitting import fits, fitting, least_cost
 from tests.fixtures_support import PAPERS, Labels, Row, load_case, read_csv

@@ -11,8 +11,8 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError
-from sqlanon.lock import Lock
 from sqlanon.recoding import Assigned
+from sqlanon.release.lock import Lock
 from tests.database.support import at
 from tests.oracle import Table, discernibility, key_of
 from tests.pipeline.support import Database, changed

@@ -10,9 +10,9 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError, SpecError, UsageError
-from sqlanon.lock import Lock
 from sqlanon.recoding import Assigned
-from sqlanon.results import RecodedPlan
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import RecodedPlan
 from sqlanon.spec import Spec
 from tests.fixtures_support import adversarial_values
 from tests.pipeline.support import Database, changed

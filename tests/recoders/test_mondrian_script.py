@@ -9,7 +9,7 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.engines.script_dialects import SCRIPT_DIALECTS
 from sqlanon.errors import UsageError
-from sqlanon.lock import Lock
+from sqlanon.release.lock import Lock
 from tests.pipeline.script_support import run_script
 from tests.pipeline.support import Database, changed
 from tests.recoders.test_mondrian_release import CHAPTER, SPEC

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import sqlanon
-from sqlanon.lock import Lock
+from sqlanon.release.lock import Lock
+from sqlanon.release.results import PlanResult
 from sqlanon.report.gather import WhatIf, gather
 from sqlanon.report.model import Report
-from sqlanon.results import PlanResult
 from sqlanon.spec import Limit, load_spec
 from tests.fixtures_support import PAPERS
 

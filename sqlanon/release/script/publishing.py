@@ -8,11 +8,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
-from sqlanon.measured import Release, classes_query, release_query
-from sqlanon.script.auditing import Auditor, Taxonomies
-from sqlanon.script.judging import Verdicts, stop_at_limits
-from sqlanon.script.pages import Pages
-from sqlanon.sql import release as release_sql
+from sqlanon.release import statements as release_sql
+from sqlanon.release.classes import Release, classes_query, release_query
+from sqlanon.release.script.auditing import Auditor, Taxonomies
+from sqlanon.release.script.judging import Verdicts, stop_at_limits
+from sqlanon.release.script.pages import Pages
 from sqlanon.sql.build import create_table_as, create_view, drop_table, drop_view, equal, row_count, scalar, total_where
 from sqlanon.sql.relations import File, Table, column, literal, table_expression
 

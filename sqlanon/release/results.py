@@ -16,8 +16,8 @@ from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
-from sqlanon.publish import Publication
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
+from sqlanon.release.publication import Publication
 from sqlanon.search.result import SearchResult
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
-from sqlanon.evidence.document import Document, finite, is_evidence, requirements_of
+from sqlanon.release.evidence import statements as evidence_sql
+from sqlanon.release.evidence.document import Document, finite, is_evidence, requirements_of
+from sqlanon.release.evidence.statements import CHECK, LEVEL, RUN, STATEMENT, TABLES
 from sqlanon.spec.operations import LOCK_SECONDS
-from sqlanon.sql import evidence as evidence_sql
-from sqlanon.sql.evidence import CHECK, LEVEL, RUN, STATEMENT, TABLES
 from sqlanon.sql.relations import Table
 
 ROWS = 500

@@ -15,7 +15,7 @@ from typing import Any
 from sqlanon.errors import UsageError
 from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
-from sqlanon.results import PlanResult
+from sqlanon.release.results import PlanResult
 from sqlanon.spec import Spec
 from sqlanon.spec.parts import changed_parts
 

@@ -13,7 +13,9 @@ from sqlglot import exp
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
-from sqlanon.measured import (
+from sqlanon.recoding.assignment import AssignedRelease
+from sqlanon.release import statements as release_sql
+from sqlanon.release.classes import (
     MeasuredClasses,
     Release,
     blanked_class_satisfies,
@@ -23,12 +25,10 @@ from sqlanon.measured import (
     population_labels,
     release_query,
 )
-from sqlanon.recoding.assignment import AssignedRelease
+from sqlanon.release.witness import linked_rows
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import release as release_sql
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
-from sqlanon.witness import linked_rows
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Kept as a JSON file for each run and, where the spec wants it, in tables of the 
 
 from __future__ import annotations
 
-from sqlanon.evidence.document import Facts, StatementRecord, requirements_of
-from sqlanon.evidence.recorder import Recorder, recorder_for
+from sqlanon.release.evidence.document import Facts, StatementRecord, requirements_of
+from sqlanon.release.evidence.recorder import Recorder, recorder_for
 
 __all__ = ["Facts", "Recorder", "StatementRecord", "recorder_for", "requirements_of"]

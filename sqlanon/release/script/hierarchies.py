@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.recoding.full_domain import FullDomain
-from sqlanon.script.pages import Pages
+from sqlanon.release.script.pages import Pages
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
 from sqlanon.sql import hierarchy as hierarchy_sql

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
-from sqlanon.measured import Ingredients, Release
-from sqlanon.script.pages import Pages
+from sqlanon.release import statements as release_sql
+from sqlanon.release.classes import Ingredients, Release
+from sqlanon.release.script.pages import Pages
 from sqlanon.source.binding import BoundSensitive
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.sensitive import codes_query
-from sqlanon.sql import release as release_sql
 from sqlanon.sql import sensitive as sensitive_sql
 from sqlanon.sql.build import equal, scalar
 from sqlanon.sql.classes import Population

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from sqlanon.errors import UsageError
-from sqlanon.evidence.document import Document, finished, finite, is_evidence
+from sqlanon.release.evidence.document import Document, finished, finite, is_evidence
 
 _NAME = re.compile(r"(?P<run>[0-9a-f]{12})\.json")
 

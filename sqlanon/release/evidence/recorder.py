@@ -13,12 +13,12 @@ from typing import Any
 from sqlanon.engines.base import Engine, Statement, TraceEvent
 from sqlanon.errors import EngineError, SqlanonError
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.evidence import folder
-from sqlanon.evidence.document import Circumstances, Document, Facts, StatementRecord, document_of, failed
-from sqlanon.evidence.tables import EvidenceTables
+from sqlanon.release.evidence import folder
+from sqlanon.release.evidence.document import Circumstances, Document, Facts, StatementRecord, document_of, failed
+from sqlanon.release.evidence.statements import source_classes
+from sqlanon.release.evidence.tables import EvidenceTables
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Spec
-from sqlanon.sql.evidence import source_classes
 from sqlanon.sql.relations import Table
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlanon.evidence import Facts
 from sqlanon.privacy.base import Requirement
-from sqlanon.results import PlanResult, RunResult
+from sqlanon.release.evidence import Facts
+from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.hierarchies import StoredHierarchy
 
 SEARCHED = ("algorithm", "score", "limit", "lattice", "minimal", "minimal_complete", "proven", "undecided", "verified")

@@ -13,11 +13,11 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import TOP, Family, Formula
 from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
-from sqlanon.script.breaches import write_breaches
-from sqlanon.script.pages import Pages
+from sqlanon.release.script import region_statements as lookups_sql
+from sqlanon.release.script.breaches import write_breaches
+from sqlanon.release.script.pages import Pages
+from sqlanon.release.script.region_statements import Nodes, Placed
 from sqlanon.source.binding import Binding, BoundColumn
-from sqlanon.sql import region_lookups as lookups_sql
-from sqlanon.sql.region_lookups import Nodes, Placed
 from sqlanon.sql.relations import Table
 
 

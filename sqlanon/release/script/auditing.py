@@ -15,10 +15,10 @@ from sqlanon.auditor.opened import Opened, text_key
 from sqlanon.auditor.request import Request
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import Family
-from sqlanon.measured import Release, population_labels
-from sqlanon.script.pages import Pages
+from sqlanon.release.classes import Release, population_labels
+from sqlanon.release.script.assertions import named_domain, named_figures, named_sizes, named_tests, nothing_fails
+from sqlanon.release.script.pages import Pages
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
-from sqlanon.sql.audit_assertions import named_domain, named_figures, named_sizes, named_tests, nothing_fails
 from sqlanon.sql.audit_columns import ColumnStatement, Domain
 from sqlanon.sql.audit_population import matched_classes, population_figures, population_query
 from sqlanon.sql.audit_values import Side, Taxonomy, Values

@@ -14,17 +14,17 @@ from sqlanon.engines.neutral import neutral
 from sqlanon.engines.script_dialects import SCRIPT_DIALECTS, scripting_for
 from sqlanon.engines.scripting import Scripting
 from sqlanon.errors import UsageError
-from sqlanon.measured import Release, live_release
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.recoding.lookups import RegionLookup
-from sqlanon.script.counting import write_counts
-from sqlanon.script.heading import heading
-from sqlanon.script.hierarchies import write_hierarchies
-from sqlanon.script.judging import write_verdicts
-from sqlanon.script.pages import Pages, one_line
-from sqlanon.script.publishing import write_judged_view, write_table, write_view
-from sqlanon.script.regions import write_regions
+from sqlanon.release.classes import Release, live_release
+from sqlanon.release.script.counting import write_counts
+from sqlanon.release.script.heading import heading
+from sqlanon.release.script.hierarchies import write_hierarchies
+from sqlanon.release.script.judging import write_verdicts
+from sqlanon.release.script.pages import Pages, one_line
+from sqlanon.release.script.publishing import write_judged_view, write_table, write_view
+from sqlanon.release.script.regions import write_regions
 from sqlanon.source.binding import Binding
 from sqlanon.source.hierarchies import describe_hierarchies
 from sqlanon.sql.relations import File, Relation

@@ -11,10 +11,10 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import Family
-from sqlanon.script.pages import Pages
+from sqlanon.release.script.pages import Pages
+from sqlanon.release.script.region_statements import Nodes
 from sqlanon.source.binding import Binding, BoundSensitive
 from sqlanon.sql.audit_breaches import Taxonomy, breaches, in_one_table, nobody_exposed
-from sqlanon.sql.region_lookups import Nodes
 from sqlanon.sql.relations import Table, column, table_expression
 from sqlanon.sql.template import query
 

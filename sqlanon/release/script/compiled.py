@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.lock import Lock
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.carried_out import by_own_hierarchies
 from sqlanon.recoding.lookups import RegionLookup
-from sqlanon.script.writer import Script, ScriptWriter
+from sqlanon.release.lock import Lock
+from sqlanon.release.script.writer import Script, ScriptWriter
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.hierarchies import fingerprint
 from sqlanon.source.run import DEFAULT, Options, open_for

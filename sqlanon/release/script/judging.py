@@ -11,12 +11,12 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
-from sqlanon.measured import Ingredients, MeasuredClasses, Release
 from sqlanon.privacy.base import Grouping
-from sqlanon.script.heading import rows_within
-from sqlanon.script.pages import Pages
+from sqlanon.release import statements as release_sql
+from sqlanon.release.classes import Ingredients, MeasuredClasses, Release
+from sqlanon.release.script.heading import rows_within
+from sqlanon.release.script.pages import Pages
 from sqlanon.spec.limit import Limit
-from sqlanon.sql import release as release_sql
 from sqlanon.sql.build import all_of, equal, named, scalar
 from sqlanon.sql.classes import classes
 from sqlanon.sql.relations import Table, column, table_expression
