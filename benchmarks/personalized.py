@@ -22,11 +22,12 @@ import duckdb
 from benchmarks.census import DATA_SETS, make, spec
 from benchmarks.measure import table
 from benchmarks.personalized_plot import plot
-from sqlanon import measuring, pipeline
+from sqlanon import pipeline
+from sqlanon.insight import microdata as measuring
+from sqlanon.insight.workload import RandomQueries
 from sqlanon.release.results import PlanResult
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict
-from sqlanon.workload import RandomQueries
 
 WEIGHTS: tuple[float | str, ...] = (1.0, 10.0, 100.0, "infinity")
 QUERIES = 10_000

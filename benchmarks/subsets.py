@@ -7,7 +7,7 @@ from statistics import median
 
 from benchmarks.generator import Attribute
 from benchmarks.measure import REPEATS, SOURCE, opened
-from sqlanon.risk import RiskRequest, measure_subsets
+from sqlanon.insight.reidentification import RiskRequest, measure_subsets
 from sqlanon.source.scratch import Scratch
 
 

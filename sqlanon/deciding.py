@@ -13,6 +13,7 @@ from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.insight.reidentification.statements import node_sizes
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
@@ -31,7 +32,6 @@ from sqlanon.source.frequency import Base, FrequencySet, pack, scan, store_hiera
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
 from sqlanon.source.run import Run
 from sqlanon.sql.audit import size_figures
-from sqlanon.sql.risk import node_sizes
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sqlanon.deciding import decide, hierarchies_of, prepare, prepare_combinatio
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.measuring import audit_personalized
+from sqlanon.insight.microdata import audit_personalized
 from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recoding.mondrian.recoder import mondrian_lookup
 from sqlanon.recoding.personalized.written import personalized_lookup

@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlanon import pipeline
 from sqlanon.errors import UsageError
+from sqlanon.insight.together import Together, about, check
 from sqlanon.notebook import html_table
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Spec
-from sqlanon.together import Together, about, check
 
 __all__ = ["AppliedRelease", "RecipientsPlan", "RecipientsRun", "apply", "one_release", "plan", "publish", "run"]
 

@@ -51,7 +51,7 @@ def command(settings: Settings, spec: Path | None, offline: bool, schema: bool, 
 def _check_recipients(settings: Settings, path: Path, spec: Spec, names: Sequence[str], *, offline: bool) -> None:
     """Each recipient's spec as if it stood alone."""
     from sqlanon.cli.recipients import heading
-    from sqlanon.together import about
+    from sqlanon.insight.together import about
 
     contents = {}
     for name in names:

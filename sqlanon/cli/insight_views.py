@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from sqlanon.attack import AttackResult
-from sqlanon.attack.result import shown
 from sqlanon.cli.console import facts, grid
 from sqlanon.cli.words import counted, number, one_line, share
-from sqlanon.risk import Attacker, ClassRisk, RiskResult, TableRisk
-from sqlanon.utility import UtilityResult
+from sqlanon.insight.adversary import AttackResult
+from sqlanon.insight.adversary.result import shown
+from sqlanon.insight.reidentification import Attacker, ClassRisk, RiskResult, TableRisk
+from sqlanon.insight.usefulness import UtilityResult
 
 LISTED_SUBSETS = 10
 LISTED_PAIRS = 10

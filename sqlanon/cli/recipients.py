@@ -17,11 +17,11 @@ from sqlanon.errors import SqlanonError, UsageError
 
 if TYPE_CHECKING:
     from sqlanon.cli.settings import Settings
+    from sqlanon.insight.together import Together
     from sqlanon.recipients import AppliedRelease, RecipientsPlan
     from sqlanon.release.lock_diff import Change
     from sqlanon.release.results import RunResult
     from sqlanon.spec import Spec
-    from sqlanon.together import Together
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

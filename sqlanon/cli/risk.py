@@ -17,7 +17,7 @@ from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
     from sqlanon.insight import RiskOptions
-    from sqlanon.risk import RiskResult
+    from sqlanon.insight.reidentification import RiskResult
     from sqlanon.source.run import Options
 
 DEFAULT_K = 5

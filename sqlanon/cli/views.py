@@ -18,13 +18,13 @@ from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.comparison import Compared, Comparison
 from sqlanon.frontier import Cell, Frontier
 from sqlanon.hierarchies.described import described
+from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec
 from sqlanon.sql.audit import BUCKETS
-from sqlanon.together import Finding, Together
 
 Fact = tuple[str, str]
 

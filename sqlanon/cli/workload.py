@@ -15,7 +15,7 @@ from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.workload import WorkloadResult
+    from sqlanon.insight.workload import WorkloadResult
 
 
 @click.command("workload", short_help="How well a release answers count queries.")
@@ -51,9 +51,9 @@ def command(
     Without --queries, random ones (Xiao and Tao 2006): of type 1 on a tenth of the sensitive values, of type 2 on a
     fifth of them and on a fifth of a numeric column, or one value or node of another.
     """
-    from sqlanon import measuring
+    from sqlanon.insight import microdata as measuring
+    from sqlanon.insight.workload import RandomQueries
     from sqlanon.spec import load_spec
-    from sqlanon.workload import RandomQueries
 
     asked = RandomQueries(count, type_1, seed) if queries is None else given_queries(queries)
     loaded = chosen(load_spec(spec), recipient)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from sqlanon.risk.request import THRESHOLDS
-from sqlanon.workload import Given, RandomQueries
+from sqlanon.insight.reidentification.request import THRESHOLDS
+from sqlanon.insight.workload import Given, RandomQueries
 
 QUERIES = RandomQueries(200)
 """Random count queries that are answered unless others are named."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sqlanon.attack import Labels, People, label_pairs
 from sqlanon.auditor.place import relation_named
 from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
+from sqlanon.insight.adversary import Labels, People, label_pairs
 from sqlanon.insight.options import AttackOptions
 from sqlanon.source.run import Run
 from sqlanon.sql.build import named

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlanon.attack import people_as_released
 from sqlanon.auditor.place import open_place
 from sqlanon.errors import UsageError
+from sqlanon.insight.adversary import people_as_released
 from sqlanon.insight.options import PLAIN_RISK, RiskOptions
 from sqlanon.insight.people import UNPUBLISHED, labels_of, population, published, renamed
-from sqlanon.risk import RiskRequest, RiskResult, measure_risk
+from sqlanon.insight.reidentification import RiskRequest, RiskResult, measure_risk
 from sqlanon.source.run import DEFAULT, Options, running
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec

@@ -15,8 +15,9 @@ from sqlanon.errors import UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.frontier import grid_on
-from sqlanon.insight.attacks import GENERALIZED
-from sqlanon.insight.uses import count_queries
+from sqlanon.insight.exposure import GENERALIZED
+from sqlanon.insight.use import count_queries
+from sqlanon.insight.workload import RandomQueries
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.release.lock import Lock
 from sqlanon.release.script import ScriptWriter
@@ -36,7 +37,6 @@ from sqlanon.spec import Limit, Spec
 from sqlanon.sql.redaction import redacted
 from sqlanon.sql.relations import File, Table
 from sqlanon.sql.report import some_columns
-from sqlanon.workload import RandomQueries
 
 MOST_SQL = 400_000
 """Characters of the script that a report holds."""

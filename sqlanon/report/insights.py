@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqlanon.attack import Attack, background, homogeneity, skewness
-from sqlanon.attack.result import shown
 from sqlanon.engines.base import Engine
+from sqlanon.insight.adversary import Attack, background, homogeneity, skewness
+from sqlanon.insight.adversary.result import shown
+from sqlanon.insight.reidentification import RiskRequest, TableRisk, measure_classes, measure_risk
+from sqlanon.insight.usefulness import associations, count_tables
 from sqlanon.report.model import Grid
 from sqlanon.report.words import percent
-from sqlanon.risk import RiskRequest, TableRisk, measure_classes, measure_risk
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Relation, Table
-from sqlanon.utility import associations, count_tables
 
 SUBSETS = 2
 """Columns of the subsets that are looked at; `sqlanon risk` looks further."""

@@ -7,9 +7,9 @@ from decimal import Decimal
 import pytest
 
 from sqlanon import insight, pipeline
-from sqlanon.attack import Attack, AttackResult
 from sqlanon.errors import SqlanonError, UsageError
 from sqlanon.insight import AttackOptions
+from sqlanon.insight.adversary import Attack, AttackResult
 from sqlanon.spec import Spec
 from tests.insight import support
 from tests.pipeline.support import Database

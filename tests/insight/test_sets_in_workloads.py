@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sqlanon import measuring
 from sqlanon.errors import SourceError
+from sqlanon.insight import microdata as measuring
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import Spec, spec_from_dict
 from tests.pipeline.support import Database

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sqlanon import insight, pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
+from sqlanon.insight.usefulness import associations, classify, count_tables
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
-from sqlanon.utility import associations, classify, count_tables
 from tests.fixtures_support import load_case
 from tests.insight import brute, support
 from tests.pipeline.audit_support import FEW, fill

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from sqlanon import measuring, pipeline
+from sqlanon import pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
+from sqlanon.insight import microdata as measuring
 from sqlanon.recoding.personalized import greedy
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict

@@ -12,12 +12,13 @@ import duckdb
 import psycopg
 import pytest
 
-from sqlanon import measuring, pipeline
+from sqlanon import pipeline
 from sqlanon.errors import SpecError
+from sqlanon.insight import microdata as measuring
+from sqlanon.insight.workload import RandomQueries
 from sqlanon.recoding import Recoding
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict
-from sqlanon.workload import RandomQueries
 from tests.database.support import quoted
 from tests.personalized.brute import Row, Taxonomy, least_generalization
 from tests.personalized.support import greatest_breach, make, opened, released, tree_taxonomy

@@ -15,11 +15,11 @@ import pytest
 from sqlanon import api, recipients
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, RequirementError, SpecError, UsageError
+from sqlanon.insight.together import Finding, check
 from sqlanon.release.lock import Lock
 from sqlanon.source.hierarchies import describe_hierarchies
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
-from sqlanon.together import Finding, check
 from tests.database.support import stored
 from tests.fixtures_support import adversarial_names
 from tests.oracle import K, Row

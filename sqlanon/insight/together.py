@@ -17,6 +17,8 @@ from typing import Any, Literal
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, SpecError, SqlanonError
 from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.insight import together_statements as together_sql
+from sqlanon.insight.together_statements import Member
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.release.classes import Release, blanked_class_satisfies, measure_classes
 from sqlanon.release.lock import Lock
@@ -27,9 +29,7 @@ from sqlanon.source.hierarchies import describe_hierarchies
 from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
-from sqlanon.sql import together as together_sql
 from sqlanon.sql.relations import Table
-from sqlanon.sql.together import Member
 
 
 @dataclass(frozen=True)

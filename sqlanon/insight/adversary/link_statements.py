@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.hierarchies.base import TOP
-from sqlanon.sql.attacks import same
+from sqlanon.insight.adversary.statements import same
 from sqlanon.sql.build import (
     all_of,
     any_of,

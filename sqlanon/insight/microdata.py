@@ -10,11 +10,11 @@ from pydantic import TypeAdapter, ValidationError
 from sqlanon.auditor import AuditResult, Beside, Request, audit
 from sqlanon.auditor.covering import link
 from sqlanon.errors import UsageError
+from sqlanon.insight.workload import Given, RandomQueries, WorkloadResult, measure_workload
 from sqlanon.source.binding import bind_relation, bind_target
 from sqlanon.source.run import Options, Run, running
 from sqlanon.spec import Source, Spec
 from sqlanon.sql.relations import Relation
-from sqlanon.workload import Given, RandomQueries, WorkloadResult, measure_workload
 
 
 def audit_personalized(

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.risk.result import SpecialUniques
-from sqlanon.risk.rollups import Columns
+from sqlanon.insight.reidentification import subset_statements as subsets_sql
+from sqlanon.insight.reidentification.result import SpecialUniques
+from sqlanon.insight.reidentification.rollups import Columns
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import subsets as subsets_sql
 from sqlanon.sql.relations import Table
 
 

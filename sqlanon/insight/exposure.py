@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from sqlanon.attack import (
+from sqlanon.auditor.opened import NUMBERS
+from sqlanon.auditor.place import relation_named
+from sqlanon.errors import UsageError
+from sqlanon.insight.adversary import (
     Attack,
     AttackResult,
     Exposure,
@@ -25,9 +28,6 @@ from sqlanon.attack import (
     similarity_by_taxonomy,
     skewness,
 )
-from sqlanon.auditor.opened import NUMBERS
-from sqlanon.auditor.place import relation_named
-from sqlanon.errors import UsageError
 from sqlanon.insight.options import PLAIN_ATTACK, AttackOptions
 from sqlanon.insight.people import UNPUBLISHED, external, labels_of, published, source_people
 from sqlanon.source.binding import BoundColumn, bind_column

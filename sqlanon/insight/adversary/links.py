@@ -12,18 +12,18 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.attack.result import Exposure
-from sqlanon.attack.values import measured
 from sqlanon.auditor.labels import read_labels
 from sqlanon.auditor.opened import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
+from sqlanon.insight.adversary import link_statements as linking_sql
+from sqlanon.insight.adversary.link_statements import Linked, Side
+from sqlanon.insight.adversary.result import Exposure
+from sqlanon.insight.adversary.values import measured
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.hierarchies import draft_hierarchy
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import linking as linking_sql
 from sqlanon.sql.hierarchy import domain
-from sqlanon.sql.linking import Linked, Side
 from sqlanon.sql.relations import Query, Relation, Table, column
 
 MOST_NAMES = 100

@@ -12,13 +12,13 @@ from math import comb
 from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.risk.request import RiskRequest
-from sqlanon.risk.result import SpecialUniques, Subset, Subsets
-from sqlanon.risk.rollups import Columns, Stand, counted_on, subsets
-from sqlanon.risk.uniques import special_uniques
+from sqlanon.insight.reidentification import subset_statements as subsets_sql
+from sqlanon.insight.reidentification.request import RiskRequest
+from sqlanon.insight.reidentification.result import SpecialUniques, Subset, Subsets
+from sqlanon.insight.reidentification.rollups import Columns, Stand, counted_on, subsets
+from sqlanon.insight.reidentification.uniques import special_uniques
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql import frequency as frequency_sql
-from sqlanon.sql import subsets as subsets_sql
 from sqlanon.sql.frequency import HierarchyTable
 from sqlanon.sql.packing import Layout
 from sqlanon.sql.relations import Relation, Table, cast, column

@@ -5,8 +5,8 @@ Reads aggregates of both tables; leaves nothing but scratch tables, which are dr
 
 from __future__ import annotations
 
-from sqlanon.utility.columns import Hierarchy, measure_column
-from sqlanon.utility.result import (
+from sqlanon.insight.usefulness.columns import Hierarchy, measure_column
+from sqlanon.insight.usefulness.result import (
     Association,
     Classification,
     ColumnUtility,
@@ -14,7 +14,7 @@ from sqlanon.utility.result import (
     TableUtility,
     UtilityResult,
 )
-from sqlanon.utility.tables import Counted, associations, classify, count_tables, group_means, table_figures
+from sqlanon.insight.usefulness.tables import Counted, associations, classify, count_tables, group_means, table_figures
 
 __all__ = [
     "Association",

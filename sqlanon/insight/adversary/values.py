@@ -10,13 +10,13 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from sqlanon.attack.result import Exposure, Figure
 from sqlanon.auditor.figures import rounded
 from sqlanon.auditor.opened import NUMBERS, Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql import attacks as attacks_sql
+from sqlanon.insight.adversary import statements as attacks_sql
+from sqlanon.insight.adversary.result import Exposure, Figure
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import Query, Relation, Table, column, table_expression
 

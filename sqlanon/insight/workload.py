@@ -19,10 +19,10 @@ from sqlanon.auditor.covering import Released, interval_of, members_of, read_rel
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
+from sqlanon.insight import workload_statements as workload_sql
 from sqlanon.source.binding import BoundSensitive
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.run import Run
-from sqlanon.sql import workload as workload_sql
 from sqlanon.sql.relations import Relation, Table, column
 from sqlanon.sql.template import query
 

@@ -13,10 +13,10 @@ from sqlanon.auditor.opened import Opened
 from sqlanon.auditor.result import buckets
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
-from sqlanon.risk.request import THRESHOLDS, RiskRequest
-from sqlanon.risk.result import Attacker, ClassRisk, PopulationMatch, RowsAtRisk
+from sqlanon.insight.reidentification.request import THRESHOLDS, RiskRequest
+from sqlanon.insight.reidentification.result import Attacker, ClassRisk, PopulationMatch, RowsAtRisk
+from sqlanon.insight.reidentification.statements import matched, risk_classes, risk_figures, risk_query
 from sqlanon.sql.relations import Relation
-from sqlanon.sql.risk import matched, risk_classes, risk_figures, risk_query
 
 __all__ = ["THRESHOLDS", "measure_classes"]
 

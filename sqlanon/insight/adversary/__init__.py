@@ -5,7 +5,7 @@ Each attack is one statement, which its result shows. Leaves nothing but scratch
 
 from __future__ import annotations
 
-from sqlanon.attack.links import (
+from sqlanon.insight.adversary.links import (
     Labels,
     People,
     intersect,
@@ -15,8 +15,14 @@ from sqlanon.attack.links import (
     re_identified,
     recognize_suppressed,
 )
-from sqlanon.attack.result import Attack, AttackResult, Exposure
-from sqlanon.attack.values import background, homogeneity, similarity_by_range, similarity_by_taxonomy, skewness
+from sqlanon.insight.adversary.result import Attack, AttackResult, Exposure
+from sqlanon.insight.adversary.values import (
+    background,
+    homogeneity,
+    similarity_by_range,
+    similarity_by_taxonomy,
+    skewness,
+)
 
 __all__ = [
     "Attack",

@@ -6,9 +6,9 @@ Reads counts from the database, never values; leaves nothing but scratch tables,
 from __future__ import annotations
 
 from sqlanon.engines.base import Engine
-from sqlanon.risk.classes import THRESHOLDS, measure_classes
-from sqlanon.risk.request import RiskRequest
-from sqlanon.risk.result import (
+from sqlanon.insight.reidentification.classes import THRESHOLDS, measure_classes
+from sqlanon.insight.reidentification.request import RiskRequest
+from sqlanon.insight.reidentification.result import (
     Attacker,
     ClassRisk,
     PopulationMatch,
@@ -19,7 +19,7 @@ from sqlanon.risk.result import (
     Subsets,
     TableRisk,
 )
-from sqlanon.risk.subsets import measure_subsets
+from sqlanon.insight.reidentification.subsets import measure_subsets
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Relation
 

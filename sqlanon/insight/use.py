@@ -11,15 +11,10 @@ from dataclasses import replace
 from sqlanon.auditor.opened import NUMBERS, Opened
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
+from sqlanon.insight.adversary.link_statements import Linked, Side, shown_rows
 from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions
 from sqlanon.insight.people import labels_of, published, source_people
-from sqlanon.source.frequency import Base, scan, store_hierarchies
-from sqlanon.source.run import DEFAULT, Options, Run, running
-from sqlanon.spec import Spec
-from sqlanon.sql.build import row_count
-from sqlanon.sql.linking import Linked, Side, shown_rows
-from sqlanon.sql.relations import Query, Relation
-from sqlanon.utility import (
+from sqlanon.insight.usefulness import (
     ColumnUtility,
     GroupMeans,
     Hierarchy,
@@ -31,7 +26,12 @@ from sqlanon.utility import (
     measure_column,
     table_figures,
 )
-from sqlanon.workload import Given, RandomQueries, measure_workload
+from sqlanon.insight.workload import Given, RandomQueries, measure_workload
+from sqlanon.source.frequency import Base, scan, store_hierarchies
+from sqlanon.source.run import DEFAULT, Options, Run, running
+from sqlanon.spec import Spec
+from sqlanon.sql.build import row_count
+from sqlanon.sql.relations import Query, Relation
 
 
 def utility(spec: Spec, options: Options = DEFAULT, asked: UtilityOptions = PLAIN_UTILITY) -> UtilityResult:

@@ -13,12 +13,12 @@ from math import expm1, log1p, sqrt
 from sqlanon.auditor.figures import rounded
 from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.insight.adversary.link_statements import Side
+from sqlanon.insight.usefulness import statements as utility_sql
+from sqlanon.insight.usefulness.result import Association, Classification, ColumnUtility, GroupMeans, TableUtility
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql import frequency as frequency_sql
-from sqlanon.sql import utility as utility_sql
-from sqlanon.sql.linking import Side
 from sqlanon.sql.relations import Relation, Table, column
-from sqlanon.utility.result import Association, Classification, ColumnUtility, GroupMeans, TableUtility
 
 BATCH = 20
 

@@ -14,13 +14,13 @@ from sqlanon.auditor.figures import rounded
 from sqlanon.auditor.labels import read_labels
 from sqlanon.auditor.opened import text_key
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.insight.adversary.link_statements import Side
+from sqlanon.insight.usefulness import statements as utility_sql
+from sqlanon.insight.usefulness.result import ColumnUtility
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import utility as utility_sql
-from sqlanon.sql.linking import Side
 from sqlanon.sql.relations import Table, column
-from sqlanon.utility.result import ColumnUtility
 
 
 @dataclass(frozen=True)
