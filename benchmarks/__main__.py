@@ -25,7 +25,7 @@ from benchmarks.plot import plot
 from benchmarks.subsets import subset_risk
 from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
-from sqlanon.frontier import frontier
+from sqlanon.planning.frontier import frontier
 from sqlanon.release.results import RunResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Limit, Spec

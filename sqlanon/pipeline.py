@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
-from sqlanon.deciding import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.insight.microdata import audit_personalized
+from sqlanon.planning.decision import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recoding.mondrian.recoder import mondrian_lookup
 from sqlanon.recoding.personalized.written import personalized_lookup

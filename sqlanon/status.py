@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlanon import pipeline
 from sqlanon.auditor import AuditResult
-from sqlanon.deciding import prepare, prepare_combinations
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of
+from sqlanon.planning.decision import prepare, prepare_combinations
 from sqlanon.release.lock import Lock
 from sqlanon.source.binding import bind_target
 from sqlanon.source.frequency import FrequencySet

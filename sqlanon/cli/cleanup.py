@@ -25,7 +25,7 @@ def command(settings: Settings, spec: Path, keep: int | None, keep_days: float |
     """Drop the scratch tables of runs that are no longer alive, and the evidence that neither --keep nor --keep-days
     keeps. Without these two all evidence stays.
     """
-    from sqlanon.operations import cleanup
+    from sqlanon.planning.operations import cleanup
     from sqlanon.spec import load_spec
 
     with settings.working() as options:

@@ -16,7 +16,7 @@ from sqlanon.cli.words import counted, number, seconds, vector
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.operations import Kept
+    from sqlanon.planning.operations import Kept
     from sqlanon.release.evidence.document import Document
 
 FILE = click.Path(path_type=Path)
@@ -47,7 +47,7 @@ def command(settings: Settings, run: str | None, listed: Path | None, spec: Path
 
 
 def _list(settings: Settings, path: Path) -> None:
-    from sqlanon.operations import evidence
+    from sqlanon.planning.operations import evidence
     from sqlanon.spec import load_spec
 
     with settings.working() as options:
@@ -87,7 +87,7 @@ def _released(head: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _document(settings: Settings, run: str, spec: Path | None) -> Document:
-    from sqlanon.operations import evidence_of, in_folder, one_of
+    from sqlanon.planning.operations import evidence_of, in_folder, one_of
     from sqlanon.spec import load_spec
 
     if spec is not None:

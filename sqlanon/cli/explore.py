@@ -42,10 +42,10 @@ def command(
     """
     import os
 
-    from sqlanon.deciding import prepare
     from sqlanon.explore.explorer import Explorer, node_of
     from sqlanon.explore.page import page, policy
     from sqlanon.explore.server import Answer, Served
+    from sqlanon.planning.decision import prepare
     from sqlanon.release.lock import lock_path
     from sqlanon.report.html import environment
     from sqlanon.source.run import running

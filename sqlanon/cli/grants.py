@@ -22,7 +22,7 @@ def command(settings: Settings, spec: Path | None, connection: str | None, role:
 
     Somebody who may grant runs them. Without SPEC, with --connection alone, the statements have names to be replaced.
     """
-    from sqlanon import operations
+    from sqlanon.planning import operations
     from sqlanon.spec import load_spec
 
     if spec is None and connection is None:

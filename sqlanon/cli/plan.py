@@ -97,7 +97,7 @@ def command(
 
 
 def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None) -> None:
-    from sqlanon.frontier import frontier
+    from sqlanon.planning.frontier import frontier
 
     asked_k = [_own_k(spec)] if ks is None else [parsed_k(text) for text in ks.split(",")]
     asked_limits = (
@@ -114,7 +114,7 @@ def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None)
 
 
 def _compare(settings: Settings, spec: Spec, algorithms: str) -> None:
-    from sqlanon.comparison import compare
+    from sqlanon.planning.comparison import compare
 
     with settings.working() as options:
         result = compare(spec, [name.strip() for name in algorithms.split(",")], options)

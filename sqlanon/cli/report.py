@@ -129,7 +129,7 @@ def _decided(what: str, spec: Path | None) -> tuple[Path, Lock, Spec]:
 
 def _lock_of_run(run: str, spec: Path | None) -> Path:
     """The lock file that the run of an evidence published; UsageError where it decides something else by now."""
-    from sqlanon.operations import in_folder, one_of
+    from sqlanon.planning.operations import in_folder, one_of
     from sqlanon.release.lock import Lock, lock_path
     from sqlanon.spec import load_spec
 

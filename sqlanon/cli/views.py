@@ -15,11 +15,11 @@ from sqlanon.auditor.checks import shown
 from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
-from sqlanon.comparison import Compared, Comparison
-from sqlanon.frontier import Cell, Frontier
 from sqlanon.hierarchies.described import described
 from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.planning.comparison import Compared, Comparison
+from sqlanon.planning.frontier import Cell, Frontier
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlanon.deciding import release_of
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.frontier import grid_on
 from sqlanon.insight.exposure import GENERALIZED
 from sqlanon.insight.use import count_queries
 from sqlanon.insight.workload import RandomQueries
 from sqlanon.metrics.base import LevelFigures
+from sqlanon.planning.decision import release_of
+from sqlanon.planning.frontier import grid_on
 from sqlanon.release.lock import Lock
 from sqlanon.release.script import ScriptWriter
 from sqlanon.report.insights import insight_grids, query_grid

@@ -13,7 +13,7 @@ from typing import Any
 from sqlanon import __version__
 from sqlanon.hierarchies.described import described
 from sqlanon.metrics.base import LevelFigures
-from sqlanon.operations import in_folder
+from sqlanon.planning.operations import in_folder
 from sqlanon.release.evidence.document import place_name
 from sqlanon.release.lock import Lock
 from sqlanon.report.model import ColumnView, Grid, Identity, LevelLine

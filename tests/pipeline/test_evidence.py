@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from sqlalchemy.engine import make_url
 from sqlglot import exp, parse_one
 
-from sqlanon import operations, pipeline
+from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, SqlanonError, UsageError
-from sqlanon.operations import Kept
+from sqlanon.planning import operations
+from sqlanon.planning.operations import Kept
 from sqlanon.release.evidence import folder
 from sqlanon.release.evidence import statements as evidence_sql
 from sqlanon.release.evidence.tables import EvidenceTables

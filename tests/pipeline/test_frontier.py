@@ -10,8 +10,8 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.frontier import frontier
 from sqlanon.metrics.base import Verdict
+from sqlanon.planning.frontier import frontier
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.search.result import SearchResult

@@ -9,8 +9,8 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError, SpecError
-from sqlanon.frontier import frontier
 from sqlanon.metrics.base import Verdict
+from sqlanon.planning.frontier import frontier
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.spec import Limit, Spec, spec_from_dict

@@ -16,7 +16,7 @@ import sqlalchemy
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
-from sqlanon import operations, pipeline
+from sqlanon import pipeline
 from sqlanon.engines.base import Engine, Session, TraceEvent
 from sqlanon.engines.grants import Needs, told
 from sqlanon.engines.postgres import connection as postgres_connect
@@ -29,6 +29,7 @@ from sqlanon.errors import (
     SqlanonError,
     UsageError,
 )
+from sqlanon.planning import operations
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import RunResult
 from sqlanon.source.run import Options

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
-from sqlanon.comparison import compare
 from sqlanon.errors import InfeasibleError, SpecError, UsageError
+from sqlanon.planning.comparison import compare
 from sqlanon.recoding import Assigned
 from sqlanon.recoding.cells import forest, matching
 from sqlanon.release.results import RunResult

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, get_args
 
-from sqlanon.deciding import decide
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.notebook import html_table
+from sqlanon.planning.decision import decide
 from sqlanon.recoding.base import requirement_for
 from sqlanon.recoding.local import Iterations
 from sqlanon.recoding.registry import recoder_named

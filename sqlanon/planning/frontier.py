@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from sqlanon.deciding import prepare
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.problem import Problem, lattice_of, requirement_on, solve
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
+from sqlanon.planning.decision import prepare
 from sqlanon.search.result import SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import DEFAULT, Options, Run, running
