@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from sqlanon.draft.statements import measures, profile
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.profile import measures, profile
 from sqlanon.sql.relations import Relation
 
 COLUMNS_PER_QUERY = 40

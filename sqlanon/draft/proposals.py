@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlanon.draft.profile import Profile
+from sqlanon.draft.statements import DATES, NUMBERS
 from sqlanon.draft.vocabulary import AGE, BIRTH, POSTAL, words_of
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.profile import DATES, NUMBERS
 
 FEW_VALUES = 30
 """So many values a person can still sort into a tree by hand."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlanon.draft.profile import Profile
+from sqlanon.draft.statements import DATES
 from sqlanon.draft.vocabulary import (
     IDENTIFYING,
     QUASI_IDENTIFYING,
@@ -17,7 +18,6 @@ from sqlanon.draft.vocabulary import (
 )
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec import Role
-from sqlanon.sql.profile import DATES
 
 NEARLY_UNIQUE = 0.9
 ENOUGH_ROWS = 20
