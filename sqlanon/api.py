@@ -21,7 +21,7 @@ from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
 
 if TYPE_CHECKING:
-    from sqlanon.report.model import Report
+    from sqlanon.reports.model import Report
 
 __all__ = [
     "Options",
@@ -174,9 +174,9 @@ def report(
     With `out` it is written to a file, as html, md, json or pdf: `kind`, else as the name ends. `what_if` adds the
     frontier of other k; `offline` asks no database, and tells what the lock file and the evidence tell.
     """
-    from sqlanon.report.gather import WhatIf, gather
-    from sqlanon.report.offline import gather_offline
-    from sqlanon.report.writing import format_of, write
+    from sqlanon.reports.gather import WhatIf, gather
+    from sqlanon.reports.offline import gather_offline
+    from sqlanon.reports.writing import format_of, write
 
     path = None if out is None else Path(out)
     kind = format_of(path, kind)

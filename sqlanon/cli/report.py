@@ -18,7 +18,7 @@ from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlanon.release.lock import Lock
-    from sqlanon.report.gather import WhatIf
+    from sqlanon.reports.gather import WhatIf
     from sqlanon.spec import Spec
 
 FILE = click.Path(path_type=Path)
@@ -53,10 +53,10 @@ def command(
     The release is measured as it would be published from the source now. No value with fewer than k rows behind it
     enters the page.
     """
-    from sqlanon.report.charts import warm_up
-    from sqlanon.report.gather import gather
-    from sqlanon.report.offline import gather_offline
-    from sqlanon.report.writing import write
+    from sqlanon.reports.charts import warm_up
+    from sqlanon.reports.gather import gather
+    from sqlanon.reports.offline import gather_offline
+    from sqlanon.reports.writing import write
 
     started = perf_counter()
     if no_what_if and (ks or limits):
@@ -92,7 +92,7 @@ def command(
 
 
 def _place(path: Path, out: Path | None, kind: str | None) -> tuple[str, Path]:
-    from sqlanon.report.writing import format_of
+    from sqlanon.reports.writing import format_of
 
     kind = format_of(out, kind)
     name = path.name.removesuffix(".json").removesuffix(".lock")
@@ -101,7 +101,7 @@ def _place(path: Path, out: Path | None, kind: str | None) -> tuple[str, Path]:
 
 def _what_if(ks: str | None, limits: str | None) -> WhatIf:
     from sqlanon.cli.plan import parsed_k, parsed_limit
-    from sqlanon.report.gather import WhatIf
+    from sqlanon.reports.gather import WhatIf
 
     return WhatIf(
         tuple(parsed_k(text) for text in ks.split(",")) if ks else (),

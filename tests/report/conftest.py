@@ -13,8 +13,8 @@ import pytest
 import sqlanon
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
-from sqlanon.report.gather import WhatIf, gather
-from sqlanon.report.model import Report
+from sqlanon.reports.gather import WhatIf, gather
+from sqlanon.reports.model import Report
 from sqlanon.spec import Limit, load_spec
 from tests.fixtures_support import PAPERS
 

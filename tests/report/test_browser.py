@@ -16,10 +16,10 @@ import pytest
 
 from sqlanon.cli import explore
 from sqlanon.cli.main import run
-from sqlanon.explore.server import Served
 from sqlanon.lattice import Lattice
-from sqlanon.report.model import Report
-from sqlanon.report.writing import write
+from sqlanon.reports.explore.server import Served
+from sqlanon.reports.model import Report
+from sqlanon.reports.writing import write
 from tests.report.support import people
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def exploring(duckdb_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
             made.append(self)
 
     monkeypatch.setattr(explore, "_announce", announce)
-    monkeypatch.setattr("sqlanon.explore.server.Served", Remembered)
+    monkeypatch.setattr("sqlanon.reports.explore.server.Served", Remembered)
     codes: list[int] = []
     thread = Thread(target=lambda: codes.append(run(["explore", str(spec), "--idle", "60"])))
     thread.start()

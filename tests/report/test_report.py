@@ -21,12 +21,12 @@ from sqlanon.lattice import Lattice
 from sqlanon.metrics.base import Verdict
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
-from sqlanon.report.gather import WhatIf, gather
-from sqlanon.report.lattice_view import Shown, lattice_view
-from sqlanon.report.model import Report
-from sqlanon.report.shares import sensitive_shares
-from sqlanon.report.trees import tree_of
-from sqlanon.report.writing import rendered, write
+from sqlanon.reports.gather import WhatIf, gather
+from sqlanon.reports.lattice_view import Shown, lattice_view
+from sqlanon.reports.model import Report
+from sqlanon.reports.shares import sensitive_shares
+from sqlanon.reports.trees import tree_of
+from sqlanon.reports.writing import rendered, write
 from sqlanon.spec import load_spec
 from sqlanon.sql.relations import Table
 from tests.engines.helpers import execute, open_at

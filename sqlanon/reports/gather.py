@@ -21,22 +21,22 @@ from sqlanon.planning.decision import release_of
 from sqlanon.planning.frontier import grid_on
 from sqlanon.release.lock import Lock
 from sqlanon.release.script import ScriptWriter
-from sqlanon.report.insights import insight_grids, query_grid
-from sqlanon.report.measuring import rehearsed, requirement_lines
-from sqlanon.report.model import ColumnView, Report
-from sqlanon.report.parts import column_view, costed, evidence_lines, identity_of, rare_below, recoding_grid
-from sqlanon.report.searching import Searched, searched
-from sqlanon.report.shares import sensitive_shares
-from sqlanon.report.trees import Branch, harmless_labels, trees
-from sqlanon.report.words import decision
+from sqlanon.reports.insights import insight_grids, query_grid
+from sqlanon.reports.model import ColumnView, Report
+from sqlanon.reports.parts import column_view, costed, evidence_lines, identity_of, rare_below, recoding_grid
+from sqlanon.reports.redaction import redacted
+from sqlanon.reports.rehearsal import rehearsed, requirement_lines
+from sqlanon.reports.searching import Searched, searched
+from sqlanon.reports.shares import sensitive_shares
+from sqlanon.reports.statements import some_columns
+from sqlanon.reports.trees import Branch, harmless_labels, trees
+from sqlanon.reports.words import decision
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
 from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Limit, Spec
-from sqlanon.sql.redaction import redacted
 from sqlanon.sql.relations import File, Table
-from sqlanon.sql.report import some_columns
 
 MOST_SQL = 400_000
 """Characters of the script that a report holds."""

@@ -15,8 +15,8 @@ from typing import Any
 
 from sqlanon.auditor import Sizes
 from sqlanon.errors import UsageError
-from sqlanon.report.replay import SearchPicture
-from sqlanon.report.shares import SensitiveShares
+from sqlanon.reports.replay import SearchPicture
+from sqlanon.reports.shares import SensitiveShares
 
 # Colours that nothing else has, replaced by variables of the page.
 INK, MUTED, LINE = "#010101", "#020202", "#030303"

@@ -12,8 +12,8 @@ from sqlanon.insight.adversary import Attack, background, homogeneity, skewness
 from sqlanon.insight.adversary.result import shown
 from sqlanon.insight.reidentification import RiskRequest, TableRisk, measure_classes, measure_risk
 from sqlanon.insight.usefulness import associations, count_tables
-from sqlanon.report.model import Grid
-from sqlanon.report.words import percent
+from sqlanon.reports.model import Grid
+from sqlanon.reports.words import percent
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Relation, Table

@@ -19,8 +19,8 @@ from sqlanon.metrics.registry import metric_named
 from sqlanon.recoding.registry import recoder_named
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
-from sqlanon.report.lattice_view import Shown, lattice_view
-from sqlanon.report.searching import scored
+from sqlanon.reports.lattice_view import Shown, lattice_view
+from sqlanon.reports.searching import scored
 from sqlanon.search.objective import Objective
 from sqlanon.search.result import SearchResult
 from sqlanon.source.frequency import FrequencySet

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlanon.report.html import embedded_json, environment, script_hash, text_of
+from sqlanon.reports.html import embedded_json, environment, script_hash, text_of
 
 
 def script() -> str:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from sqlanon.lattice import Lattice, Node
 from sqlanon.release.lock import Lock
-from sqlanon.report.lattice_view import LatticeView, Shown, lattice_view
-from sqlanon.report.model import Report, RequirementLine
-from sqlanon.report.parts import column_view, evidence_lines, identity_of, rare_below, recoding_grid
-from sqlanon.report.words import decision
+from sqlanon.reports.lattice_view import LatticeView, Shown, lattice_view
+from sqlanon.reports.model import Report, RequirementLine
+from sqlanon.reports.parts import column_view, evidence_lines, identity_of, rare_below, recoding_grid
+from sqlanon.reports.words import decision
 from sqlanon.spec import Spec
 
 MONOTONE = frozenset({"k_anonymity", "k_map"})

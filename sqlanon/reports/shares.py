@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.sql import report as report_sql
+from sqlanon.reports import statements as report_sql
 from sqlanon.sql.relations import Table, column, table_expression
 
 MOST_VALUES = 12

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from sqlanon.errors import UsageError
-from sqlanon.report.html import html
-from sqlanon.report.markdown import markdown
-from sqlanon.report.model import Report
-from sqlanon.report.pdf import browser, print_page
+from sqlanon.reports.html import html
+from sqlanon.reports.markdown import markdown
+from sqlanon.reports.model import Report
+from sqlanon.reports.pdf import browser, print_page
 
 FORMATS = ("html", "md", "json", "pdf")
 

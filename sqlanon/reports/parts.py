@@ -16,8 +16,8 @@ from sqlanon.metrics.base import LevelFigures
 from sqlanon.planning.operations import in_folder
 from sqlanon.release.evidence.document import place_name
 from sqlanon.release.lock import Lock
-from sqlanon.report.model import ColumnView, Grid, Identity, LevelLine
-from sqlanon.report.trees import Branch
+from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine
+from sqlanon.reports.trees import Branch
 from sqlanon.spec import Spec
 
 RUNS = 10

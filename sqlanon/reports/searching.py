@@ -15,8 +15,8 @@ from sqlanon.lattice import Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.metrics.registry import metric_named
 from sqlanon.release.lock import Lock
-from sqlanon.report.lattice_view import LatticeView, Shown, lattice_view
-from sqlanon.report.replay import Replay, SearchPicture
+from sqlanon.reports.lattice_view import LatticeView, Shown, lattice_view
+from sqlanon.reports.replay import Replay, SearchPicture
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective
 from sqlanon.search.registry import algorithm_named

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from sqlanon.report.html import cards, lattice_sentence, search_sentence, size_lines
-from sqlanon.report.model import ColumnView, Report
-from sqlanon.report.trees import Branch
-from sqlanon.report.words import DISCLAIMER, glossary, number, percent
+from sqlanon.reports.html import cards, lattice_sentence, search_sentence, size_lines
+from sqlanon.reports.model import ColumnView, Report
+from sqlanon.reports.trees import Branch
+from sqlanon.reports.words import DISCLAIMER, glossary, number, percent
 
 SPECIAL = r"\`*_{}[]<>#|~"
 

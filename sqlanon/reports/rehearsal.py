@@ -15,8 +15,8 @@ from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.release.classes import blanked_class_satisfies, measure_classes, population_labels, release_query
 from sqlanon.release.publication import Released
 from sqlanon.release.witness import linked_rows
-from sqlanon.report.model import RequirementLine
-from sqlanon.report.words import measured
+from sqlanon.reports.model import RequirementLine
+from sqlanon.reports.words import measured
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Query, Relation, Table

@@ -13,10 +13,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from sqlanon.errors import UsageError
-from sqlanon.report import charts
-from sqlanon.report.lattice_view import LatticeView
-from sqlanon.report.model import Grid, Report
-from sqlanon.report.words import DISCLAIMER, glossary, number, percent
+from sqlanon.reports import charts
+from sqlanon.reports.lattice_view import LatticeView
+from sqlanon.reports.model import Grid, Report
+from sqlanon.reports.words import DISCLAIMER, glossary, number, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,7 +42,7 @@ def environment() -> Environment:
     except ImportError:
         raise UsageError("a page needs jinja2: pip install 'sqlanon[report]'") from None
     found = Environment(
-        loader=PackageLoader("sqlanon.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("sqlanon.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     found.filters |= {
         "number": number,
@@ -56,7 +56,7 @@ def environment() -> Environment:
 
 def text_of(name: str) -> str:
     """A file beside the templates."""
-    return files("sqlanon.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return files("sqlanon.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def script_hash(script: str) -> str:

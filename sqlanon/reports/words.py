@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlanon.auditor import AuditResult
 from sqlanon.auditor.checks import shown
-from sqlanon.report.model import ColumnView, Identity, RequirementLine
+from sqlanon.reports.model import ColumnView, Identity, RequirementLine
 
 PROMISES = {
     "l_diversity": "the values of {column} in every class are diverse ({asked})",
@@ -32,7 +32,7 @@ def glossary() -> list[tuple[str, str]]:
     >>> glossary()[0][0]
     'quasi-identifier'
     """
-    text = files("sqlanon.report").joinpath("templates", "glossary.txt").read_text(encoding="utf-8")
+    text = files("sqlanon.reports").joinpath("templates", "glossary.txt").read_text(encoding="utf-8")
     blocks = (block.partition("\n") for block in text.strip().split("\n\n"))
     return [(term, " ".join(meaning.split())) for term, _, meaning in blocks]
 

@@ -12,10 +12,10 @@ from typing import Any
 from sqlanon.auditor import AuditResult, Sizes
 from sqlanon.auditor.result import bucket_chart
 from sqlanon.notebook import html_table
-from sqlanon.report.lattice_view import LatticeView
-from sqlanon.report.replay import SearchPicture
-from sqlanon.report.shares import SensitiveShares
-from sqlanon.report.trees import Branch
+from sqlanon.reports.lattice_view import LatticeView
+from sqlanon.reports.replay import SearchPicture
+from sqlanon.reports.shares import SensitiveShares
+from sqlanon.reports.trees import Branch
 
 
 @dataclass(frozen=True)

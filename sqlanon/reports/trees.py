@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.reports import statements as report_sql
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
-from sqlanon.sql import report as report_sql
 
 MOST_LABELS = 80
 """Labels of one level that a report may hold."""
