@@ -24,7 +24,7 @@ def command(settings: Settings, lock: Path) -> None:
     exposes people together with a release that a lock file beside it decided for another.
     """
     from sqlanon import api
-    from sqlanon.recipients import AppliedRelease
+    from sqlanon.api.recipients import AppliedRelease
 
     with explained(settings), settings.working() as options:
         result = api.apply(lock, options)

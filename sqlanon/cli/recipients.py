@@ -16,9 +16,9 @@ from sqlanon.cli.files import changes_since, known_lock, lock_of, require_writab
 from sqlanon.errors import SqlanonError, UsageError
 
 if TYPE_CHECKING:
+    from sqlanon.api.recipients import AppliedRelease, RecipientsPlan
     from sqlanon.cli.settings import Settings
     from sqlanon.insight.together import Together
-    from sqlanon.recipients import AppliedRelease, RecipientsPlan
     from sqlanon.release.lock_diff import Change
     from sqlanon.release.results import RunResult
     from sqlanon.spec import Spec
@@ -33,7 +33,7 @@ def recipient_option(text: str) -> Callable[[Decorated], Decorated]:
 
 def chosen(spec: Spec, recipient: str | None) -> Spec:
     """The spec of the one release that a command is about."""
-    from sqlanon.recipients import one_release
+    from sqlanon.api.recipients import one_release
 
     return one_release(spec, recipient, "choose one with --recipient")
 
@@ -61,7 +61,7 @@ def plan_for_all(
     dry_run: bool,
 ) -> None:
     """`sqlanon plan` for every recipient, or for one."""
-    from sqlanon import recipients
+    from sqlanon.api import recipients
     from sqlanon.release.lock import lock_path
     from sqlanon.release.lock_diff import to_dict
 
@@ -101,7 +101,7 @@ def plan_for_all(
 
 def run_for_all(settings: Settings, path: Path, spec: Spec, *, fresh: bool) -> None:
     """`sqlanon run` for every recipient."""
-    from sqlanon import recipients
+    from sqlanon.api import recipients
     from sqlanon.release.lock import lock_path
 
     where = {name: lock_path(path, name) for name in spec.recipient_names}

@@ -15,9 +15,9 @@ from sqlanon.cli.settings import Settings, flags
 from sqlanon.cli.words import counted, number
 
 if TYPE_CHECKING:
+    from sqlanon.api.status import Status
     from sqlanon.release.lock import Lock
     from sqlanon.spec import Spec
-    from sqlanon.status import Status
 
 
 @click.command("status", short_help="Tell whether a release still satisfies, and whether its source has drifted.")
@@ -29,7 +29,7 @@ def command(settings: Settings, path: Path) -> int:
     Exit code 1 when the release does not satisfy its requirement, or is not there. A source that has drifted is told,
     and is no failure: the release is what it was.
     """
-    from sqlanon.status import status
+    from sqlanon.api.status import status
 
     asked = list(_asked(path))
     with settings.working() as options:

@@ -11,10 +11,10 @@ import yaml
 
 import sqlanon
 from sqlanon import pipeline
+from sqlanon.api.status import status
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.release.lock import Lock, lock_path
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
-from sqlanon.status import status
 from tests.pipeline.support import Database
 
 DISEASES = {"lung": ["flu", "cold"], "stomach": ["ulcer", "gastritis"]}

@@ -17,6 +17,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from sqlanon import pipeline
+from sqlanon.api.status import drift, status
 from sqlanon.engines.base import Engine, Session, TraceEvent
 from sqlanon.engines.grants import Needs, told
 from sqlanon.engines.postgres import connection as postgres_connect
@@ -35,7 +36,6 @@ from sqlanon.release.results import RunResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.relations import File, Query, Table
-from sqlanon.status import drift, status
 from tests.engines.helpers import open_at
 from tests.pipeline.support import Database, changed
 

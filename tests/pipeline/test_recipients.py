@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from sqlanon import api, recipients
+from sqlanon import api
+from sqlanon.api import recipients
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, RequirementError, SpecError, UsageError
 from sqlanon.insight.together import Finding, check

@@ -12,6 +12,7 @@ import pytest
 from sqlglot import parse_one
 
 from sqlanon import pipeline
+from sqlanon.api.status import drift
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, RequirementError, UsageError
 from sqlanon.recoding import Assigned, Cuts, Group
@@ -25,7 +26,6 @@ from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import DEFAULT, Run, running
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Table
-from sqlanon.status import drift
 from tests.pipeline.support import Database, changed
 
 TYPES = {"Ma'rital. Select": "text", "age": "integer", "disease": "text"}

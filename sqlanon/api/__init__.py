@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from sqlanon import frames, pipeline, recipients
+from sqlanon import pipeline
+from sqlanon.api import frames, recipients
+from sqlanon.api.frames import Frame, FrameRun, SpecLike
+from sqlanon.api.recipients import RecipientsPlan, RecipientsRun, one_release
 from sqlanon.auditor import AuditResult
 from sqlanon.auditor.place import ARGUMENTS, measure_place
 from sqlanon.errors import UsageError
-from sqlanon.frames import Frame, FrameRun, SpecLike
-from sqlanon.recipients import RecipientsPlan, RecipientsRun, one_release
 from sqlanon.release.lock import Lock, lock_path, locks_beside
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options

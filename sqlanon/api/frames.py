@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlanon import pipeline
+from sqlanon.api.recipients import one_release
 from sqlanon.auditor import AuditResult
 from sqlanon.auditor.place import ARGUMENTS, measure_place
 from sqlanon.draft import Draft, draft_spec
@@ -19,7 +20,6 @@ from sqlanon.draft.drafting import Places
 from sqlanon.engines.base import Session
 from sqlanon.engines.duckdb.frames import NAME, FrameEngine, Kept, is_frame, opener
 from sqlanon.errors import SpecError, UsageError
-from sqlanon.recipients import one_release
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Spec, TableSource, TableTarget, load_spec, spec_from_dict
