@@ -4,10 +4,10 @@ import csv
 from importlib.resources import files
 from pathlib import Path
 
-from sqlanon.demo import generate
+from sqlanon.cli.demo_data import generate
 from tests.fixtures_support import Case, read_csv, read_yaml
 
-DEMO = Path(str(files("sqlanon.demo")))
+DEMO = Path(str(files("sqlanon.cli.demo_data")))
 
 
 def test_the_generator_makes_the_table_again(tmp_path: Path) -> None:

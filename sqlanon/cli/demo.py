@@ -70,7 +70,7 @@ def _unpack(folder: Path, *, force: bool) -> None:
     except OSError as error:
         raise UsageError(f"{folder}: cannot be made: {error.strerror}") from None
     for name in PACKAGED:
-        text = files("sqlanon.demo").joinpath(name).read_text(encoding="utf-8")
+        text = files("sqlanon.cli.demo_data").joinpath(name).read_text(encoding="utf-8")
         place = folder / name
         if place.exists() and place.read_text(encoding="utf-8") != text and not force:
             raise UsageError(f"{place}: was changed; --force replaces it, --out names another folder")

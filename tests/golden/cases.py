@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sqlanon.demo import generate
+from sqlanon.cli.demo_data import generate
 from sqlanon.spec import Spec, spec_from_dict
 from tests.fixtures_support import FIXTURES, load_case, read_yaml
 from tests.pipeline.support import Database
