@@ -14,10 +14,10 @@ from sqlanon import pipeline
 from sqlanon.engines.base import Engine, Session, Statement
 from sqlanon.engines.registry import open_engine
 from sqlanon.release.results import PlanResult
+from sqlanon.source.frequency_statements import base_groups, base_keys
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.build import create_table_as, drop_table
-from sqlanon.sql.frequency import base_groups, base_keys
 from sqlanon.sql.relations import Table, column, table_expression
 
 SOURCE = Table(("bench",))

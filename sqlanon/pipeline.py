@@ -35,11 +35,11 @@ from sqlanon.source.hierarchies import (
     report_hierarchy,
     store_hierarchy,
 )
+from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas, running
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
-from sqlanon.sql.hierarchy import domain
 from sqlanon.sql.relations import File, Query, Relation
 
 __all__ = [

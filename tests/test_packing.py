@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.sql.packing import WORD, Layout
+from sqlanon.source.packing import WORD, Layout
 
 Widths = list[list[int]]
 

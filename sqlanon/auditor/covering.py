@@ -17,15 +17,15 @@ from sqlanon.auditor.labels import SHORTENED, members_in
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
+from sqlanon.source import combination_statements as combinations_sql
+from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding, BoundPopulation
+from sqlanon.source.combination_statements import Ordinals
 from sqlanon.source.combinations import Combinations, Domain, combine, has_null
 from sqlanon.source.frequency import Base, scan, store_hierarchies
 from sqlanon.source.run import Run
-from sqlanon.sql import combinations as combinations_sql
 from sqlanon.sql import covering as covering_sql
-from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql.audit_breaches import Taxonomy
-from sqlanon.sql.combinations import Ordinals
 from sqlanon.sql.covering import LISTING, MEMBERS, SpanColumn
 from sqlanon.sql.relations import Relation, Table, column, table_expression
 from sqlanon.sql.template import query

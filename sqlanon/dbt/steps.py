@@ -18,16 +18,16 @@ from sqlanon.privacy.base import Grouping
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import Release, release_query
+from sqlanon.source import hierarchy_statements as hierarchy_sql
+from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import Binding, BoundColumn
+from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy
 from sqlanon.source.sensitive import codes_query
-from sqlanon.sql import hierarchy as hierarchy_sql
-from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import assertion, equal, scalar, with_queries
 from sqlanon.sql.classes import classes
-from sqlanon.sql.frequency import HierarchyTable
 from sqlanon.sql.relations import Table, column, literal, table_expression
-from sqlanon.sql.sensitive import SensitiveColumn
 from sqlanon.sql.values import Counted, ValueTables
 
 CLASSES = Table(("classes",))

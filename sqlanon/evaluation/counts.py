@@ -16,11 +16,11 @@ from sqlanon.evaluation.rounds import Request, Rounds
 from sqlanon.lattice import Node
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.privacy.base import Requirement
+from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import frequency as frequency_sql
 from sqlanon.sql import nodes as node_sql
-from sqlanon.sql.frequency import HierarchyTable
 from sqlanon.sql.relations import Table
 
 BATCH = 48

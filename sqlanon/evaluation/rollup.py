@@ -13,8 +13,8 @@ from itertools import combinations
 from sqlanon.evaluation.sizes import Sizes
 from sqlanon.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
+from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.frequency import Shape
 from sqlanon.sql.nodes import roll_up
 from sqlanon.sql.relations import Table
 

@@ -32,9 +32,9 @@ from sqlanon.insight.options import PLAIN_ATTACK, AttackOptions
 from sqlanon.insight.people import UNPUBLISHED, external, labels_of, published, source_people
 from sqlanon.source.binding import BoundColumn, bind_column
 from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
+from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Spec
-from sqlanon.sql.hierarchy import domain
 from sqlanon.sql.relations import Relation
 
 GENERALIZED = "'{}' is released as nodes of its taxonomy: a class of one node is counted like one of a single value"

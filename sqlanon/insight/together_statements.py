@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.release.statements import QuasiIdentifier
+from sqlanon.source.frequency_statements import code, sensitive_code
+from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import all_of, any_of, count, equal, named, scalar, subquery, total, total_where, with_queries
-from sqlanon.sql.frequency import code, sensitive_code
 from sqlanon.sql.relations import Table, column, literal, table_expression
-from sqlanon.sql.sensitive import SensitiveColumn
 from sqlanon.sql.values import joined, relation, whole
 
 ABSENT, IN_CLASS, BLANKED = 0, 1, 2

@@ -20,15 +20,15 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.search.result import SearchResult
+from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import LARGEST_INT, Base, FrequencySet
+from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import frequency as frequency_sql
 from sqlanon.sql import local as local_sql
 from sqlanon.sql import regions as regions_sql
-from sqlanon.sql.frequency import Shape
 from sqlanon.sql.local import LevelOf
 from sqlanon.sql.region_cuts import Asked, satisfies
 from sqlanon.sql.relations import Table, cast, column

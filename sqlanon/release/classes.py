@@ -18,17 +18,17 @@ from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.release import statements as release_sql
 from sqlanon.release.statements import QuasiIdentifier
+from sqlanon.source import hierarchy_statements as hierarchy_sql
+from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import Binding, BoundColumn, BoundSensitive
 from sqlanon.source.hierarchies import StoredHierarchy, draft_hierarchy
 from sqlanon.source.scratch import Scratch
 from sqlanon.source.sensitive import codes_query, store_codes, store_values
-from sqlanon.sql import hierarchy as hierarchy_sql
-from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import named
 from sqlanon.sql.classes import Population, classes
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
 from sqlanon.sql.rounds import Judged
-from sqlanon.sql.sensitive import SensitiveColumn
 from sqlanon.sql.values import Counted, ValueTables, relation
 
 

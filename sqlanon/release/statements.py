@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.source.frequency_statements import code, sensitive_code
+from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import all_of, any_of, count, equal, is_null, is_present, named, subquery, total, total_where
-from sqlanon.sql.frequency import code, sensitive_code
 from sqlanon.sql.relations import Table, column, literal, table_expression
-from sqlanon.sql.sensitive import SensitiveColumn
 from sqlanon.sql.values import relation
 
 

@@ -9,8 +9,8 @@ from sqlanon.auditor.breaches import Linked
 from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine
 from sqlanon.recoding.assignment import AssignedRelease
+from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.combinations import has_null
-from sqlanon.sql import hierarchy as hierarchy_sql
 from sqlanon.sql.audit_breaches import Taxonomy, in_one_table
 from sqlanon.sql.relations import Relation
 

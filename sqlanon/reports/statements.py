@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.sql.build import count, equal, named, subquery, total, total_where, union_all, with_queries
-from sqlanon.sql.frequency import HierarchyTable
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 

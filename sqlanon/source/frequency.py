@@ -13,17 +13,17 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
+from sqlanon.source import frequency_statements as frequency_sql
+from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import Binding
+from sqlanon.source.frequency_statements import HierarchyTable, Shape, layout_of
 from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
+from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
 from sqlanon.source.sensitive import SensitiveValues, ValueCodes, store_codes, store_values, unread_values
-from sqlanon.sql import frequency as frequency_sql
-from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.source.sets import MOST_VALUES, ValueSet, value_set, with_sets
 from sqlanon.sql.build import row_count
-from sqlanon.sql.frequency import HierarchyTable, Shape, layout_of
-from sqlanon.sql.hierarchy import domain
 from sqlanon.sql.relations import Table, cast, column, table_expression
-from sqlanon.sql.sets import MOST_VALUES, ValueSet, value_set, with_sets
 from sqlanon.sql.values import Counted
 
 LARGEST_INT = 2**31 - 1

@@ -16,11 +16,11 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError
 from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference, Rule
 from sqlanon.hierarchies.levels import MaskLevel
+from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import BoundColumn
+from sqlanon.source.frequency_statements import HierarchyTable
+from sqlanon.source.label_statements import label, text_length
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import hierarchy as hierarchy_sql
-from sqlanon.sql.frequency import HierarchyTable
-from sqlanon.sql.labels import label, text_length
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
 from sqlanon.sql.user_sql import parse_expression
 

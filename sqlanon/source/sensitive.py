@@ -15,12 +15,12 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SpecError
 from sqlanon.hierarchies.base import Family
+from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import BoundSensitive
 from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
+from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import sensitive as sensitive_sql
 from sqlanon.sql.build import named
-from sqlanon.sql.hierarchy import domain
 from sqlanon.sql.relations import Table, column, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import Counted, ValueTables

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlanon.lattice import Node
+from sqlanon.source.frequency_statements import masked
+from sqlanon.source.packing import Layout
 from sqlanon.sql.build import all_of, count, equal, named, subquery, total, total_where, with_queries
-from sqlanon.sql.frequency import masked
-from sqlanon.sql.packing import Layout
 from sqlanon.sql.relations import Table, column, literal, table_expression
 
 

@@ -26,10 +26,10 @@ from sqlanon.privacy.exact import Threshold
 from sqlanon.privacy.recursive import RecursiveDiversity
 from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.privacy.t_closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
+from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import spec_from_dict
-from sqlanon.sql import sensitive as sensitive_sql
 from sqlanon.sql.relations import Table, table_expression
 from sqlanon.sql.values import Counted, ValueTables
 from tests.database.support import frequency, quoted, run

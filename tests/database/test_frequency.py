@@ -29,10 +29,10 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.search.objective import Objective
 from sqlanon.source import frequency as frequency_set
+from sqlanon.source import packing
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
-from sqlanon.sql import packing
 from tests.database.support import create, frequency, rows, run, spec_of
 from tests.fixtures_support import load_case
 

@@ -22,8 +22,8 @@ from sqlanon.insight.adversary.result import Exposure
 from sqlanon.insight.adversary.values import measured
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.hierarchies import draft_hierarchy
+from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.hierarchy import domain
 from sqlanon.sql.relations import Query, Relation, Table, column
 
 MOST_NAMES = 100

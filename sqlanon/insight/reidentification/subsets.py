@@ -17,10 +17,10 @@ from sqlanon.insight.reidentification.request import RiskRequest
 from sqlanon.insight.reidentification.result import SpecialUniques, Subset, Subsets
 from sqlanon.insight.reidentification.rollups import Columns, Stand, counted_on, subsets
 from sqlanon.insight.reidentification.uniques import special_uniques
+from sqlanon.source import frequency_statements as frequency_sql
+from sqlanon.source.frequency_statements import HierarchyTable
+from sqlanon.source.packing import Layout
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import frequency as frequency_sql
-from sqlanon.sql.frequency import HierarchyTable
-from sqlanon.sql.packing import Layout
 from sqlanon.sql.relations import Relation, Table, cast, column
 
 LARGEST_INT = 2**31 - 1

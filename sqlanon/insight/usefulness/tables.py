@@ -16,8 +16,8 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.insight.adversary.link_statements import Side
 from sqlanon.insight.usefulness import statements as utility_sql
 from sqlanon.insight.usefulness.result import Association, Classification, ColumnUtility, GroupMeans, TableUtility
+from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import frequency as frequency_sql
 from sqlanon.sql.relations import Relation, Table, column
 
 BATCH = 20

@@ -15,9 +15,9 @@ from sqlanon.hierarchies.base import TOP
 from sqlanon.recoding import Group
 from sqlanon.search.schemes.domain import Domain, is_range
 from sqlanon.search.schemes.partitions import Block, Partition, blocks, canonical
+from sqlanon.source.combination_statements import leaves_of_domain
 from sqlanon.source.combinations import Domain as StoredDomain
 from sqlanon.spec.columns import LevelBounds
-from sqlanon.sql.combinations import leaves_of_domain
 from sqlanon.sql.region_labels import NULL_TEXT, SPECIAL
 
 MOST_VALUES = 20_000

@@ -13,14 +13,14 @@ from sqlanon.engines.base import Engine
 from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import Ingredients, Release
 from sqlanon.release.script.pages import Pages
+from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import BoundSensitive
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.sensitive import codes_query
-from sqlanon.sql import sensitive as sensitive_sql
+from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import equal, scalar
 from sqlanon.sql.classes import Population
 from sqlanon.sql.relations import Table, column, literal
-from sqlanon.sql.sensitive import SensitiveColumn
 from sqlanon.sql.values import Counted, ValueTables, View, relation
 
 WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})

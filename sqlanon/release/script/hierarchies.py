@@ -14,10 +14,10 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.recoding.full_domain import FullDomain
 from sqlanon.release.script.pages import Pages
+from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding, BoundColumn
+from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
-from sqlanon.sql import hierarchy as hierarchy_sql
-from sqlanon.sql.frequency import HierarchyTable
 from sqlanon.sql.relations import Query
 
 ONLY_FOR_SEARCH = ("leaves_", "index_")

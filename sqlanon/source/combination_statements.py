@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.source.frequency_statements import HierarchyTable, sensitive_code
+from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import checksum, count, equal, is_null, mixed, named, subquery, total
-from sqlanon.sql.frequency import HierarchyTable, sensitive_code
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.sensitive import SensitiveColumn
 from sqlanon.sql.values import relation
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.source.frequency_statements import code
 from sqlanon.sql.build import count, equal, is_null, named, subquery, total, total_where
-from sqlanon.sql.frequency import code
 from sqlanon.sql.relations import Table, cast, column, identifier, literal
 from sqlanon.sql.values import Counted, Values, ValueTables, joined, relation, whole
 

@@ -14,10 +14,10 @@ from functools import cached_property, reduce
 from sqlglot import exp
 
 from sqlanon.lattice import Node
+from sqlanon.source.packing import Field, Layout
+from sqlanon.source.sets import ValueSet
 from sqlanon.sql.build import checksum, count, equal, is_null, mixed, named, subquery, total
-from sqlanon.sql.packing import Field, Layout
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.sets import ValueSet
 from sqlanon.sql.values import ValueTables
 
 
