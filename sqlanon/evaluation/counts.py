@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.evaluation import statements as node_sql
 from sqlanon.evaluation.rollup import FrequencySetOf, RollUps
 from sqlanon.evaluation.rounds import Request, Rounds
 from sqlanon.lattice import Node
@@ -20,7 +21,6 @@ from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import nodes as node_sql
 from sqlanon.sql.relations import Table
 
 BATCH = 48

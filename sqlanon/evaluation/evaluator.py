@@ -13,13 +13,13 @@ from math import isfinite
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.evaluation import statements as node_sql
 from sqlanon.evaluation.counts import NodeCounts, question_of
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.privacy.base import Requirement
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import nodes as node_sql
 
 
 class SqlEvaluator:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, UsageError
+from sqlanon.evaluation import matrix_statements as matrix_sql
 from sqlanon.evaluation.counts import BATCH
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import matrix as matrix_sql
 from sqlanon.sql.relations import Table
 
 MOST_ENTRIES = 20_000_000

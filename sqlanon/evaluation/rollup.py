@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from sqlanon.evaluation.sizes import Sizes
+from sqlanon.evaluation.statements import roll_up
 from sqlanon.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.nodes import roll_up
 from sqlanon.sql.relations import Table
 
 SMALL = 30_000

@@ -13,14 +13,14 @@ from typing import Any
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.evaluation import round_statements as round_sql
+from sqlanon.evaluation import statements as node_sql
+from sqlanon.evaluation.round_statements import Judged
 from sqlanon.lattice import Node
 from sqlanon.privacy.base import Requirement
 from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import nodes as node_sql
-from sqlanon.sql import rounds as round_sql
 from sqlanon.sql.relations import Table
-from sqlanon.sql.rounds import Judged
 from sqlanon.sql.values import ValueTables
 
 Request = tuple[int, Node, Table]

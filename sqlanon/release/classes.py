@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
+from sqlanon.evaluation.round_statements import Judged
 from sqlanon.evaluation.rounds import settle
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.privacy.base import Grouping, Requirement
@@ -28,7 +29,6 @@ from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import named
 from sqlanon.sql.classes import Population, classes
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
-from sqlanon.sql.rounds import Judged
 from sqlanon.sql.values import Counted, ValueTables, relation
 
 

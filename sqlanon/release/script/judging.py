@@ -11,6 +11,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
+from sqlanon.evaluation.round_statements import Judged, survivors
 from sqlanon.privacy.base import Grouping
 from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import Ingredients, MeasuredClasses, Release
@@ -20,7 +21,6 @@ from sqlanon.spec.limit import Limit
 from sqlanon.sql.build import all_of, equal, named, scalar
 from sqlanon.sql.classes import classes
 from sqlanon.sql.relations import Table, column, table_expression
-from sqlanon.sql.rounds import Judged, survivors
 from sqlanon.sql.values import Counted, relation
 
 ROUNDS = 8

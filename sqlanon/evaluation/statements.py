@@ -11,6 +11,7 @@ from functools import reduce
 
 from sqlglot import exp
 
+from sqlanon.evaluation.round_statements import classes_of_node
 from sqlanon.lattice import Node
 from sqlanon.source.frequency_statements import HierarchyTable, Shape, masked, path
 from sqlanon.source.packing import Layout
@@ -18,7 +19,6 @@ from sqlanon.source.sets import united
 from sqlanon.sql.build import all_of, concat, count, equal, named, subquery, total_of, total_where, with_queries
 from sqlanon.sql.classes import Population, classes
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
-from sqlanon.sql.rounds import classes_of_node
 from sqlanon.sql.values import Counted, Measures
 
 
