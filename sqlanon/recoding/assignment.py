@@ -14,13 +14,13 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, RequirementError
 from sqlanon.privacy.base import Requirement
+from sqlanon.recoding import assignment_statements as assigned_sql
+from sqlanon.recoding.assignment_statements import AssignmentTables, ReleasedColumn
 from sqlanon.source import combination_statements as combinations_sql
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import Combinations, source_rows
 from sqlanon.source.hierarchies import StoredHierarchy
-from sqlanon.sql import assigned as assigned_sql
-from sqlanon.sql.assigned import AssignmentTables, ReleasedColumn
 from sqlanon.sql.relations import Query, Table
 
 

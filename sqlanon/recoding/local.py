@@ -17,8 +17,12 @@ from sqlanon.evaluation.problem import Problem, solve
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.lattice import Node
 from sqlanon.privacy.base import Requirement
+from sqlanon.recoding import local_statements as local_sql
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.local_statements import LevelOf
+from sqlanon.recoding.mondrian import regions as regions_sql
+from sqlanon.recoding.mondrian.cuts import Asked, satisfies
 from sqlanon.search.result import SearchResult
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.combinations import Combinations, combine
@@ -27,10 +31,6 @@ from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import local as local_sql
-from sqlanon.sql import regions as regions_sql
-from sqlanon.sql.local import LevelOf
-from sqlanon.sql.region_cuts import Asked, satisfies
 from sqlanon.sql.relations import Table, cast, column
 
 

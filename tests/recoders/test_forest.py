@@ -19,9 +19,9 @@ from sqlanon.recoding.cells import forest as forest_module
 from sqlanon.recoding.cells.fitting import widened
 from sqlanon.recoding.cells.forest import Forest
 from sqlanon.recoding.cells.matching import groups_of_two, matched
+from sqlanon.recoding.cells.neighbours import Steps
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Anonymity
-from sqlanon.sql.neighbours import Steps
 from tests.fitting import cost, fitting, least_cost, level
 from tests.fixtures_support import Labels, Row
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlanon.recoding.cells import fitting_statements as fitting_sql
+from sqlanon.recoding.cells.fitting_statements import Mode
 from sqlanon.recoding.cells.forest import Forest
 from sqlanon.spec import Anonymity
-from sqlanon.sql import fitting as fitting_sql
-from sqlanon.sql.fitting import Mode
 from sqlanon.sql.relations import Table
 
 PHASES: dict[Anonymity, Sequence[Mode]] = {

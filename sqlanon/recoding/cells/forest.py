@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
+from sqlanon.recoding.cells import forest_statements as forest_sql
+from sqlanon.recoding.cells import neighbours as neighbours_sql
+from sqlanon.recoding.cells import tree_statements as trees_sql
+from sqlanon.recoding.cells.neighbours import Steps
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import forest as forest_sql
-from sqlanon.sql import neighbours as neighbours_sql
-from sqlanon.sql import trees as trees_sql
-from sqlanon.sql.neighbours import Steps
 from sqlanon.sql.relations import Table
 
 MOST_PAIRS = 10_000_000

@@ -20,15 +20,15 @@ from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.lattice import Node
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.cells import statements as cells_sql
 from sqlanon.recoding.cells.fitting import widened
 from sqlanon.recoding.cells.forest import Forest, Neighbours
+from sqlanon.recoding.cells.neighbours import Steps
+from sqlanon.recoding.cells.statements import CellColumn
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base, pack
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
-from sqlanon.sql import cells as cells_sql
-from sqlanon.sql.cells import CellColumn
-from sqlanon.sql.neighbours import Steps
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 MOST_NODES = 8

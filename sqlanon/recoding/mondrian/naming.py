@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlanon.engines.base import Statement
 from sqlanon.recoding.assignment import Assignment
+from sqlanon.recoding.mondrian import labels as labels_sql
+from sqlanon.recoding.mondrian.labels import OrderedDomain
 from sqlanon.recoding.mondrian.partition import Partition
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.run import Run
-from sqlanon.sql import region_labels as labels_sql
-from sqlanon.sql.region_labels import OrderedDomain
 from sqlanon.sql.relations import Table
 
 MOST_MEMBERS = 10

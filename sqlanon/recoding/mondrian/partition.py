@@ -15,12 +15,12 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.privacy.base import Grouping
 from sqlanon.privacy.k_anonymity import KAnonymity
+from sqlanon.recoding.mondrian import cuts as cuts_sql
+from sqlanon.recoding.mondrian import regions as regions_sql
+from sqlanon.recoding.mondrian.cuts import Asked
+from sqlanon.recoding.mondrian.regions import Dimension, Space
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.scratch import Again, Scratch
-from sqlanon.sql import region_cuts as cuts_sql
-from sqlanon.sql import regions as regions_sql
-from sqlanon.sql.region_cuts import Asked
-from sqlanon.sql.regions import Dimension, Space
 from sqlanon.sql.relations import Table
 
 

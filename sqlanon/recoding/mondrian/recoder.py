@@ -12,14 +12,14 @@ from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoding.lookups import RegionLookup
+from sqlanon.recoding.mondrian import labels as labels_sql
+from sqlanon.recoding.mondrian import regions as regions_sql
 from sqlanon.recoding.mondrian.naming import name_regions, named_regions
 from sqlanon.recoding.mondrian.partition import Partition, Partitioning, Settings
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
-from sqlanon.sql import region_labels as labels_sql
-from sqlanon.sql import regions as regions_sql
 
 MOST_WRITTEN = 50_000
 """Regions, and values of a column, that a script writes out."""

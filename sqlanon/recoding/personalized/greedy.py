@@ -15,16 +15,16 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
+from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.base import Recoded
+from sqlanon.recoding.divisions import Attribute
+from sqlanon.recoding.personalized import guarded_statements as guarded_sql
+from sqlanon.recoding.personalized import split_statements as splits_sql
+from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
-from sqlanon.sql import divisions as divisions_sql
-from sqlanon.sql import guarded as guarded_sql
-from sqlanon.sql import personalized as personalized_sql
-from sqlanon.sql import single_splits as splits_sql
-from sqlanon.sql.divisions import Attribute
 from sqlanon.sql.relations import Table
 from sqlanon.sql.template import query
 

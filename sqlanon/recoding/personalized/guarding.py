@@ -11,8 +11,13 @@ from fractions import Fraction
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
+from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.divisions import Attribute
+from sqlanon.recoding.personalized import guarded_statements as guarded_sql
+from sqlanon.recoding.personalized import statements as personalized_sql
+from sqlanon.recoding.personalized.statements import Breach
 from sqlanon.source.binding import BoundPersonalized
 from sqlanon.source.combinations import Combinations, combine, has_null
 from sqlanon.source.frequency import Base
@@ -20,11 +25,6 @@ from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Again, Scratch
 from sqlanon.spec.personalized import INFINITY
-from sqlanon.sql import divisions as divisions_sql
-from sqlanon.sql import guarded as guarded_sql
-from sqlanon.sql import personalized as personalized_sql
-from sqlanon.sql.divisions import Attribute
-from sqlanon.sql.personalized import Breach
 from sqlanon.sql.relations import Table, column
 
 

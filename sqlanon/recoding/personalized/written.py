@@ -12,14 +12,14 @@ from sqlanon.errors import UsageError
 from sqlanon.recoding import Assigned
 from sqlanon.recoding.base import Recoder
 from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
+from sqlanon.recoding.mondrian import labels as labels_sql
 from sqlanon.recoding.mondrian.recoder import MOST_WRITTEN
+from sqlanon.recoding.personalized import guarded_statements as guarded_sql
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.combinations import Combinations, has_null
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
-from sqlanon.sql import guarded as guarded_sql
-from sqlanon.sql import region_labels as labels_sql
 from sqlanon.sql.template import query
 
 

@@ -15,13 +15,13 @@ from sqlanon.errors import UsageError
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.recoding.assignment import Assignment
+from sqlanon.recoding.schemes import statements as schemes_sql
+from sqlanon.recoding.schemes.statements import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
 from sqlanon.search.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
 from sqlanon.search.schemes.partitions import Block, Partition, identity
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.scratch import Recipe, Scratch
-from sqlanon.sql import schemes as schemes_sql
 from sqlanon.sql.relations import Table
-from sqlanon.sql.schemes import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
 
 BATCH = 400
 """Candidates for each statement."""

@@ -13,12 +13,12 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import TOP
 from sqlanon.recoding import Group
+from sqlanon.recoding.mondrian.labels import NULL_TEXT, SPECIAL
 from sqlanon.search.schemes.domain import Domain, is_range
 from sqlanon.search.schemes.partitions import Block, Partition, blocks, canonical
 from sqlanon.source.combination_statements import leaves_of_domain
 from sqlanon.source.combinations import Domain as StoredDomain
 from sqlanon.spec.columns import LevelBounds
-from sqlanon.sql.region_labels import NULL_TEXT, SPECIAL
 
 MOST_VALUES = 20_000
 MOST_LEAVES = 400

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlanon.recoding.cells.neighbours import Steps, distance
 from sqlanon.sql.build import all_of, count, equal, is_null, is_present, named, subquery
-from sqlanon.sql.neighbours import Steps, distance
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 

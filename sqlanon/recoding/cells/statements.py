@@ -13,8 +13,8 @@ from functools import reduce
 
 from sqlglot import exp
 
+from sqlanon.recoding.cells.neighbours import Steps, code_names
 from sqlanon.sql.build import all_of, equal, named, subquery, total
-from sqlanon.sql.neighbours import Steps, code_names
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 

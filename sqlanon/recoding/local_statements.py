@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.recoding.mondrian.cuts import Asked
 from sqlanon.sql.build import all_of, equal, named, subquery
-from sqlanon.sql.region_cuts import Asked
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import whole
 

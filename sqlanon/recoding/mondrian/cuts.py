@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.recoding.mondrian.regions import Space, active, when, with_regions
 from sqlanon.sql.build import all_of, any_of, equal, is_null, is_present, named, subquery, total_where
 from sqlanon.sql.classes import classes
-from sqlanon.sql.regions import Space, active, when, with_regions
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import Counted, Measures, ValueTables, whole
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlanon.recoding.divisions import Attribute
 from sqlanon.sql.build import equal, named, union_all
-from sqlanon.sql.divisions import Attribute
 from sqlanon.sql.relations import Table, column, literal, table_expression
 from sqlanon.sql.template import expression, query
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.recoding.mondrian.regions import Space, when
 from sqlanon.sql.build import all_of, any_of, concat, count, equal, is_null, is_present, named, subquery
-from sqlanon.sql.regions import Space, when
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import whole
 
