@@ -11,11 +11,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from sqlanon.auditor.breach_statements import BUCKETS, CLASSES, NO_PATH, OUTSIDE, UNKNOWN, Taxonomy, breaches
 from sqlanon.auditor.checks import Check, Question
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.spec import Personalized
-from sqlanon.sql.audit_breaches import BUCKETS, CLASSES, NO_PATH, OUTSIDE, UNKNOWN, Taxonomy, breaches
 
 NOT_MEASURED = "could not be measured: the table does not show the guarding nodes; use --personalized with the spec"
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from sqlanon.auditor import consistency_statements as sql
 from sqlanon.auditor.checks import Check, Question
 from sqlanon.auditor.matching import Assignment
 from sqlanon.auditor.opened import Opened
@@ -20,7 +21,6 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Anonymity
-from sqlanon.sql import consistency as sql
 from sqlanon.sql.build import row_count
 from sqlanon.sql.relations import Table, cast, literal, table_expression
 

@@ -12,7 +12,10 @@ from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
+from sqlanon.auditor import covering_statements as covering_sql
+from sqlanon.auditor.breach_statements import Taxonomy
 from sqlanon.auditor.breaches import Linked
+from sqlanon.auditor.covering_statements import LISTING, MEMBERS, SpanColumn
 from sqlanon.auditor.labels import SHORTENED, members_in
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
@@ -24,9 +27,6 @@ from sqlanon.source.combination_statements import Ordinals
 from sqlanon.source.combinations import Combinations, Domain, combine, has_null
 from sqlanon.source.frequency import Base, scan, store_hierarchies
 from sqlanon.source.run import Run
-from sqlanon.sql import covering as covering_sql
-from sqlanon.sql.audit_breaches import Taxonomy
-from sqlanon.sql.covering import LISTING, MEMBERS, SpanColumn
 from sqlanon.sql.relations import Relation, Table, column, table_expression
 from sqlanon.sql.template import query
 

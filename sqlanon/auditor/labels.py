@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.auditor import label_statements as reading_sql
+from sqlanon.auditor.label_statements import LISTING
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.source.binding import ORDERED, BoundColumn
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql import label_reading as reading_sql
-from sqlanon.sql.label_reading import LISTING
 from sqlanon.sql.relations import Table
 
 NULL = "NULL"

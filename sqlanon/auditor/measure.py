@@ -20,9 +20,9 @@ from sqlanon.auditor.population import measure_population, unmeasured
 from sqlanon.auditor.request import Ancestors, Beside, Request
 from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, buckets
 from sqlanon.auditor.sensitive import MeasuredColumn, Sides, measure_column
+from sqlanon.auditor.statements.classes import class_sizes, person_count, size_figures
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.spec import Privacy
-from sqlanon.sql.audit import class_sizes, person_count, size_figures
 from sqlanon.sql.build import row_count
 from sqlanon.sql.relations import Relation
 

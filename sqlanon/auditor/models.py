@@ -14,6 +14,9 @@ from sqlglot import exp as sql
 
 from sqlanon.auditor.checks import Number, Question
 from sqlanon.auditor.figures import rounded
+from sqlanon.auditor.statements import models
+from sqlanon.auditor.statements.columns import ColumnStatement, lacks_no_value
+from sqlanon.auditor.statements.words import greatest
 from sqlanon.spec.models import (
     Alpha,
     BetaLikeness,
@@ -23,9 +26,6 @@ from sqlanon.spec.models import (
     SensitiveModel,
     TCloseness,
 )
-from sqlanon.sql import audit_models as models
-from sqlanon.sql.audit_columns import ColumnStatement, lacks_no_value
-from sqlanon.sql.audit_words import greatest
 from sqlanon.sql.build import all_of, total_where
 from sqlanon.sql.relations import column, literal
 

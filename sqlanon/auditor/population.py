@@ -11,10 +11,10 @@ from sqlanon.auditor.checks import Check, Question
 from sqlanon.auditor.figures import PopulationFigures, rounded
 from sqlanon.auditor.models import Found
 from sqlanon.auditor.opened import Opened
+from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.spec import Privacy
-from sqlanon.sql.audit_population import matched_classes, population_figures, population_query
 
 NOT_MEASURED = "not measured: the population, generalized like the table, is not known here"
 

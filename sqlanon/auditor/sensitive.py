@@ -21,13 +21,13 @@ from sqlanon.auditor.models import (
     recursive_key,
 )
 from sqlanon.auditor.opened import Opened, text_key
+from sqlanon.auditor.statements.classes import size_figures
+from sqlanon.auditor.statements.columns import ColumnStatement, Domain
+from sqlanon.auditor.statements.values import Side, Taxonomy, Values, domain_counts
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec.models import Alpha, LDiversity, SensitiveModel, TCloseness
-from sqlanon.sql.audit import size_figures
-from sqlanon.sql.audit_columns import ColumnStatement, Domain
-from sqlanon.sql.audit_values import Side, Taxonomy, Values, domain_counts
 from sqlanon.sql.build import count
 from sqlanon.sql.relations import column
 

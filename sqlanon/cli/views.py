@@ -12,6 +12,7 @@ from rich.console import Console
 from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
 from sqlanon.auditor.breaches import GuardedLevel
 from sqlanon.auditor.checks import shown
+from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
@@ -24,7 +25,6 @@ from sqlanon.recoding import Cuts
 from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec
-from sqlanon.sql.audit import BUCKETS
 
 Fact = tuple[str, str]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlanon.auditor.result import Bucket, buckets
+from sqlanon.auditor.statements.classes import size_figures
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of, solve
@@ -31,7 +32,6 @@ from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base, FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
 from sqlanon.source.run import Run
-from sqlanon.sql.audit import size_figures
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ They stand in the scratch table that is audited, and never in the one that is pu
 
 from __future__ import annotations
 
+from sqlanon.auditor.breach_statements import Taxonomy, in_one_table
 from sqlanon.auditor.breaches import Linked
 from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.combinations import has_null
-from sqlanon.sql.audit_breaches import Taxonomy, in_one_table
 from sqlanon.sql.relations import Relation
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
+from sqlanon.auditor import breach_statements as audit_breaches
 from sqlanon.auditor.breaches import Linked, measure_breaches
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.statements import Breach
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Personalized
-from sqlanon.sql import audit_breaches
 from sqlanon.sql.build import union_all
 from sqlanon.sql.relations import Table, literal
 from sqlanon.sql.template import query

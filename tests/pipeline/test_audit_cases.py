@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from sqlanon.auditor import AuditResult, Beside, Request, audit
+from sqlanon.auditor.statements import columns as audit_columns
 from sqlanon.engines.base import Engine
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.spec import Privacy
-from sqlanon.sql import audit_columns
 from sqlanon.sql.relations import Table
 from tests import oracle
 from tests.database.support import at, create, run

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlanon.auditor import Request
+from sqlanon.auditor.statements import side_by_side as audit_side_by_side
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
-from sqlanon.sql import audit_side_by_side
 from tests import oracle
 from tests.pipeline.audit_support import (
     FEW,

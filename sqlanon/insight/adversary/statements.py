@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.sql.audit import Figures
-from sqlanon.sql.audit_words import double
+from sqlanon.auditor.statements.classes import Figures
+from sqlanon.auditor.statements.words import double
 from sqlanon.sql.build import all_of, count, equal, is_null, named, scalar, subquery, total, total_where
 from sqlanon.sql.relations import cast, column, literal
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.sql.audit import Figures, classes, classes_of_persons, size_figures
-from sqlanon.sql.audit_population import matched_classes
+from sqlanon.auditor.statements.classes import Figures, classes, classes_of_persons, size_figures
+from sqlanon.auditor.statements.population import matched_classes
 from sqlanon.sql.build import all_of, count, named, subquery, total, total_where
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 

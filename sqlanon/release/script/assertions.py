@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlanon.sql.audit import classes, classes_of_persons
-from sqlanon.sql.audit_columns import ColumnStatement
-from sqlanon.sql.audit_values import Values, domain_counts
+from sqlanon.auditor.statements.classes import classes, classes_of_persons
+from sqlanon.auditor.statements.columns import ColumnStatement
+from sqlanon.auditor.statements.values import Values, domain_counts
 from sqlanon.sql.build import all_of, count, equal, named, subquery, total, total_where
 from sqlanon.sql.relations import Table, column, literal, table_expression
 

@@ -13,15 +13,15 @@ from sqlglot import exp
 from sqlanon.auditor.models import ask
 from sqlanon.auditor.opened import Opened, text_key
 from sqlanon.auditor.request import Request
+from sqlanon.auditor.statements.columns import ColumnStatement, Domain
+from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
+from sqlanon.auditor.statements.values import Side, Taxonomy, Values
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import Family
 from sqlanon.release.classes import Release, population_labels
 from sqlanon.release.script.assertions import named_domain, named_figures, named_sizes, named_tests, nothing_fails
 from sqlanon.release.script.pages import Pages
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
-from sqlanon.sql.audit_columns import ColumnStatement, Domain
-from sqlanon.sql.audit_population import matched_classes, population_figures, population_query
-from sqlanon.sql.audit_values import Side, Taxonomy, Values
 from sqlanon.sql.build import equal, row_count, scalar
 from sqlanon.sql.relations import Query, Table, column, table_expression
 from sqlanon.sql.traits import Traits

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from sqlanon.auditor.breach_statements import Taxonomy, breaches, in_one_table, nobody_exposed
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import Family
 from sqlanon.release.script.pages import Pages
 from sqlanon.release.script.region_statements import Nodes
 from sqlanon.source.binding import Binding, BoundSensitive
-from sqlanon.sql.audit_breaches import Taxonomy, breaches, in_one_table, nobody_exposed
 from sqlanon.sql.relations import Table, column, table_expression
 from sqlanon.sql.template import query
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.sql.audit_steps import Steps, step
+from sqlanon.auditor.statements.steps import Steps, step
 from sqlanon.sql.build import count, equal, named
 from sqlanon.sql.relations import cast, column, literal
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.sql.audit_persons import class_number, holdings, sized
-from sqlanon.sql.audit_steps import Steps, step
-from sqlanon.sql.audit_values import Side, code_of, with_domain
+from sqlanon.auditor.statements.persons import class_number, holdings, sized
+from sqlanon.auditor.statements.steps import Steps, step
+from sqlanon.auditor.statements.values import Side, code_of, with_domain
 from sqlanon.sql.build import count, equal, named
 from sqlanon.sql.relations import cast, column, identifier
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.sql.audit_persons import holdings
-from sqlanon.sql.audit_steps import Steps, step
-from sqlanon.sql.audit_words import wide
+from sqlanon.auditor.statements.persons import holdings
+from sqlanon.auditor.statements.steps import Steps, step
+from sqlanon.auditor.statements.words import wide
 from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total
 from sqlanon.sql.relations import cast, column, literal
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlanon.sql import audit_models as models
-from sqlanon.sql import audit_side_by_side as side_by_side
-from sqlanon.sql.audit_cells import cells
-from sqlanon.sql.audit_distances import sorted_cells
-from sqlanon.sql.audit_steps import Steps, statement, step
-from sqlanon.sql.audit_values import Values, reference_queries
-from sqlanon.sql.audit_words import NARROW, WIDE
+from sqlanon.auditor.statements import models, side_by_side
+from sqlanon.auditor.statements.cells import cells
+from sqlanon.auditor.statements.distances import sorted_cells
+from sqlanon.auditor.statements.steps import Steps, statement, step
+from sqlanon.auditor.statements.values import Values, reference_queries
+from sqlanon.auditor.statements.words import NARROW, WIDE
 from sqlanon.sql.build import equal, named, total, total_where
 from sqlanon.sql.relations import column, literal
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.sql.audit_steps import Steps, step
-from sqlanon.sql.audit_words import greatest, least, times, wide
+from sqlanon.auditor.statements.steps import Steps, step
+from sqlanon.auditor.statements.words import greatest, least, times, wide
 from sqlanon.sql.build import equal, is_null, named, subquery
 from sqlanon.sql.relations import cast, column, identifier, literal
 

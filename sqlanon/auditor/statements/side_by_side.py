@@ -11,9 +11,9 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sqlanon.sql.audit_steps import Steps, step
-from sqlanon.sql.audit_values import Side, with_domain
-from sqlanon.sql.audit_words import greatest, least
+from sqlanon.auditor.statements.steps import Steps, step
+from sqlanon.auditor.statements.values import Side, with_domain
+from sqlanon.auditor.statements.words import greatest, least
 from sqlanon.sql.build import count, equal, is_null, is_present, named
 from sqlanon.sql.relations import column, literal
 
