@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlanon.evaluation.sizes import PRIOR, Sizes
-from sqlanon.lattice import Lattice, Node, dominates
+from sqlanon.hierarchies.lattice import Lattice, Node, dominates
 from sqlanon.metrics.base import LevelFigures
 
 ROWS = 1000

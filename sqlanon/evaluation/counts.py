@@ -14,7 +14,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.evaluation import statements as node_sql
 from sqlanon.evaluation.rollup import FrequencySetOf, RollUps
 from sqlanon.evaluation.rounds import Request, Rounds
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.privacy.base import Requirement
 from sqlanon.source import frequency_statements as frequency_sql

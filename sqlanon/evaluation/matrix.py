@@ -14,7 +14,7 @@ from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluation import matrix_statements as matrix_sql
 from sqlanon.evaluation.counts import BATCH
 from sqlanon.evaluation.evaluator import SqlEvaluator
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.scratch import Scratch

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.source.frequency_statements import masked
 from sqlanon.source.packing import Layout
 from sqlanon.sql.build import all_of, count, equal, named, subquery, total, total_where, with_queries

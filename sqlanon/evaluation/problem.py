@@ -11,7 +11,7 @@ from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.lattice import Lattice
+from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.metrics.registry import metric_named
 from sqlanon.privacy.base import Requirement
 from sqlanon.search.base import Evaluator

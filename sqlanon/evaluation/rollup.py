@@ -12,7 +12,7 @@ from itertools import combinations
 
 from sqlanon.evaluation.sizes import Sizes
 from sqlanon.evaluation.statements import roll_up
-from sqlanon.lattice import Node, dominates
+from sqlanon.hierarchies.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.scratch import Scratch

@@ -16,7 +16,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.evaluation import round_statements as round_sql
 from sqlanon.evaluation import statements as node_sql
 from sqlanon.evaluation.round_statements import Judged
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
 from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.scratch import Scratch

@@ -11,7 +11,7 @@ from math import isnan, log2, nan
 from operator import sub
 from statistics import median
 
-from sqlanon.lattice import Node, dominates
+from sqlanon.hierarchies.lattice import Node, dominates
 from sqlanon.metrics.base import LevelFigures
 
 NEAREST = 5

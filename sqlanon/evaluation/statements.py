@@ -12,7 +12,7 @@ from functools import reduce
 from sqlglot import exp
 
 from sqlanon.evaluation.round_statements import classes_of_node
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.source.frequency_statements import HierarchyTable, Shape, masked, path
 from sqlanon.source.packing import Layout
 from sqlanon.source.sets import united

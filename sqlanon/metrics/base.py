@@ -14,7 +14,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from sqlanon.errors import UsageError
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 
 
 def accuracy(node: Node, heights: Node) -> float:

@@ -14,8 +14,8 @@ from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.reidentification.statements import node_sizes
-from sqlanon.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.assignment import AssignedRelease

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sqlanon.errors import InfeasibleError
 from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.problem import Problem, solve
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import local_statements as local_sql
 from sqlanon.recoding.assignment import Assignment

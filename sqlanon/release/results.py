@@ -12,7 +12,7 @@ from typing import Any
 from sqlanon.auditor import AuditResult, Bucket
 from sqlanon.auditor.result import bucket_chart
 from sqlanon.errors import RequirementError
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.coding import MOST_NODES, Coding, members
 from sqlanon.search.marking import Marking

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.release.lock import Lock
 from sqlanon.reports.lattice_view import LatticeView, Shown, lattice_view
 from sqlanon.reports.model import Report, RequirementLine

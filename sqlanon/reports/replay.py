@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlanon.evaluation.evaluator import SqlEvaluator
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 
 MOST_QUESTIONS = 20_000

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlanon.errors import InfeasibleError
 from sqlanon.evaluation.problem import preferences_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.metrics.registry import metric_named
 from sqlanon.release.lock import Lock

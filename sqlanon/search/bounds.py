@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.coding import Coding
 from sqlanon.search.objective import Objective, not_better_than

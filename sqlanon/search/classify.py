@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import log, log2
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.forecast import Forecast, remaining_bits
 from sqlanon.search.sample import Sample

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from sqlanon.errors import UsageError
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 
 MOST_NODES = 1 << 26
 """Beyond this a set of nodes takes more than 8 MB, and no search over all of them ends in useful time."""

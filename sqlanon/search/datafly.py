@@ -5,7 +5,7 @@ Greedy: few questions, no guarantee. It can generalize more than needed, and say
 
 from __future__ import annotations
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.budget import Budget, BudgetSpent
 from sqlanon.search.objective import Objective

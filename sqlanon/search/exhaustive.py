@@ -5,7 +5,7 @@ The measure the others are held against; affordable on small lattices only.
 
 from __future__ import annotations
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.budget import Budget, BudgetSpent
 from sqlanon.search.objective import Objective, not_better_than

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import getitem
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Context
 
 Bits = tuple[tuple[float, ...], ...]

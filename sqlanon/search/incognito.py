@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.budget import Budget, BudgetSpent
 from sqlanon.search.minimal import report_minimal

@@ -7,7 +7,7 @@ it is not, a monotone part of it may still say how many rows the specializations
 
 from __future__ import annotations
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.coding import Coding
 

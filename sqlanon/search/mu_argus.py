@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.budget import Budget, BudgetSpent
 from sqlanon.search.datafly import generalized

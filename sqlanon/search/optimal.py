@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from math import exp, log, log2
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.bounds import Bounds

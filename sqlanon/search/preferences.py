@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlanon.errors import UsageError
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import Verdict, relative_level
 from sqlanon.search.coding import Coding
 from sqlanon.search.objective import not_better_than

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import accumulate
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.coding import Coding, members
 
 MOST = 2048

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import islice
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.base import Evaluator, Progress
 from sqlanon.search.budget import Budget, BudgetSpent, Meter

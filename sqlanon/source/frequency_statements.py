@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 
 from sqlglot import exp
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.source.packing import Field, Layout
 from sqlanon.source.sets import ValueSet
 from sqlanon.sql.build import checksum, count, equal, is_null, mixed, named, subquery, total

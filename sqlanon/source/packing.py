@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 
 WORD = 62
 """Bits used of a signed 64-bit integer."""

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine
 from sqlanon.evaluation.evaluator import SqlEvaluator
-from sqlanon.lattice import Lattice
+from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.privacy.alpha import AlphaShare
 from sqlanon.privacy.base import PrivacyModel, Requirement
 from sqlanon.privacy.beta_likeness import BetaLikeness

@@ -22,7 +22,7 @@ from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation import matrix, rollup
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.matrix import MatrixEvaluator
-from sqlanon.lattice import Lattice, Node, dominates
+from sqlanon.hierarchies.lattice import Lattice, Node, dominates
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.registry import METRICS
 from sqlanon.privacy.base import Requirement

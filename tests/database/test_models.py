@@ -7,7 +7,7 @@ import pytest
 from sqlanon.engines.base import Engine
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import requirement_on
-from sqlanon.lattice import Lattice
+from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.metrics.registry import metric_named
 from tests.database.support import frequency
 from tests.oracle import Problem

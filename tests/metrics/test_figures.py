@@ -6,7 +6,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.registry import METRICS
 from tests.search.fake import Class, Table, figures
 from tests.search.problems import Problem, problems

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from sqlanon.errors import UsageError
-from sqlanon.lattice import Node, dominates
+from sqlanon.hierarchies.lattice import Node, dominates
 from sqlanon.metrics.base import Context, LevelFigures, Verdict
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.metrics.registry import METRICS, metric_named

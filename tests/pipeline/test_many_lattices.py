@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.lattice import Lattice, minimal_nodes
+from sqlanon.hierarchies.lattice import Lattice, minimal_nodes
 from sqlanon.metrics.registry import METRICS
 from sqlanon.search.budget import Budget
 from sqlanon.search.objective import Objective

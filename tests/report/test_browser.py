@@ -16,7 +16,7 @@ import pytest
 
 from sqlanon.cli import explore
 from sqlanon.cli.main import run
-from sqlanon.lattice import Lattice
+from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.reports.explore.server import Served
 from sqlanon.reports.model import Report
 from sqlanon.reports.writing import write

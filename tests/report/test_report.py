@@ -17,7 +17,7 @@ import pytest
 import sqlanon
 from sqlanon.cli.main import run
 from sqlanon.errors import UsageError
-from sqlanon.lattice import Lattice
+from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.metrics.base import Verdict
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult

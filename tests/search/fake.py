@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import log, log2
 
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 
 Row = tuple[str, ...]

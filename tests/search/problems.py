@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.registry import METRICS
 from sqlanon.search.preferences import POLICIES, Preferences
 from tests.search.fake import FakeEvaluator, Hierarchy, Table, at_least, at_least_and_mixed, score

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.preferences import Preferences
 from tests.search.cases import C1, F1, S1, S2, S3, S4
 from tests.search.fake import Table

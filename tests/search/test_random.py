@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.lattice import Node, minimal_nodes
+from sqlanon.hierarchies.lattice import Node, minimal_nodes
 from sqlanon.search import classify, optimal, samarati, sample, session
 from sqlanon.search.budget import Budget
 from sqlanon.search.preferences import DEFAULT_POLICIES, POLICIES, Candidate

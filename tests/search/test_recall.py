@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.lattice import minimal_nodes
+from sqlanon.hierarchies.lattice import minimal_nodes
 from sqlanon.search.registry import ALGORITHMS
 from tests.search.problems import Problem, problems
 from tests.search.run import run

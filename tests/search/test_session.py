@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.registry import metric_named
 from sqlanon.search.budget import Budget, BudgetSpent, Meter
 from sqlanon.search.objective import Objective

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlanon.errors import UsageError
-from sqlanon.lattice import Lattice, Node, dominates, minimal_nodes
+from sqlanon.hierarchies.lattice import Lattice, Node, dominates, minimal_nodes
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.coding import MOST_NODES, Coding, members
 from sqlanon.search.forecast import Forecast

@@ -17,7 +17,7 @@ from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoding.cells import statements as cells_sql

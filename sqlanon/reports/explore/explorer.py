@@ -14,7 +14,7 @@ from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import Problem, requirement_on, solve
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.lattice import Node
+from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.registry import metric_named
 from sqlanon.recoding.registry import recoder_named
 from sqlanon.release.lock import Lock
