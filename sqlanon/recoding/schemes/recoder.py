@@ -30,9 +30,9 @@ from sqlanon.source.run import Run
 Heuristic = Callable[[Space, Evaluator, Budget, int, Progress | None], Solution]
 
 HEURISTICS: dict[str, Heuristic] = {
-    "tds": top_down.search,
-    "genetic": genetic.search,
-    "annealing": annealing.search,
+    "tds": top_down.specialize,
+    "genetic": genetic.evolve,
+    "annealing": annealing.anneal,
 }
 
 MINIMIZED = ("dm", "hdm")

@@ -20,7 +20,7 @@ WARMTH = 0.1
 COOLING = 0.96
 
 
-def search(
+def anneal(
     space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
     """The best cut on a walk that takes worse cuts ever more rarely."""

@@ -23,7 +23,7 @@ KEPT = 8
 MUTATION = 0.5
 
 
-def search(
+def evolve(
     space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
     """The fittest cut of all generations."""

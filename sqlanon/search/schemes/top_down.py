@@ -13,7 +13,7 @@ from sqlanon.search.schemes.cuts import Best, specializations
 from sqlanon.search.schemes.problem import Solution, Space
 
 
-def search(
+def specialize(
     space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
     """Specialize as long as that lowers the cost within the limit. Nothing is random: any seed does the same."""
