@@ -78,8 +78,7 @@ def command(
 def _text(
     draft: Draft, engine: Engine, relation: Relation, connection: str | None, target: str | None, k: int, out: Path
 ) -> str:
-    from sqlanon.draft.drafting import Places
-    from sqlanon.draft.yaml import yaml_value
+    from sqlanon.draft.drafting import Places, yaml_value
     from sqlanon.engines.base import Capability
 
     folder = Path() if out == STDOUT else out.parent
@@ -92,7 +91,7 @@ def _text(
 
 def _place(relation: Relation, folder: Path) -> str:
     """A source or target as the spec writes it: paths relative to its folder."""
-    from sqlanon.draft.yaml import yaml_value
+    from sqlanon.draft.drafting import yaml_value
     from sqlanon.hierarchies.names import join_name
     from sqlanon.sql.relations import File, Table
 
@@ -132,7 +131,7 @@ def _shortened(name: str) -> str:
 
 def connection_text(url: str, folder: Path, *, server: bool) -> str:
     """The URL as the spec writes it: its password replaced by a variable, a file relative to the spec."""
-    from sqlanon.draft.yaml import yaml_text
+    from sqlanon.draft.drafting import yaml_text
     from sqlanon.spec.secret import HIDDEN, Secret
 
     embedded = re.fullmatch(r"([^:/]+:///)([^/:].*)", url)

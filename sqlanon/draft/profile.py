@@ -1,19 +1,122 @@
 """What is known of a column before its role is guessed: catalog type and aggregates.
 
 Asks the engine one query for each handful of columns.
+
+The statement that profiles a table: counts, lengths and ranges of every column in one scan.
+
+Aggregates only. Of text, not even the smallest and largest value are asked for: they are data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from sqlanon.draft.statements import measures, profile
+from sqlglot import exp
+
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.relations import Relation
+from sqlanon.sql.build import count, named, total_where
+from sqlanon.sql.relations import Relation, cast, column, literal
+from sqlanon.sql.traits import Traits
+
+ORDINARY = 10**15
+"""Numbers up to here are exact in a double, and small enough for every interval."""
+
+SHAPES = {
+    "five_digits": "^[0-9]{5}$",
+    "digits": "^[0-9]+$",
+    "email": "^[^@ ]+@[^@ ]+[.][^@ ]+$",
+    "uuid": "^[0-9A-Fa-f]{8}-([0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$",
+}
+"""What identifiers and codes look like; patterns that every engine reads alike."""
+
+NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
+DATES = (Family.DATE, Family.TIMESTAMP, Family.TIMESTAMP_TZ)
+
+Measure = Callable[[exp.Expression, Family, Traits], exp.Expression]
+
+
+def _present(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return exp.Count(this=value)
+
+
+def _distinct(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    # Some types of the family OTHER have no equality; their text has.
+    key = traits.text(value, family) if family is Family.OTHER else traits.key(value, family)
+    return exp.Count(this=exp.Distinct(expressions=[key]))
+
+
+def _longest(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return exp.Max(this=exp.Length(this=traits.text(value, family)))
+
+
+def _shortest(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return exp.Min(this=exp.Length(this=traits.text(value, family)))
+
+
+def _shape(pattern: str) -> Measure:
+    def matching(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+        return total_where(exp.RegexpLike(this=traits.text(value, family), expression=literal(pattern)), literal(1))
+
+    return matching
+
+
+def _ordinary(value: exp.Expression) -> exp.Expression:
+    """Neither NaN nor infinite, nor too large: both engines hold NaN for larger than any number."""
+    return exp.Between(this=value, low=literal(-ORDINARY), high=literal(ORDINARY))
+
+
+def _least(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return traits.text(exp.Min(this=exp.Case().when(_ordinary(value), value.copy())), family)
+
+
+def _greatest(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return traits.text(exp.Max(this=exp.Case().when(_ordinary(value), value.copy())), family)
+
+
+def _extraordinary(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return total_where(exp.Not(this=exp.Paren(this=_ordinary(value))), literal(1))
+
+
+def _first_year(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return cast(exp.Extract(this=exp.var("YEAR"), expression=exp.Min(this=value)), "text")
+
+
+def _last_year(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return cast(exp.Extract(this=exp.var("YEAR"), expression=exp.Max(this=value)), "text")
+
+
+_ALWAYS: dict[str, Measure] = {"present": _present, "distinct": _distinct}
+_LENGTHS: dict[str, Measure] = {"shortest": _shortest, "longest": _longest}
+_SHAPED: dict[str, Measure] = {name: _shape(pattern) for name, pattern in SHAPES.items()}
+_RANGE: dict[str, Measure] = {"least": _least, "greatest": _greatest, "extraordinary": _extraordinary}
+_YEARS: dict[str, Measure] = {"first_year": _first_year, "last_year": _last_year}
+
+
+def measures(family: Family) -> dict[str, Measure]:
+    """What is asked about a column of this kind, in order."""
+    if family is Family.TEXT:
+        return {**_ALWAYS, **_LENGTHS, **_SHAPED}
+    if family is Family.INTEGER:
+        return {**_ALWAYS, **_LENGTHS, **_RANGE}
+    if family in NUMBERS:
+        return {**_ALWAYS, **_RANGE}
+    if family in DATES:
+        return {**_ALWAYS, **_YEARS}
+    return _ALWAYS
+
+
+def profile(relation: exp.Expression, columns: Sequence[tuple[str, Family]], alias: str, traits: Traits) -> exp.Select:
+    """One row: the number of rows, then for each column its measures in order."""
+    items: list[exp.Expression] = [named(count(), "rows")]
+    for position, (name, family) in enumerate(columns):
+        for measure, built in measures(family).items():
+            items.append(named(built(column(name, alias), family, traits), f"{measure}_{position}"))
+    return exp.select(*items).from_(relation)
+
 
 COLUMNS_PER_QUERY = 40
 """PostgreSQL takes 1,664 results in one query; no column has more than ten."""
