@@ -48,9 +48,8 @@ def command(
     whose columns' meta.sqlanon give roles and hierarchies. Its SQL is written, with the seeds of listed hierarchies
     and a lock file beside it. The source has to be built.
     """
-    from sqlanon.dbt.profile import connection_of
-    from sqlanon.dbt.project import Project
-    from sqlanon.dbt.requirement import spec_of
+    from sqlanon.dbt.manifest import spec_of
+    from sqlanon.dbt.project import Project, connection_of
     from sqlanon.dbt.writing import lock_beside, write_model
 
     project = Project.at(folder)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from sqlanon.dbt.manifest import read_manifest
-from sqlanon.dbt.profile import connection_of
-from sqlanon.dbt.project import Project
+from sqlanon.dbt.project import Project, connection_of
 from sqlanon.errors import UsageError
 from tests.dbt.fake import FakeProject
 
