@@ -16,7 +16,7 @@ from typing import Any
 from sqlanon.auditor import Sizes
 from sqlanon.errors import UsageError
 from sqlanon.reports.replay import SearchPicture
-from sqlanon.reports.shares import SensitiveShares
+from sqlanon.reports.values import SensitiveShares
 
 # Colours that nothing else has, replaced by variables of the page.
 INK, MUTED, LINE = "#010101", "#020202", "#030303"

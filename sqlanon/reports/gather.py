@@ -1,42 +1,246 @@
 """Gathers a report: from the lock file, the evidence, and the database that holds the source.
 
 Reads; writes scratch tables only, which are dropped.
+
+Risk, attacks and utility in a report: attackers before and after, what classes give away, what columns keep.
+
+Reads counts; writes scratch tables only, which are dropped.
+
+Scripts for readers of reports: every text literal that is not known to be harmless is left out.
+
+Literals of a script are labels of definitions and values that models name; few rows may stand behind them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.insight.adversary import Attack, background, homogeneity, skewness
+from sqlanon.insight.adversary.result import shown
 from sqlanon.insight.exposure import GENERALIZED
+from sqlanon.insight.reidentification import RiskRequest, TableRisk, measure_classes, measure_risk
 from sqlanon.insight.use import count_queries
+from sqlanon.insight.usefulness import associations, count_tables
 from sqlanon.insight.workload import RandomQueries
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.planning.decision import release_of
 from sqlanon.planning.frontier import grid_on
 from sqlanon.release.lock import Lock
 from sqlanon.release.script import ScriptWriter
-from sqlanon.reports.insights import insight_grids, query_grid
-from sqlanon.reports.model import ColumnView, Report
-from sqlanon.reports.parts import column_view, costed, evidence_lines, identity_of, rare_below, recoding_grid
-from sqlanon.reports.redaction import redacted
+from sqlanon.reports.lattice_view import Searched, searched
+from sqlanon.reports.model import ColumnView, Grid, Report
+from sqlanon.reports.offline import column_view, costed, evidence_lines, identity_of, rare_below, recoding_grid
 from sqlanon.reports.rehearsal import rehearsed, requirement_lines
-from sqlanon.reports.searching import Searched, searched
-from sqlanon.reports.shares import sensitive_shares
-from sqlanon.reports.statements import some_columns
-from sqlanon.reports.trees import Branch, harmless_labels, trees
-from sqlanon.reports.words import decision
+from sqlanon.reports.values import Branch, harmless_labels, sensitive_shares, some_columns, trees
+from sqlanon.reports.words import decision, percent
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
 from sqlanon.source.run import DEFAULT, Options, Run, running
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Limit, Spec
-from sqlanon.sql.relations import File, Table
+from sqlanon.sql.relations import File, Relation, Table
+
+SUBSETS = 2
+"""Columns of the subsets that are looked at; `sqlanon risk` looks further."""
+
+MOST_PAIRED = 8
+"""Columns of which all pairs are looked at; `sqlanon utility` looks at more."""
+
+LISTED = 8
+EXCLUDED = 1
+"""Values that somebody with background knowledge can exclude."""
+
+
+def insight_grids(
+    engine: Engine, source: Relation, released: Table, names: Sequence[str], spec: Spec, k: int, scratch: Scratch
+) -> tuple[Grid, ...]:
+    """The tables about risk and attacks, of the source and of its release."""
+    columns, respondent = tuple(names), spec.respondent
+    request = RiskRequest(columns, k=k, subset_size=min(SUBSETS, len(columns)))
+    before = measure_risk(engine, source, request, scratch, respondent=respondent)
+    after = TableRisk(measure_classes(engine, released, RiskRequest(columns, k=k), respondent=respondent))
+    attacks = [item for name in spec.sensitive for item in _attacks(engine, source, released, columns, name)]
+    kept = _associations(engine, source, released, columns, spec.sensitive, scratch)
+    return (*_risk(before, after), *_subsets(before, k), *_attack_grid(attacks), *kept)
+
+
+def _risk(before: TableRisk, after: TableRisk) -> Iterator[Grid]:
+    sides = (before.classes, after.classes)
+    rows = [
+        ("rows alone in their class", *(f"{side.uniques:,} of {side.rows:,}" for side in sides)),
+        ("highest prosecutor risk", *(_share(side.prosecutor.highest) for side in sides)),
+        ("average prosecutor risk", *(_share(side.prosecutor.average) for side in sides)),
+        ("marketer risk", *(_share(side.marketer) for side in sides)),
+    ]
+    for here, there in zip(before.classes.prosecutor.at_risk, after.classes.prosecutor.at_risk, strict=True):
+        rows.append((f"rows with a risk above {here.threshold:.0%}", f"{here.rows:,}", f"{there.rows:,}"))
+    text = "A prosecutor looks for one person known to be in the table, a marketer for as many as possible."
+    yield Grid("Risk", "Attackers", text, ("figure", "source", "release"), tuple(rows))
+
+
+def _subsets(before: TableRisk, k: int) -> Iterator[Grid]:
+    if before.subsets is None:
+        return
+    worst = sorted(before.subsets.found, key=lambda item: (-item.at_risk, len(item.columns), item.columns))[:LISTED]
+    rows = tuple(
+        (", ".join(item.columns), f"{item.classes:,}", f"{item.uniques:,}", f"{item.at_risk:,}") for item in worst
+    )
+    text = f"Columns of the source that make people stand out: subsets of up to {before.subsets.size}."
+    heading = ("columns", "classes", "rows alone", f"rows in classes below {k}")
+    yield Grid("Risk", "Columns that make people stand out", text, heading, rows)
+
+
+def _attacks(
+    engine: Engine, source: Relation, released: Table, columns: Sequence[str], sensitive: str
+) -> Iterator[Attack]:
+    yield Attack(
+        "homogeneity",
+        sensitive,
+        "rows in classes of one value",
+        "certain",
+        homogeneity(engine, source, columns, sensitive),
+        homogeneity(engine, released, columns, sensitive),
+    )
+    yield Attack(
+        "background",
+        sensitive,
+        f"rows whose value is known to who can exclude {EXCLUDED}",
+        "certain",
+        background(engine, source, columns, sensitive, EXCLUDED),
+        background(engine, released, columns, sensitive, EXCLUDED),
+    )
+    yield Attack(
+        "skewness",
+        sensitive,
+        "largest gain over the share in the whole",
+        "gain",
+        skewness(engine, source, columns, sensitive, source),
+        skewness(engine, released, columns, sensitive, source),
+    )
+
+
+def _attack_grid(attacks: Sequence[Attack]) -> Iterator[Grid]:
+    if attacks:
+        rows = tuple(
+            (f"{item.name} of {item.column}: {item.explained}", shown(item, item.before), shown(item, item.after))
+            for item in attacks
+        )
+        text = "What somebody learns of a sensitive value once a person's class is found."
+        yield Grid("Attacks", "On sensitive values", text, ("attack", "source", "release"), rows)
+
+
+def _associations(
+    engine: Engine,
+    source: Relation,
+    released: Table,
+    columns: Sequence[str],
+    sensitive: Sequence[str],
+    scratch: Scratch,
+) -> Iterator[Grid]:
+    """How much of what columns say of each other is left."""
+    if len(columns) + len(sensitive) > MOST_PAIRED:
+        return
+    here, there = count_tables(engine, [source, released], columns, sensitive, scratch)
+    found = sorted(associations(engine, here, there), key=lambda item: -item.before)
+    scratch.drop(here.table, there.table)
+    if found:
+        rows = tuple((", ".join(item.columns), f"{item.before:.3f}", f"{item.after:.3f}") for item in found[:LISTED])
+        text = "Cramer's V of the pairs of columns that tell most of each other; 1 where one tells the other."
+        yield Grid("Utility", "Associations kept", text, ("columns", "source", "release"), rows)
+
+
+def query_grid(figures: Mapping[str, Mapping[str, float]] | None) -> Iterator[Grid]:
+    """How far the answers to random count queries are off, of each type."""
+    if figures is None:
+        return
+    rows = tuple(
+        (kind, f"{int(found['queries']):,}", *(percent(found[name]) for name in ("average", "median", "largest")))
+        for kind, found in figures.items()
+    )
+    text = "Relative errors of random counts: type 1 asks of sensitive values alone, type 2 of another column too."
+    yield Grid("Utility", "Count queries", text, ("queries", "number", "average", "median", "largest"), rows)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else percent(value)
+
+
+HIDDEN = "…"
+
+_TEXTS = frozenset(
+    {
+        TokenType.STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.RAW_STRING,
+        TokenType.BYTE_STRING,
+        TokenType.UNICODE_STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.HEX_STRING,
+        TokenType.BIT_STRING,
+    }
+)
+
+
+def redacted(sql: str, dialect: str, harmless: Collection[str]) -> str:
+    """The script with its text literals replaced by an ellipsis, except those in `harmless` and words of our own.
+
+    >>> redacted("SELECT 'rare', '*', 'flu' -- a remark", "duckdb", ["flu"])
+    "SELECT '…', '*', 'flu' -- a remark"
+    """
+    return _collapsed(_without_texts(sql, dialect, frozenset(harmless)))
+
+
+def _without_texts(sql: str, dialect: str, harmless: frozenset[str]) -> str:
+    parts: list[str] = []
+    end = 0
+    for token in Dialect.get_or_raise(dialect).tokenize(sql):
+        if token.token_type not in _TEXTS or _is_harmless(token, harmless):
+            continue
+        parts += [sql[end : token.start], _hidden(sql[token.start : token.end + 1], token, dialect, harmless)]
+        end = token.end + 1
+    return "".join((*parts, sql[end:]))
+
+
+def _hidden(written: str, token: Token, dialect: str, harmless: frozenset[str]) -> str:
+    """What stands in place of a literal. The body of a dollar-quoted block is a script of its own."""
+    if token.token_type is TokenType.HEREDOC_STRING:
+        before, _, after = written.partition(token.text)
+        return f"{before}{_without_texts(token.text, dialect, harmless)}{after}"
+    return f"'{HIDDEN}'"
+
+
+def _is_harmless(token: Token, harmless: frozenset[str]) -> bool:
+    text = token.text
+    return text in harmless or not any(letter.isalnum() for letter in text) or text.startswith("sqlanon: ")
+
+
+def _collapsed(sql: str) -> str:
+    """Equal lines in a row, as the rows of a definition become, are shown once and counted."""
+    return "\n".join(_once(sql.split("\n")))
+
+
+def _once(lines: list[str]) -> Iterator[str]:
+    for line, same in groupby(lines, key=lambda text: text.rstrip(",;")):
+        found = list(same)
+        if HIDDEN not in line or len(found) < 3:
+            yield from found
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        yield found[0]
+        yield f"{indent}-- and {len(found) - 1:,} more like this"
+
 
 MOST_SQL = 400_000
 """Characters of the script that a report holds."""

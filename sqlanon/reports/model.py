@@ -14,8 +14,7 @@ from sqlanon.auditor.result import bucket_chart
 from sqlanon.notebook import html_table
 from sqlanon.reports.lattice_view import LatticeView
 from sqlanon.reports.replay import SearchPicture
-from sqlanon.reports.shares import SensitiveShares
-from sqlanon.reports.trees import Branch
+from sqlanon.reports.values import Branch, SensitiveShares
 
 
 @dataclass(frozen=True)

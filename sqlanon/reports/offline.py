@@ -1,19 +1,117 @@
 """The report without a database: what the lock file and the evidence tell.
 
 Reads files; measures nothing.
+
+Parts of a report that need no database: which release it is, its columns, the runs on record.
+
+Reads the spec, the lock file and the evidence folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
+from sqlanon import __version__
+from sqlanon.hierarchies.described import described
 from sqlanon.hierarchies.lattice import Lattice, Node
+from sqlanon.metrics.base import LevelFigures
+from sqlanon.planning.operations import in_folder
+from sqlanon.release.evidence.document import place_name
 from sqlanon.release.lock import Lock
 from sqlanon.reports.lattice_view import LatticeView, Shown, lattice_view
-from sqlanon.reports.model import Report, RequirementLine
-from sqlanon.reports.parts import column_view, evidence_lines, identity_of, rare_below, recoding_grid
+from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine, Report, RequirementLine
+from sqlanon.reports.values import Branch
 from sqlanon.reports.words import decision
 from sqlanon.spec import Spec
+
+RUNS = 10
+"""Runs of the evidence that a report lists."""
+
+
+def rare_below(spec: Spec, k: int) -> int:
+    """Values with fewer rows than this are rare: k, or what else is asked of the number of rows and values."""
+    asked = [entry.l for entry in spec.privacy.l_diversity] + [entry.p for entry in spec.privacy.p_sensitive]
+    return max(2, k, *asked)
+
+
+def identity_of(spec: Spec, lock: Lock, engine: str) -> Identity:
+    """Which release a report is about."""
+    return Identity(
+        source=place_name(spec.source),
+        target=place_name(spec.target),
+        spec=lock.spec,
+        spec_hash=lock.spec_hash,
+        recipient=lock.recipient,
+        k=max(k or 1 for _, k in spec.privacy.groups(()).values()),
+        limit=str(spec.privacy.suppression.limit),
+        respondent=spec.respondent,
+        sensitive=tuple(spec.sensitive),
+        columns=tuple(spec.quasi_identifiers),
+        algorithm=str(lock.result.get("algorithm", "")),
+        engine=engine,
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def evidence_lines(spec: Spec, lock: Lock) -> tuple[Mapping[str, Any], ...]:
+    """The runs on record that published this release, newest first."""
+    kept = [item.document for item in in_folder(spec.evidence_folder)]
+    own = [item for item in kept if item["recipient"] == lock.recipient and item["target"] == place_name(spec.target)]
+    return tuple(
+        {
+            "run": item["run"],
+            "finished": item["finished"],
+            "command": item["command"],
+            "released": item["rows"]["released"],
+            "k": item["audit"]["after"]["k"],
+            "vector": item["vector"],
+            "satisfied": item["audit"]["after"]["satisfied"],
+        }
+        for item in own[:RUNS]
+    )
+
+
+def column_view(spec: Spec, lock: Lock, name: str, tree: Branch | None = None) -> ColumnView:
+    """A column with what each of its levels does."""
+    known = lock.hierarchies[name]
+    height = int(known["height"])
+    lines = [
+        LevelLine(level, described(spec.hierarchy(name), level, height, str(known["top"])))
+        for level in range(height + 1)
+    ]
+    return ColumnView(name, lock.levels.get(name), height, tuple(lines), tree)
+
+
+def costed(view: ColumnView, levels: Sequence[LevelFigures], rows: int, leaves: int) -> ColumnView:
+    """The column with what each of its levels costs."""
+    least, top = rows / leaves, levels[-1]
+    lines = []
+    for line in view.levels:
+        here = levels[line.level]
+        loss = (here.share - least) / (rows - least) if rows > least else 0.0
+        entropy = here.entropy / top.entropy if top.entropy else 0.0
+        lines.append(replace(line, labels=here.values, loss=max(0.0, loss), entropy=entropy))
+    return replace(view, levels=tuple(lines))
+
+
+def recoding_grid(lock: Lock) -> Grid | None:
+    """The figures of a recoding that has no lattice; None of a full-domain one."""
+    if lock.flexible is None:
+        return None
+    described = lock.flexible.to_dict()
+    rows = [("kind", str(described["kind"])), ("algorithm", str(lock.result.get("algorithm")))]
+    rows += [(str(name), f"{score:.6g}") for name, score in lock.result.get("score", {}).items()]
+    rows += [(f"groups of {name}", f"{len(groups):,}") for name, groups in described.get("groups", {}).items()]
+    rows += [(str(name), str(value)) for name, value in described.get("details", {}).items()]
+    if lock.result.get("gap") is not None:
+        rows.append(("at most better by", f"{100 * float(lock.result['gap']):.2f}%"))
+    text = "This recoding gives no column one level for all its values, so there is no lattice to draw."
+    return Grid("Recoding", "What was decided", text, ("figure", "value"), tuple(rows))
+
 
 MONOTONE = frozenset({"k_anonymity", "k_map"})
 """Requirements of which verdicts are inherited whatever the limit is, as a lock file names them."""

@@ -13,8 +13,7 @@ import pytest
 
 from sqlanon.errors import RequirementError, UsageError
 from sqlanon.pipeline import prepare
-from sqlanon.reports.explore.explorer import Asked, Explorer, node_of
-from sqlanon.reports.explore.server import Served
+from sqlanon.reports.explore.server import Asked, Explorer, Served, node_of
 from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import Limit, load_spec
 from tests.report.support import RARE, command, people

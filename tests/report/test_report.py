@@ -24,8 +24,7 @@ from sqlanon.release.results import PlanResult
 from sqlanon.reports.gather import WhatIf, gather
 from sqlanon.reports.lattice_view import Shown, lattice_view
 from sqlanon.reports.model import Report
-from sqlanon.reports.shares import sensitive_shares
-from sqlanon.reports.trees import tree_of
+from sqlanon.reports.values import sensitive_shares, tree_of
 from sqlanon.reports.writing import rendered, write
 from sqlanon.spec import load_spec
 from sqlanon.sql.relations import Table

@@ -1,15 +1,28 @@
 """Statements of the report: labels of hierarchies and shares of sensitive values, those with too few rows left out.
 
 A label or value with fewer than k rows behind it never leaves the database: it is counted, not named.
+
+How a sensitive column is distributed: overall, and in the classes where one value weighs most. Shares only.
+
+A value with fewer than k rows, in all or in a class, is summed up with the others like it.
+
+The hierarchy of a column as people see it: a tree of labels with their share of rows, rare ones counted, not named.
+
+Reads label counts from the database; what has fewer than k rows behind it stays there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from sqlglot import exp
 
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.source.frequency import Base
 from sqlanon.source.frequency_statements import HierarchyTable
+from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.sql.build import count, equal, named, subquery, total, total_where, union_all, with_queries
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
@@ -169,3 +182,190 @@ def _number(value: int, name: str) -> exp.Expression:
 
 def _descending(name: str) -> exp.Ordered:
     return exp.Ordered(this=column(name), desc=True)
+
+
+MOST_VALUES = 12
+WORST = 5
+"""Classes that are shown beside the whole."""
+
+NULL = "NULL"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The shares of values in one set of rows; what they lack to 1 belongs to values that are not named."""
+
+    name: str
+    shares: tuple[tuple[str, float], ...]
+
+    @property
+    def rest(self) -> float:
+        return max(0.0, 1 - sum(share for _, share in self.shares))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "shares": {value: round(share, 4) for value, share in self.shares}}
+
+
+@dataclass(frozen=True)
+class SensitiveShares:
+    """A sensitive column of the release."""
+
+    column: str
+    values: int
+    rare: int
+    """Values with fewer than k rows in the whole release; they are not named."""
+    overall: Distribution
+    worst: tuple[Distribution, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "column": self.column,
+            "values": self.values,
+            "rare": self.rare,
+            "overall": self.overall.to_dict(),
+            "worst_classes": [item.to_dict() for item in self.worst],
+        }
+
+
+def sensitive_shares(
+    engine: Engine, table: Table, names: Sequence[str], sensitive: Sequence[str], respondent: str | None, k: int
+) -> tuple[SensitiveShares, ...]:
+    """The distributions of sensitive columns of a release that lies in a scratch table."""
+    families = {info.name: info.family for info in engine.columns(table)}
+    traits, relation = engine.traits, table_expression(table)
+    keys = [traits.key(column(name), families[name]) for name in names]
+    person = traits.key(column(respondent), families[respondent]) if respondent in families and respondent else None
+    found = []
+    for name in sensitive:
+        text, step = traits.text(column(name), families[name]), f"shares of {name}"
+        totals = share_totals(relation.copy(), text.copy(), person, k)
+        [(values, rare, rows)] = engine.query(Statement(step, totals))
+        if not rows:
+            continue
+        query = shares(relation.copy(), text.copy(), person, k, MOST_VALUES)
+        overall = [(_shown(value), int(number) / int(rows)) for value, number in engine.query(Statement(step, query))]
+        classes = [key.copy() for key in keys]
+        query = worst_classes(relation.copy(), classes, text.copy(), person, k, WORST)
+        worst = _worst(engine.query(Statement(step, query)), {value for value, _ in overall})
+        found.append(SensitiveShares(name, int(values), int(rare), Distribution("overall", tuple(overall)), worst))
+    return tuple(found)
+
+
+def _shown(value: Any) -> str:
+    return NULL if value is None else str(value)
+
+
+def _worst(rows: Sequence[Sequence[Any]], known: set[str]) -> tuple[Distribution, ...]:
+    """The worst classes in their order; only values that are shown of the whole are shown of a class."""
+    classes: dict[int, list[tuple[str, float]]] = {}
+    for place, value, is_named, number, size in rows:
+        shares = classes.setdefault(int(place), [])
+        if is_named and _shown(value) in known:
+            shares.append((_shown(value), int(number) / int(size)))
+    return tuple(
+        Distribution(f"worst class {place}", tuple(sorted(shares, key=lambda item: -item[1])))
+        for place, shares in sorted(classes.items())
+    )
+
+
+MOST_LABELS = 80
+"""Labels of one level that a report may hold."""
+
+MOST_CHILDREN = 10
+"""Labels shown under one label."""
+
+Key = tuple[int, str | None]
+"""A label: its level and its text; NULL has none."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A label with what lies below it."""
+
+    level: int
+    label: str | None
+    """None: NULL, a value of its own below the top."""
+    share: float
+    children: tuple[Branch, ...] = ()
+    others: int = 0
+    """Labels below it that are frequent enough, and left out for brevity."""
+    rare: int = 0
+    """Labels below it with fewer than k rows behind them."""
+
+    def labels(self) -> Iterator[str]:
+        """Every label of the tree."""
+        if self.label is not None:
+            yield self.label
+        for child in self.children:
+            yield from child.labels()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "level": self.level,
+            "label": self.label,
+            "share": round(self.share, 4),
+            "children": [child.to_dict() for child in self.children],
+            "others": self.others,
+            "rare": self.rare,
+        }
+
+
+@dataclass
+class _Labels:
+    """What the database said of a hierarchy."""
+
+    rows: int
+    shares: dict[Key, float] = field(default_factory=dict)
+    below: dict[Key, list[Key]] = field(default_factory=dict)
+    totals: dict[Key, tuple[int, int]] = field(default_factory=dict)
+
+
+def trees(
+    engine: Engine, base: Base, hierarchies: Sequence[StoredHierarchy], k: int, *, persons: bool
+) -> dict[str, Branch | None]:
+    """The tree of each column; None where not even the top has k rows behind it."""
+    found: dict[str, Branch | None] = {}
+    for position, hierarchy in enumerate(hierarchies):
+        values = value_counts(base.table, base.domains[position], position, persons=persons)
+        step, table = f"labels of {hierarchy.column}", hierarchy.table
+        query = tree_rows(values, table, k, MOST_LABELS, persons=persons)
+        rows = engine.query(Statement(step, query, fresh=True))
+        found[hierarchy.column] = tree_of(
+            [(level, label, parent, number) for kind, level, label, parent, number, _ in rows if not kind],
+            [(level, parent, number, rare) for kind, level, _, parent, number, rare in rows if kind],
+            hierarchy.height,
+            hierarchy.top,
+            base.rows,
+        )
+    return found
+
+
+def tree_of(
+    labels: Sequence[Sequence[Any]], totals: Sequence[Sequence[Any]], height: int, top: str, rows: int
+) -> Branch | None:
+    """The tree from rows of level, label, label above, rows; and of level, label above, labels, rare ones."""
+    found = _Labels(rows)
+    for level, label, parent, number in labels:
+        key = (int(level), top if int(level) == height else label)
+        found.shares[key] = int(number) / rows
+        if key[0] < height:
+            above = (key[0] + 1, top if key[0] + 1 == height else parent)
+            found.below.setdefault(above, []).append(key)
+    for level, parent, number, rare in totals:
+        above = (int(level) + 1, top if int(level) + 1 == height else parent)
+        # Under the top NULL comes apart from the other labels: both are its children.
+        known = found.totals.get(above, (0, 0))
+        found.totals[above] = (known[0] + int(number), known[1] + int(rare))
+    return _branch(found, (height, top)) if (height, top) in found.shares else None
+
+
+def _branch(found: _Labels, key: Key) -> Branch:
+    children = sorted(found.below.get(key, []), key=lambda child: (-found.shares[child], child[1] or ""))
+    shown = [_branch(found, child) for child in children[:MOST_CHILDREN]]
+    labels, rare = found.totals.get(key, (len(children), 0))
+    return Branch(key[0], key[1], found.shares[key], tuple(shown), labels - rare - len(shown), rare)
+
+
+def harmless_labels(found: Mapping[str, Branch | None]) -> set[str]:
+    """The labels of all trees: each has k rows or more behind it."""
+    return {label for branch in found.values() if branch is not None for label in branch.labels()}
