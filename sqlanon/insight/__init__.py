@@ -5,9 +5,8 @@ Orchestrates; reads aggregates, and writes nothing but scratch tables, which are
 
 from __future__ import annotations
 
-from sqlanon.insight.exposure import attack
+from sqlanon.insight.exposure import attack, risk, risk_of_table
 from sqlanon.insight.options import PLAIN_ATTACK, PLAIN_RISK, PLAIN_UTILITY, AttackOptions, RiskOptions, UtilityOptions
-from sqlanon.insight.risks import risk, risk_of_table
 from sqlanon.insight.use import utility
 
 __all__ = [

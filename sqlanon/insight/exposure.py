@@ -1,6 +1,10 @@
 """The attacks on a spec's source and on its published target.
 
 Orchestrates; reads aggregates, and names only where somebody asked for them.
+
+The risk of a spec's source and of its published target, or of any table.
+
+Orchestrates; reads aggregates.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from sqlanon.auditor.opened import NUMBERS
-from sqlanon.auditor.place import relation_named
+from sqlanon.auditor.place import open_place, relation_named
 from sqlanon.errors import UsageError
 from sqlanon.insight.adversary import (
     Attack,
@@ -22,18 +26,32 @@ from sqlanon.insight.adversary import (
     intersect,
     label_pairs,
     link,
+    people_as_released,
     re_identified,
     recognize_suppressed,
     similarity_by_range,
     similarity_by_taxonomy,
     skewness,
 )
-from sqlanon.insight.options import PLAIN_ATTACK, AttackOptions
-from sqlanon.insight.people import UNPUBLISHED, external, labels_of, published, source_people
+from sqlanon.insight.options import (
+    PLAIN_ATTACK,
+    PLAIN_RISK,
+    UNPUBLISHED,
+    AttackOptions,
+    RiskOptions,
+    external,
+    labels_of,
+    population,
+    published,
+    renamed,
+    source_people,
+)
+from sqlanon.insight.reidentification import RiskRequest, RiskResult, measure_risk
 from sqlanon.source.binding import BoundColumn, bind_column
 from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, running
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Relation
 
@@ -212,3 +230,43 @@ def _intersections(run: Run, target: Relation, source: People, labels: Labels, o
             after = intersect(run.engine, source, (target, labels), (relation, second), sensitive)
             explained = f"people in both releases of whom {relation} and the target leave a single common value"
             yield Attack("intersection", sensitive, explained, "certain", None, after)
+
+
+def risk(spec: Spec, options: Options = DEFAULT, asked: RiskOptions = PLAIN_RISK) -> RiskResult:
+    """The risk of a spec's source, and of its target where that stands."""
+    with running(spec, options) as run:
+        binding = run.binding
+        request = RiskRequest(binding.names, asked.thresholds, binding.k, asked.subset_size, asked.unique_size)
+        people = population(run)
+        respondent = None if binding.respondent is None else binding.respondent.name
+        with run.watch.phase("before"):
+            before = measure_risk(
+                run.engine,
+                binding.source,
+                request,
+                run.scratch,
+                population=None if people is None else renamed(run.engine, people),
+                respondent=respondent,
+            )
+        target = published(run)
+        if target is None:
+            return RiskResult(before, None, (UNPUBLISHED.format(binding.target),), run.watch.seconds)
+        notes = [] if respondent is None else ["rows of the release were counted, not persons: it has not their key"]
+        with run.watch.phase("after"):
+            released = None
+            if people is not None:
+                try:
+                    released = people_as_released(run.engine, people, target, labels_of(run, target, [people]))
+                except UsageError as error:
+                    notes.append(f"the population was not compared with the release: {error}")
+            after = measure_risk(run.engine, target, request, run.scratch, population=released)
+        return RiskResult(before, after, tuple(notes), run.watch.seconds)
+
+
+def risk_of_table(
+    name: str, connection: str | None, columns: Sequence[str], options: Options, asked: RiskOptions, k: int = 5
+) -> RiskResult:
+    """The risk of any table or file over the columns given."""
+    request = RiskRequest(tuple(columns), asked.thresholds, k, asked.subset_size, asked.unique_size)
+    with open_place(name, connection, options) as (engine, table), Scratch(engine, ()) as scratch:
+        return RiskResult(measure_risk(engine, table, request, scratch))

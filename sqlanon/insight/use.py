@@ -11,9 +11,8 @@ from dataclasses import replace
 from sqlanon.auditor.opened import NUMBERS, Opened
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.insight.adversary.link_statements import Linked, Side, shown_rows
-from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions
-from sqlanon.insight.people import labels_of, published, source_people
+from sqlanon.insight.adversary.links import Linked, Side, shown_rows
+from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions, labels_of, published, source_people
 from sqlanon.insight.usefulness import (
     ColumnUtility,
     GroupMeans,

@@ -17,7 +17,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.insight.reidentification import RiskRequest, measure_classes, measure_risk, measure_subsets
 from sqlanon.insight.reidentification import subsets as subsets_module
-from sqlanon.insight.reidentification.rollups import blocks, subsets
+from sqlanon.insight.reidentification.subsets import blocks, subsets
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Table
 from tests.database.support import create
@@ -119,7 +119,7 @@ def test_roll_ups_count_what_the_whole_counts(shared_engine: Engine, monkeypatch
         asked = request(columns, subset_size=3)
         plain, _ = measure_subsets(shared_engine, table, asked, scratch)
         assert "roll up" not in made
-        monkeypatch.setattr("sqlanon.insight.reidentification.rollups.SMALL", 1)
+        monkeypatch.setattr("sqlanon.insight.reidentification.subsets.SMALL", 1)
         rolled, _ = measure_subsets(shared_engine, table, asked, scratch)
     assert made.count("roll up") > 10
     assert plain == rolled

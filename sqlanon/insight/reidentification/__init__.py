@@ -6,8 +6,7 @@ Reads counts from the database, never values; leaves nothing but scratch tables,
 from __future__ import annotations
 
 from sqlanon.engines.base import Engine
-from sqlanon.insight.reidentification.classes import THRESHOLDS, measure_classes
-from sqlanon.insight.reidentification.request import RiskRequest
+from sqlanon.insight.reidentification.classes import THRESHOLDS, RiskRequest, measure_classes
 from sqlanon.insight.reidentification.result import (
     Attacker,
     ClassRisk,

@@ -1,27 +1,181 @@
 """Distinction and separation of the subsets of a quasi-identifier, and minimal unique sets, from one scan.
 
 The table is grouped once; everything else reads that frequency set or roll-ups of it, which are dropped.
+
+Which roll-ups to make so that every subset of columns is counted on few rows: pure planning.
+
+A roll-up is worth making when the product of its columns' values is well below the rows it comes from; what it really
+has is known once it is made, and subsets are counted on the smallest that has their columns.
+
+Minimal unique sets of a frequency set, scored as SUDA does: counts and scores, never which row.
+
+Works on scratch tables of its own, which are dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import comb
+from itertools import combinations
+from math import comb, prod
+from typing import Generic, TypeVar
 
 from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.insight.reidentification import subset_statements as subsets_sql
-from sqlanon.insight.reidentification.request import RiskRequest
+from sqlanon.insight.reidentification import statements as subsets_sql
+from sqlanon.insight.reidentification.classes import RiskRequest
 from sqlanon.insight.reidentification.result import SpecialUniques, Subset, Subsets
-from sqlanon.insight.reidentification.rollups import Columns, Stand, counted_on, subsets
-from sqlanon.insight.reidentification.uniques import special_uniques
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.packing import Layout
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Relation, Table, cast, column
+
+Handle = TypeVar("Handle")
+Columns = frozenset[int]
+
+SMALL = 20_000
+"""Combinations that are counted so fast that no roll-up pays."""
+
+MORE = 3
+"""Columns that a roll-up has beyond the subset it is made for."""
+
+
+@dataclass(frozen=True)
+class Stand(Generic[Handle]):
+    """A frequency set that stands: its columns, its combinations."""
+
+    columns: Columns
+    combinations: int
+    table: Handle
+
+
+def subsets(columns: int, size: int) -> list[Columns]:
+    """All subsets of one up to `size` columns, the largest first."""
+    return [frozenset(chosen) for number in range(size, 0, -1) for chosen in combinations(range(columns), number)]
+
+
+def blocks(values: Sequence[int], size: int) -> list[Columns]:
+    """Sets of columns, one of which has each subset of up to `size`: unions of `size` out of `size` + 2 groups.
+
+    Groups pair columns of many values with columns of few. None where the columns are too few to leave some out.
+
+    >>> [sorted(block) for block in blocks([9, 2, 8, 3], 1)]
+    [[0], [2], [1, 3]]
+    """
+    groups = size + 2
+    if len(values) <= groups:
+        return []
+    order = sorted(range(len(values)), key=lambda position: -values[position])
+    dealt: list[set[int]] = [set() for _ in range(groups)]
+    for turn, position in enumerate(order):
+        round_, place = divmod(turn, groups)
+        dealt[place if round_ % 2 == 0 else groups - 1 - place].add(position)
+    return [frozenset().union(*chosen) for chosen in combinations(dealt, size)]
+
+
+def counted_on(
+    values: Sequence[int],
+    whole: Stand[Handle],
+    wanted: Sequence[Columns],
+    size: int,
+    roll_up: Callable[[Columns, Stand[Handle]], Stand[Handle]],
+) -> list[tuple[Columns, Stand[Handle]]]:
+    """Each subset with the frequency set to count it on, roll-ups made on the way."""
+    standing = [whole]
+
+    def smallest(columns: Columns) -> Stand[Handle]:
+        return min((item for item in standing if columns <= item.columns), key=lambda item: item.combinations)
+
+    if whole.combinations > SMALL:
+        for block in blocks(values, size):
+            standing.append(roll_up(block, smallest(block)))
+    placed = []
+    for columns in sorted(wanted, key=lambda item: (-len(item), -_most(values, item), sorted(item))):
+        parent = smallest(columns)
+        larger = _grown(values, columns, parent)
+        if parent.combinations > SMALL and larger is not None:
+            parent = roll_up(larger, parent)
+            standing.append(parent)
+        placed.append((columns, parent))
+    return placed
+
+
+def _grown(values: Sequence[int], columns: Columns, parent: Stand[Handle]) -> Columns | None:
+    """The subset with further columns of few values, while a roll-up of them is surely smaller; None: it never is."""
+    grown = set(columns)
+    for position in sorted(parent.columns - columns, key=lambda position: values[position]):
+        if len(grown) < len(columns) + MORE and _most(values, grown) * values[position] <= parent.combinations:
+            grown.add(position)
+    return frozenset(grown) if _most(values, grown) <= parent.combinations and grown != parent.columns else None
+
+
+def _most(values: Sequence[int], columns: Columns | set[int]) -> int:
+    return prod(values[position] for position in columns)
+
+
+def score(size: int, columns: int, largest: int) -> int:
+    """What a minimal unique set of so many columns counts: the fewer it needs, the more.
+
+    The product of (columns - i) for i from its size to the largest size looked for; a last factor of zero is left out.
+
+    >>> [score(size, 4, 3) for size in (1, 2, 3)]
+    [6, 2, 1]
+    """
+    return prod(columns - i for i in range(size, largest + 1) if i < columns)
+
+
+def special_uniques(
+    engine: Engine,
+    frequency: Table,
+    names: Sequence[str],
+    wanted: Sequence[Columns],
+    masks: Callable[[Columns], tuple[int, ...]],
+    scratch: Scratch,
+) -> SpecialUniques:
+    """Count the minimal unique sets among these subsets, which have all subsets of each of them."""
+    largest = max(len(columns) for columns in wanted)
+    numbers = {columns: number for number, columns in enumerate(wanted)}
+    words = len(masks(wanted[0]))
+    requests = [(number, masks(columns)) for columns, number in numbers.items()]
+    alone = scratch.create("find uniques", "risk_alone", subsets_sql.alone(requests, frequency, words))
+    parts = [
+        (number, numbers[columns - {position}])
+        for columns, number in numbers.items()
+        for position in columns
+        if len(columns) > 1
+    ]
+    minimal = scratch.create("find minimal uniques", "risk_minimal", subsets_sql.minimal(alone, parts, words))
+    rows_of = engine.query(Statement("count minimal uniques", subsets_sql.minimal_counts(minimal)))
+    found = {int(number): int(rows) for number, rows in rows_of}
+    counted = {columns: found.get(number, 0) for columns, number in numbers.items()}
+    scores = {size: score(size, len(names), largest) for size in range(1, largest + 1)}
+    given = [(number, scores[len(columns)]) for columns, number in numbers.items()]
+    bounds = sorted({*scores.values(), 2 * max(scores.values())})
+    query = subsets_sql.score_counts(minimal, given, bounds, words)
+    [(rows, highest, total, *above)] = engine.query(Statement("score uniques", query))
+    scratch.drop(alone, minimal)
+    return SpecialUniques(
+        size=largest,
+        rows=int(rows),
+        sets={
+            size: sum(number for columns, number in counted.items() if len(columns) == size)
+            for size in range(1, largest + 1)
+        },
+        highest_score=int(highest or 0),
+        total_score=int(total),
+        above={bound: int(number) for bound, number in zip(bounds, above, strict=True)},
+        contributions={
+            name: _contribution(position, counted, scores, int(total)) for position, name in enumerate(names)
+        },
+    )
+
+
+def _contribution(position: int, counted: dict[Columns, int], scores: dict[int, int], total: int) -> float:
+    own = sum(number * scores[len(columns)] for columns, number in counted.items() if position in columns)
+    return own / total if total else 0.0
+
 
 LARGEST_INT = 2**31 - 1
 BATCH = 40

@@ -5,7 +5,16 @@ Reads aggregates of both tables; leaves nothing but scratch tables, which are dr
 
 from __future__ import annotations
 
-from sqlanon.insight.usefulness.columns import Hierarchy, measure_column
+from sqlanon.insight.usefulness.measures import (
+    Counted,
+    Hierarchy,
+    associations,
+    classify,
+    count_tables,
+    group_means,
+    measure_column,
+    table_figures,
+)
 from sqlanon.insight.usefulness.result import (
     Association,
     Classification,
@@ -14,7 +23,6 @@ from sqlanon.insight.usefulness.result import (
     TableUtility,
     UtilityResult,
 )
-from sqlanon.insight.usefulness.tables import Counted, associations, classify, count_tables, group_means, table_figures
 
 __all__ = [
     "Association",
