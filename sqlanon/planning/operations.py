@@ -15,9 +15,9 @@ from sqlanon.engines.base import Engine
 from sqlanon.engines.grants import Needs
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.hierarchies.table import Table as ReferenceTable
-from sqlanon.release.evidence import folder
+from sqlanon.release.evidence import store as folder
 from sqlanon.release.evidence.document import Document, finished, place_name, published
-from sqlanon.release.evidence.tables import EvidenceTables
+from sqlanon.release.evidence.store import EvidenceTables
 from sqlanon.source.binding import bind_source, bind_target, scratch_schema
 from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.source.scratch import reclaim

@@ -1,6 +1,10 @@
 """Publishing a release: classes measured anew, staging, independent audit, swap; all in one transaction.
 
 The source is only read. Until the swap nothing is visible; after any failure the old target stands unchanged.
+
+What the audit of a personalized release has to see beside the released columns: guarding nodes and true values.
+
+They stand in the scratch table that is audited, and never in the one that is published.
 """
 
 from __future__ import annotations
@@ -11,6 +15,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
+from sqlanon.auditor.breach_statements import Taxonomy, in_one_table
+from sqlanon.auditor.breaches import Linked
+from sqlanon.auditor.opened import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
 from sqlanon.recoding.assignment import AssignedRelease
@@ -25,10 +32,36 @@ from sqlanon.release.classes import (
     population_labels,
     release_query,
 )
-from sqlanon.release.witness import linked_rows
+from sqlanon.source import hierarchy_statements as hierarchy_sql
+from sqlanon.source.combinations import has_null
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
+
+
+def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> Linked | None:
+    """The staged rows, each with what it was, for the audit of breach probabilities."""
+    binding = release.binding
+    asked = binding.personalized
+    if asked is None:
+        return None
+    made = release.assignment.combinations
+    hierarchy = made.sensitive[asked.column].hierarchy
+    if hierarchy is None:
+        return None
+    opened = Opened.at(engine, audited, "audited")
+    shown = [opened.key(name, as_text=True) for name in (asked.asked.column, binding.true_value, asked.asked.guarding)]
+    published, targets, people = in_one_table(
+        opened.expression(),
+        [opened.key(name) for name in binding.names],
+        shown[0],
+        shown[1],
+        shown[2],
+        None if binding.respondent is None else opened.key(binding.respondent.name),
+    )
+    absent = has_null(engine, "taxonomy", made.codes[asked.column])
+    paths = hierarchy_sql.paths(hierarchy.table.table, hierarchy.height)
+    return Linked(published, targets, people, Taxonomy(paths, hierarchy.height, absent))
 
 
 @dataclass(frozen=True)

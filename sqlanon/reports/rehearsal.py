@@ -13,8 +13,7 @@ from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.release.classes import blanked_class_satisfies, measure_classes, population_labels, release_query
-from sqlanon.release.publication import Released
-from sqlanon.release.witness import linked_rows
+from sqlanon.release.publication import Released, linked_rows
 from sqlanon.reports.model import RequirementLine
 from sqlanon.reports.words import measured
 from sqlanon.source.hierarchies import StoredHierarchy

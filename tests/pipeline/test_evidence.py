@@ -20,9 +20,9 @@ from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, SqlanonError, UsageError
 from sqlanon.planning import operations
 from sqlanon.planning.operations import Kept
-from sqlanon.release.evidence import folder
 from sqlanon.release.evidence import statements as evidence_sql
-from sqlanon.release.evidence.tables import EvidenceTables
+from sqlanon.release.evidence import store as folder
+from sqlanon.release.evidence.store import EvidenceTables
 from sqlanon.release.lock import Lock
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, load_spec

@@ -13,10 +13,10 @@ from typing import Any
 from sqlanon.engines.base import Engine, Statement, TraceEvent
 from sqlanon.errors import EngineError, SqlanonError
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.release.evidence import folder
+from sqlanon.release.evidence import store as folder
 from sqlanon.release.evidence.document import Circumstances, Document, Facts, StatementRecord, document_of, failed
 from sqlanon.release.evidence.statements import source_classes
-from sqlanon.release.evidence.tables import EvidenceTables
+from sqlanon.release.evidence.store import EvidenceTables
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Table

@@ -5,7 +5,6 @@ The statements are those that publish runs; definitions are inserted as literals
 
 from __future__ import annotations
 
-from sqlanon.release.script.compiled import compiled
-from sqlanon.release.script.writer import Script, ScriptWriter, scripting_named
+from sqlanon.release.script.writer import Script, ScriptWriter, compiled, scripting_named
 
 __all__ = ["Script", "ScriptWriter", "compiled", "scripting_named"]

@@ -1,26 +1,35 @@
 """The counts that a release is judged by, as tables that a script makes step by step, from the source as it stands.
 
 Values of sensitive columns become codes; the source is grouped once; what models compare classes with comes from there.
+
+Which classes a script releases: their verdicts, rounds of suppression, and what stops it.
+
+The same predicates that publish judges by, on tables that the script has made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
+from sqlanon.evaluation.round_statements import Judged, survivors
+from sqlanon.privacy.base import Grouping
 from sqlanon.release import statements as release_sql
-from sqlanon.release.classes import Ingredients, Release
-from sqlanon.release.script.pages import Pages
+from sqlanon.release.classes import Ingredients, MeasuredClasses, Release
+from sqlanon.release.script.pages import Pages, rows_within
 from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import BoundSensitive
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.sensitive import codes_query
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import equal, scalar
-from sqlanon.sql.classes import Population
-from sqlanon.sql.relations import Table, column, literal
+from sqlanon.spec.limit import Limit
+from sqlanon.sql.build import all_of, equal, named, scalar
+from sqlanon.sql.classes import Population, classes
+from sqlanon.sql.relations import Table, column, literal, table_expression
 from sqlanon.sql.values import Counted, ValueTables, View, relation
 
 WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})
@@ -108,3 +117,116 @@ def _population(
     table = pages.create("The population, counted by the same generalization.", "everybody", rows)
     absent = any(grouping.asks_of_absent for grouping in release.requirement.groupings)
     return Population(exp.select().from_(relation(table, "everybody")), keys, absent)
+
+
+ROUNDS = 8
+"""How often a script with several groupings suppresses. Should that not be enough, its audit stops it."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The classes that are released, and whether suppressed rows stay without their quasi-identifier."""
+
+    measured: MeasuredClasses
+    blank: exp.Expression | None
+
+    def released(self) -> exp.Expression:
+        """Whether the rows of a class are released, over the columns of the classes."""
+        kept: exp.Expression = column("kept")
+        return kept if self.blank is None else exp.Or(this=kept, expression=self.blank.copy())
+
+
+def write_verdicts(pages: Pages, engine: Engine, release: Release, ingredients: Ingredients) -> Verdicts:
+    """Write the classes with their verdicts, and stop where they do not allow a release."""
+    whole = release.requirement.whole
+    measured = (
+        _in_rounds(pages, engine, release, ingredients)
+        if whole is None
+        else _at_once(pages, engine, release, ingredients, whole)
+    )
+    stop_at_limits(pages, engine, release, measured.table)
+    blank = None
+    if release.binding.blank and whole is not None:
+        blank = _blank(pages, ingredients, measured.table, whole)
+    return Verdicts(measured, blank)
+
+
+def stop_at_limits(pages: Pages, engine: Engine, release: Release, classes_table: Table) -> None:
+    """Stop at a value outside its hierarchy, and where too many rows would be suppressed."""
+    covered = release_sql.no_value_outside(classes_table, release.columns(engine))
+    pages.stop_unless("Stop if a value lies outside its hierarchy.", covered, "a value lies outside its hierarchy")
+    limit = release.binding.spec.privacy.suppression.limit
+    comment = f"Stop if more than {rows_within(limit)} would be suppressed."
+    pages.stop_unless(comment, _within(limit, classes_table), "more rows than allowed would be suppressed")
+
+
+def _within(limit: Limit, classes_table: Table) -> exp.Select:
+    if limit.percent is None:
+        return release_sql.within_limit(classes_table, limit.count or 0, None)
+    share = Fraction(limit.percent) / 100
+    return release_sql.within_limit(classes_table, share.numerator, share.denominator)
+
+
+def _at_once(
+    pages: Pages, engine: Engine, release: Release, ingredients: Ingredients, whole: Grouping
+) -> MeasuredClasses:
+    found = classes(ingredients.counted, whole.measures(), ingredients.tables, ingredients.population)
+    query = release_sql.judged(found, whole.satisfied(), release_sql.key_names(release.columns(engine)))
+    table = pages.create("The classes of the generalized quasi-identifier, each with its verdict.", "classes", query)
+    return MeasuredClasses(table, {}, ingredients, ())
+
+
+def _in_rounds(pages: Pages, engine: Engine, release: Release, ingredients: Ingredients) -> MeasuredClasses:
+    """A row that one grouping suppresses is missing in the classes of the others: they are judged again."""
+    counted = ingredients.counted
+    codes = [f"s_{position}" for position in range(len(ingredients.sensitive))]
+    held = [*counted.names, *codes, "n", *(["r", "u"] if counted.persons else [])]
+    start = counted.rows.select(*(column(name) for name in held), named(exp.true(), "kept"))
+    rounds = _rounds(release.binding.spec.privacy.suppression.limit)
+    table = pages.create("Before the first round of suppression every row is kept.", "round_0", start)
+    groupings = [_grouping(item, release, ingredients) for item in release.requirement.groupings]
+    for number in range(1, rounds + 1):
+        query = survivors(table, held, groupings, counted.persons, ingredients.tables)
+        comment = f"Round {number} of {rounds}: rows stay whose classes satisfy in every grouping."
+        table = pages.create(comment, f"round_{number}", query)
+    known = {position: ingredients.sensitive[position] for position in release.known}
+    keys = [*counted.names, *(f"s_{position}" for position in known)]
+    judged = exp.select(*(column(name) for name in keys), named(exp.Sum(this=column("n")), "n"), column("kept"))
+    judged = judged.from_(table_expression(table)).group_by(*(column(name) for name in keys), column("kept"))
+    names = release_sql.key_names(release.columns(engine))
+    query = release_sql.judged(judged, column("kept"), names, [f"s_{position}" for position in known])
+    comment = f"What is kept after {rounds} rounds. Were more of them needed, the audit stops the script."
+    return MeasuredClasses(pages.create(comment, "classes", query), known, ingredients, ())
+
+
+def _rounds(limit: Limit) -> int:
+    """Each round but the last suppresses a row: no more rounds than rows that may be suppressed."""
+    return ROUNDS if limit.percent is not None else max(1, min(ROUNDS, limit.count or 0))
+
+
+def _grouping(grouping: Grouping, release: Release, ingredients: Ingredients) -> Judged:
+    chosen = range(len(release.binding.names)) if grouping.columns is None else grouping.columns
+    wanted = {f"k_{position}" for position in chosen}
+    keys = [(name, key) for name, key in ingredients.counted.keys if name in wanted]
+    everybody = None
+    if grouping.reads_population and ingredients.population is not None:
+        everybody = replace(ingredients.population, keys=list(keys), everywhere=False)
+    keys += [(f"s_{position}", column(f"s_{position}")) for position in grouping.known]
+    return Judged(keys, grouping.measures(), grouping.satisfied(), everybody)
+
+
+def _blank(pages: Pages, ingredients: Ingredients, classes_table: Table, whole: Grouping) -> exp.Expression:
+    """Whether suppressed rows, as one class without a quasi-identifier, satisfy the requirement themselves."""
+    counted = ingredients.counted
+    everything = exp.Column(this=exp.Star(), table=exp.to_identifier("counted", quoted=True))
+    same = [equal(column(name, "counted"), column(name, "verdict")) for name in counted.names]
+    on = all_of([*same, exp.Not(this=column("kept", "verdict"))])
+    failing = counted.rows.select(everything).join(table_expression(classes_table, "verdict"), on=on)
+    rows = exp.select().from_(relation(failing, "counted"))
+    everybody = ingredients.population and replace(ingredients.population, keys=(), everywhere=False)
+    found = classes(Counted(rows, (), counted.persons), whole.measures(), ingredients.tables, everybody)
+    query = exp.select(named(whole.satisfied(), "satisfied")).from_(relation(found, "blanked"))
+    comment = "Whether suppressed rows, blanked, satisfy the requirement as one class: then they stay, else they go."
+    table = pages.create(comment, "blanked", query)
+    satisfied = scalar(exp.select(column("satisfied")).from_(table_expression(table)))
+    return exp.Coalesce(this=satisfied, expressions=[exp.false()])
