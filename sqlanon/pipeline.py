@@ -1,6 +1,10 @@
 """The one orchestrator, from a spec to an audited release. Read it with Samarati's paper in the other hand.
 
 spec -> bind to the catalog -> scan -> hierarchy tables -> frequency set -> search -> recoding -> publish.
+
+From what a run found and published to the facts of its evidence.
+
+Pure; the recorder writes them down.
 """
 
 from __future__ import annotations
@@ -8,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
@@ -15,15 +20,15 @@ from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.insight.microdata import audit_personalized
 from sqlanon.planning.decision import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
+from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recoding.mondrian.recoder import mondrian_lookup
 from sqlanon.recoding.personalized.written import personalized_lookup
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.classes import Release, population_labels
-from sqlanon.release.evidence import recorder_for
+from sqlanon.release.evidence import Facts, recorder_for
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released, publish
-from sqlanon.release.recording import facts_of
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
 from sqlanon.source.binding import bind_source, bind_target
@@ -41,6 +46,46 @@ from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.sql.relations import File, Query, Relation
+
+SEARCHED = ("algorithm", "score", "limit", "lattice", "minimal", "minimal_complete", "proven", "undecided", "verified")
+"""Of the figures of a plan, those that say how the answer was found."""
+
+
+def facts_of(
+    result: RunResult, hierarchies: Sequence[StoredHierarchy], requirement: Requirement, recipient: str | None
+) -> Facts:
+    """The facts of a release that stands."""
+    heights = {hierarchy.column: hierarchy.height for hierarchy in hierarchies}
+    published = result.publication
+    return Facts(
+        levels={name: (level, heights[name]) for name, level in result.levels.items()},
+        requirement=requirement.describe(),
+        rows={
+            "source": published.rows,
+            "suppressed": published.suppressed,
+            "blanked": published.blanked,
+            "released": published.audit.rows,
+        },
+        after=published.audit.to_dict(),
+        search=None if result.plan is None else _searched(result.plan),
+        seconds=result.seconds,
+        recipient=recipient,
+        reused=result.reused,
+        reason=result.reason,
+    )
+
+
+def _searched(plan: PlanResult) -> dict[str, Any]:
+    figures = plan.figures()
+    known = plan.verdicts
+    return {
+        **{name: figures[name] for name in SEARCHED},
+        "checks": plan.search.checks,
+        "combinations": plan.combinations,
+        "verdicts": {"known": len(known), "acceptable": sum(item.suppressed <= plan.limit for item in known)},
+        "fingerprint": plan.fingerprint,
+    }
+
 
 __all__ = [
     "Options",
