@@ -5,9 +5,8 @@ Shares no code with the search: no privacy model, no frequency set, no codes of 
 
 from __future__ import annotations
 
-from sqlanon.auditor.checks import Check
 from sqlanon.auditor.consistency import Consistency
-from sqlanon.auditor.figures import ColumnFigures, PopulationFigures
+from sqlanon.auditor.figures import Check, ColumnFigures, PopulationFigures
 from sqlanon.auditor.measure import audit
 from sqlanon.auditor.request import Ancestors, Beside, Request
 from sqlanon.auditor.result import AuditResult, Bucket, GroupResult, Sizes

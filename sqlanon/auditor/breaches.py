@@ -1,21 +1,200 @@
 """Personalized privacy measured: the distribution of breach probabilities over the rows of the microdata.
 
 Reads counts by probability and by level of the guarding node, never a value.
+
+The audit's own measure of personalized privacy: how likely each row's guarding node is inferred.
+
+Shares nothing with the search: nodes are sets of leaves, compared leaf by leaf, and probabilities follow from all rows
+that a class publishes without Lemma 1. `paths` has a row for every leaf of the taxonomy: `label_0` to the root.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
 
-from sqlanon.auditor.breach_statements import BUCKETS, CLASSES, NO_PATH, OUTSIDE, UNKNOWN, Taxonomy, breaches
-from sqlanon.auditor.checks import Check, Question
+from sqlanon.auditor.figures import Check, Question
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.spec import Personalized
+from sqlanon.sql.build import named, union_all, with_queries
+from sqlanon.sql.relations import Table, column, literal
+from sqlanon.sql.template import expression, query
+
+BUCKETS = 100
+"""Probabilities are reported in steps of this many to one."""
+
+TOLERANCE = "0.000000000001"
+"""Of floating point: counts of fewer than 10^11 products cannot come so near to a threshold without being on it."""
+
+UNPROTECTED, NO_PATH, UNKNOWN, OUTSIDE, CLASSES = -1, -2, -3, -4, -5
+"""In place of levels: rows without protection; a guarding node that is not on the path to the value; published labels
+that the taxonomy does not have; rows of the microdata in no class; the number of classes in which somebody is exposed.
+"""
+
+FLOOR = -700
+"""The least exponent that no engine refuses."""
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """Every leaf with the labels above it."""
+
+    paths: exp.Query
+    height: int
+    has_null: bool
+    """NULL occurs: one more leaf, below the root."""
+
+
+def breaches(
+    published: exp.Query, targets: exp.Query, people: exp.Query, taxonomy: Taxonomy, *, p: Fraction, primary: bool
+) -> exp.Query:
+    """For each level of guarding nodes and bucket of probability: rows, the greatest, the sum, and the rows above p.
+
+    `published` counts the rows `n` of each `class` by `label`; `targets` those of the microdata by `value` and `guard`;
+    `people` has the persons `m` of each class.
+    """
+    steps: dict[str, exp.Query] = {
+        "leaves": _leaves(taxonomy),
+        "nodes": query("select l, label, absent, count(*) as size from leaves group by l, label, absent"),
+        "overlap": query(
+            "select a.l as pl, a.label as plabel, a.absent as pabsent, b.l as gl, b.label as glabel, count(*) as common"
+            " from leaves as a join leaves as b on a.leaf = b.leaf where b.absent = 0"
+            " group by a.l, a.label, a.absent, b.l, b.label"
+        ),
+        "published": _lowest(published),
+        "targets": _guarded(targets),
+        "people": people,
+        "odds": _odds(primary),
+        "judged": query(
+            "select t.class, t.gl, t.n, case when t.gl < 0 then 0 else coalesce(o.p, 0) end as p"
+            " from targets as t left join odds as o on t.class = o.class and t.gl = o.gl and t.glabel = o.glabel"
+        ),
+    }
+    select = query(
+        "select gl, floor(p * :buckets) as bucket, sum(n) as n, max(p) as most, sum(n * p) as total,"
+        " sum(case when p > :threshold then n else 0 end) as above from judged group by gl, floor(p * :buckets)"
+        " union all select -3 as gl, 0 as bucket, sum(n) as n, 0 as most, 0 as total, 0 as above from published"
+        " where l is null having sum(n) > 0"
+        " union all select -5 as gl, 0 as bucket, count(distinct class) as n, 0 as most, 0 as total, 0 as above"
+        " from judged where p > :threshold",
+        buckets=BUCKETS,
+        threshold=expression(
+            "cast(:above as double) / cast(:below as double) + cast(:tolerance as double)",
+            above=p.numerator,
+            below=p.denominator,
+            tolerance=exp.Literal.number(TOLERANCE),
+        ),
+    )
+    return with_queries(select, steps)
+
+
+def nobody_exposed(found: Table) -> exp.Select:
+    """Whether a table of `breaches` says that nobody is: TRUE where all could be judged, and none exceeds p."""
+    return query(
+        "select coalesce(sum(case when f.above > 0 or f.gl in (-2, -3, -4) then 1 else 0 end), 0) = 0 from f"
+        " where f.gl <> :classes",
+        {"f": found},
+        classes=CLASSES,
+    )
+
+
+def _leaves(taxonomy: Taxonomy) -> exp.Query:
+    """Every node as the set of its leaves; NULL, `absent` 1, is a leaf below the root where it occurs."""
+    numbered = query(
+        "select p.*, row_number() over (order by label_0) as leaf from paths as p", {"paths": taxonomy.paths}
+    )
+    parts: list[exp.Query] = []
+    for level in range(taxonomy.height + 1):
+        own = column(f"label_{level}", "t")
+        listed = "select t.leaf, :l as l, cast(:label as text) as label, 0 as absent from t"
+        parts.append(query(listed, {"t": numbered}, l=level, label=own))
+        if taxonomy.has_null and level < taxonomy.height:
+            parts.append(query("select 0 as leaf, :l as l, '' as label, 1 as absent", l=level))
+        elif taxonomy.has_null:
+            root = "select 0 as leaf, :l as l, cast(min(:label) as text) as label, 0 as absent from t"
+            parts.append(query(root, {"t": numbered}, l=level, label=own.copy()))
+    return union_all(parts)
+
+
+def _lowest(published: exp.Query) -> exp.Query:
+    """The published labels as nodes. A label that names several is taken for the smallest, which says most."""
+    return query(
+        "select f.class, f.label, f.absent, f.n, d.l, d.size from (select class, coalesce(label, '') as label,"
+        "   case when label is null then 1 else 0 end as absent, n from g) as f"
+        " left join (select label, absent, l, size from (select label, absent, l, size,"
+        "   row_number() over (partition by label, absent order by l) as place from nodes) as ranked"
+        "   where place = 1) as d on f.label = d.label and f.absent = d.absent",
+        {"g": published},
+    )
+
+
+def _guarded(targets: exp.Query) -> exp.Query:
+    """The guarding nodes of the microdata. A label that stands on a path twice is taken where it protects more."""
+    return query(
+        "select f.class, f.n, case when f.class is null then -4 when f.guard is null then -1"
+        "   else coalesce(x.gl, -2) end as gl, coalesce(f.guard, '') as glabel from (select class, guard, n,"
+        "   coalesce(value, '') as value, case when value is null then 1 else 0 end as absent from g) as f"
+        " left join (select own.label as value, own.absent, up.label as guard, max(up.l) as gl from leaves as own"
+        "   join leaves as up on own.leaf = up.leaf where own.l = 0 and up.absent = 0"
+        "   group by own.label, own.absent, up.label) as x"
+        " on f.value = x.value and f.absent = x.absent and f.guard = x.guard",
+        {"g": targets},
+    )
+
+
+def _odds(primary: bool) -> exp.Query:
+    """The probability that a guarding node is inferred: of each class, for each node that somebody in it guards."""
+    if primary:
+        chance: exp.Expression = expression("sum(share * n) / min(m)")
+    else:
+        certain = expression("max(case when share >= m then 1 else 0 end) = 1")
+        kept = expression("sum(case when share >= m then 0 else cast(n as double) * ln(1 - share / m) end)")
+        chance = (
+            exp.Case()
+            .when(certain, literal(1))
+            .when(exp.LT(this=kept, expression=literal(FLOOR)), literal(1))
+            .else_(expression("1 - exp(:kept)", kept=kept))
+        )
+    return query(
+        "select class, gl, glabel, :chance as p from (select t.class, t.gl, t.glabel, f.n, p.m,"
+        "   cast(o.common as double) / cast(f.size as double) as share"
+        "   from (select distinct class, gl, glabel from targets where gl >= 0) as t"
+        "   join published as f on t.class = f.class join people as p on t.class = p.class"
+        "   join overlap as o on o.pl = f.l and o.plabel = f.label and o.pabsent = f.absent"
+        "   and o.gl = t.gl and o.glabel = t.glabel) as shares group by class, gl, glabel",
+        chance=chance,
+    )
+
+
+def in_one_table(
+    audited: exp.Expression,
+    keys: Sequence[exp.Expression],
+    label: exp.Expression,
+    value: exp.Expression,
+    guard: exp.Expression,
+    person: exp.Expression | None,
+) -> tuple[exp.Query, exp.Query, exp.Query]:
+    """What is published, guarded and counted, from rows that show both what they were and what they became."""
+    order = exp.Order(expressions=[exp.Ordered(this=key) for key in keys])
+    rows = exp.select(
+        named(exp.Window(this=exp.DenseRank(), order=order), "class"),
+        named(label, "label"),
+        named(value, "value"),
+        named(guard, "guard"),
+        *([] if person is None else [named(person, "who")]),
+    ).from_(audited)
+    people = "count(*)" if person is None else "count(distinct who) + max(case when who is null then 1 else 0 end)"
+    return (
+        query("select class, label, count(*) as n from r group by class, label", {"r": rows}),
+        query("select class, value, guard, count(*) as n from r group by class, value, guard", {"r": rows}),
+        query("select class, :people as m from r group by class", {"r": rows}, people=expression(people)),
+    )
+
 
 NOT_MEASURED = "could not be measured: the table does not show the guarding nodes; use --personalized with the spec"
 

@@ -13,8 +13,7 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from sqlanon.auditor import covering_statements as covering_sql
-from sqlanon.auditor.breach_statements import Taxonomy
-from sqlanon.auditor.breaches import Linked
+from sqlanon.auditor.breaches import Linked, Taxonomy
 from sqlanon.auditor.covering_statements import LISTING, MEMBERS, SpanColumn
 from sqlanon.auditor.labels import SHORTENED, members_in
 from sqlanon.engines.base import ColumnInfo, Engine, Statement

@@ -2,29 +2,282 @@
 
 Used on every staging table before it is published, and on any table at all, also one that sqlanon never made. It
 reads counts, never values, and writes nothing.
+
+Measuring the classes of a table against the population that it comes from.
+
+Reads counts from the database.
+
+Measuring one sensitive column over the classes of one quasi-identifier, with every model that is asked of it.
+
+Reads counts from the database: what values there are to compare, then one statement for all figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 from sqlanon.auditor.breaches import BreachFigures, Linked, breach_check, measure_breaches
-from sqlanon.auditor.checks import Check, Question
 from sqlanon.auditor.consistency import Consistency, consistency_check, measure_consistency
-from sqlanon.auditor.figures import PopulationFigures
-from sqlanon.auditor.models import Found
-from sqlanon.auditor.opened import Opened
-from sqlanon.auditor.population import measure_population, unmeasured
-from sqlanon.auditor.request import Ancestors, Beside, Request
+from sqlanon.auditor.figures import Check, ColumnFigures, PopulationFigures, Question, rounded
+from sqlanon.auditor.models import (
+    Asked,
+    Found,
+    ask,
+    effective_values,
+    greatest_gain,
+    greatest_logarithm,
+    least_values,
+    recursive_key,
+)
+from sqlanon.auditor.request import Ancestors, Beside, Opened, Request, text_key
 from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, buckets
-from sqlanon.auditor.sensitive import MeasuredColumn, Sides, measure_column
 from sqlanon.auditor.statements.classes import class_sizes, person_count, size_figures
+from sqlanon.auditor.statements.columns import ColumnStatement, Domain
+from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
+from sqlanon.auditor.statements.values import Side, Taxonomy, Values, domain_counts
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import EngineError, SourceError, UsageError
+from sqlanon.hierarchies.base import Family
 from sqlanon.spec import Privacy
-from sqlanon.sql.build import row_count
-from sqlanon.sql.relations import Relation
+from sqlanon.spec.models import Alpha, LDiversity, SensitiveModel, TCloseness
+from sqlanon.sql.build import count, row_count
+from sqlanon.sql.relations import Relation, column
+
+NOT_MEASURED = "not measured: the population, generalized like the table, is not known here"
+
+
+def measure_population(
+    engine: Engine,
+    audited: Opened,
+    respondent: str | None,
+    population: Opened,
+    keys: Sequence[str],
+    privacy: Privacy,
+    group: str,
+) -> tuple[PopulationFigures, tuple[Check, ...]]:
+    """Measure the classes of `keys`; the table has rows."""
+    population.require(*keys)
+    texts = {key: not audited.compares_with(population, key, key) for key in keys}
+    matched = matched_classes(
+        audited.expression(),
+        [audited.key(key, as_text=texts[key]) for key in keys],
+        None if respondent is None else audited.key(respondent),
+        population.expression(),
+        [population.key(key, as_text=texts[key]) for key in keys],
+    )
+    bounds = privacy.delta_presence
+    figures = population_figures(privacy.k_map, None if bounds is None else (bounds.min, bounds.max))
+    [row] = engine.query(Statement("audit population", population_query(matched, figures)))
+    found = dict(zip(figures, row, strict=True))
+    if not found["population_rows"]:
+        raise SourceError(f"the population {population.relation} has no rows")
+    return _figures(found), tuple(_checks(privacy, found, group))
+
+
+def unmeasured(privacy: Privacy, classes: int, rows: int, group: str) -> Iterator[Check]:
+    """The requirements that need a population, where none is at hand: they do not hold."""
+    for _, question in _questions(privacy):
+        yield Check(question, group, classes, classes, rows, rows, None, NOT_MEASURED)
+
+
+def _figures(found: Found) -> PopulationFigures:
+    greatest = None if found["unmatched"] else rounded(found["greatest"])
+    return PopulationFigures(int(found["fewest"]), rounded(found["least"]) or 0.0, greatest)
+
+
+def _checks(privacy: Privacy, found: Found, group: str) -> Iterator[Check]:
+    figures = _figures(found)
+    for name, question in _questions(privacy):
+        measured = figures.k_map if name == "k_map" else figures.greatest_presence
+        classes = found["classes"] if name == "k_map" else found["all_classes"]
+        failing = (int(found[f"classes_failing_{name}"]), int(found["rows"]), int(found[f"rows_failing_{name}"]))
+        yield Check(question, group, int(classes), *failing, measured)
+
+
+def _questions(privacy: Privacy) -> Iterator[tuple[str, Question]]:
+    if privacy.k_map is not None:
+        complaint = f"match fewer than {privacy.k_map} rows of the population"
+        yield "k_map", Question("k_map", f"k = {privacy.k_map}", complaint, "the fewest are {}")
+    if privacy.delta_presence is not None:
+        least, greatest = privacy.delta_presence.min, privacy.delta_presence.max
+        asked = f"from {least:f} to {greatest:f}"
+        complaint = f"have a share of the population outside {least:f} to {greatest:f}"
+        yield "delta_presence", Question("delta_presence", asked, complaint, "the greatest is {}")
+
+
+WITHOUT_ORDER = frozenset({Family.TEXT, Family.OTHER})
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The audited table, what it is compared with, and in both the column that names the person."""
+
+    audited: Opened
+    source: Opened | None = None
+    respondent: str | None = None
+    source_respondent: str | None = None
+
+
+@dataclass(frozen=True)
+class MeasuredColumn:
+    """What was found of a column."""
+
+    figures: ColumnFigures
+    checks: tuple[Check, ...]
+    sizes: Found | None
+    """The figures of the class sizes, where the statement measured them too."""
+
+
+def measure_column(
+    engine: Engine,
+    sides: Sides,
+    name: str,
+    keys: Sequence[str],
+    models: Sequence[SensitiveModel],
+    *,
+    taxonomy: Opened | None = None,
+    group: str = "",
+    sizes_for_k: int | None = None,
+) -> MeasuredColumn | None:
+    """Measure a column in classes of `keys`, with `sizes_for_k` the sizes of the classes too; None without rows."""
+    values = _values(sides, name, models, taxonomy)
+    domain, reasons = _domain(engine, values, name)
+    if not domain.rows:
+        return None
+    statement = ColumnStatement(values, [sides.audited.key(key) for key in keys], domain)
+    statement.figures["all_classes"] = count()
+    if sizes_for_k is not None:
+        statement.figures |= size_figures(sizes_for_k, statement.rows)
+    asked = [
+        ask(entry, f"{position}", flag, statement, reasons) for position, (entry, flag) in enumerate(_numbered(models))
+    ]
+    [row] = engine.query(Statement(f"audit {name}", statement.sql(), fresh=True))
+    found = dict(zip(statement.figures, row, strict=True))
+    if found["uncounted"]:
+        raise EngineError(f"column '{name}': the table changed while it was measured; audit it again")
+    checks = tuple(_check(item, found, group, domain.rows) for item in asked)
+    figures = _sensitive_figures(name, domain, found, models, checks)
+    return MeasuredColumn(figures, checks, found if sizes_for_k is not None else None)
+
+
+def _numbered(models: Sequence[SensitiveModel]) -> Iterator[tuple[SensitiveModel, int]]:
+    """Each entry with its number among those that name a value."""
+    flags = 0
+    for entry in models:
+        yield entry, flags
+        flags += isinstance(entry, Alpha)
+
+
+def _values(sides: Sides, name: str, models: Sequence[SensitiveModel], taxonomy: Opened | None) -> Values:
+    audited, source = sides.audited, sides.source
+    if source is not None:
+        source.require(name)
+    as_text = source is not None and not audited.compares_with(source, name, name)
+    family = Family.TEXT if as_text else audited.family(name)
+    ordered = [entry for entry in models if isinstance(entry, TCloseness) and entry.distance == "ordered"]
+    if ordered and not ordered[0].order and family in WITHOUT_ORDER:
+        raise UsageError(
+            f"t_closeness: column '{name}' holds {family.value} values, which have no order of their own; "
+            f"a spec can list them from lowest to highest under 'order'"
+        )
+    return Values(
+        audited=_side(audited, name, sides.respondent, as_text=as_text),
+        source=None if source is None else _side(source, name, _reference_person(sides, source), as_text=as_text),
+        text=text_key(column("value"), family, audited.traits),
+        flagged=tuple(entry.value for entry in models if isinstance(entry, Alpha)),
+        ordered=bool(ordered),
+        order=ordered[0].order if ordered else (),
+        taxonomy=None if taxonomy is None else _taxonomy(taxonomy, family),
+    )
+
+
+def _side(opened: Opened, name: str, respondent: str | None, *, as_text: bool) -> Side:
+    person = None if respondent is None else opened.key(respondent)
+    return Side(opened.expression(), opened.key(name, as_text=as_text), person)
+
+
+def _reference_person(sides: Sides, source: Opened) -> str | None:
+    if sides.respondent is None:
+        return None
+    name = sides.source_respondent or sides.respondent
+    if name not in source.columns:
+        raise SourceError(f"{source.relation} has no column '{name}': persons cannot be counted in it")
+    return name
+
+
+def _taxonomy(opened: Opened, family: Family) -> Taxonomy:
+    opened.require("value")
+    height = 0
+    while f"label_{height + 1}" in opened.columns:
+        height += 1
+    if not height:
+        raise SourceError(f"{opened.relation} has no column 'label_1'")
+    as_text = family is Family.TEXT and opened.family("value") is not Family.TEXT
+    return Taxonomy(opened.expression(), opened.key("value", as_text=as_text), height)
+
+
+def _domain(engine: Engine, values: Values, name: str) -> tuple[Domain, dict[str, str]]:
+    """The size of the domain, and why a distance cannot be measured."""
+    [row] = engine.query(Statement(f"values of {name}", domain_counts(values), fresh=True))
+    rows, reference_rows, distinct, nulls, unplaced, uncovered = (int(number) for number in row)
+    if rows and not reference_rows:
+        raise SourceError(f"column '{name}': the reference has no rows, so there is nothing to compare with")
+    reasons = {}
+    if unplaced:
+        reasons["ordered"] = f"not measured: {_counted(unplaced)} not in the declared order"
+    if values.taxonomy is None:
+        reasons["hierarchical"] = "not measured: the hierarchy of the column is not known here"
+    elif uncovered:
+        reasons["hierarchical"] = f"not measured: {_counted(uncovered)} outside the hierarchy of the column"
+    return Domain(rows, reference_rows, distinct, nulls > 0), reasons
+
+
+def _counted(number: int) -> str:
+    return "1 value is" if number == 1 else f"{number} values are"
+
+
+def _check(item: Asked, found: Found, group: str, rows: int) -> Check:
+    classes = int(found["all_classes"])
+    if item.reason:
+        return Check(item.question, group, classes, classes, rows, rows, None, item.reason)
+    return Check(
+        item.question,
+        group,
+        classes,
+        int(found[f"classes_failing_{item.name}"]),
+        rows,
+        int(found[f"rows_failing_{item.name}"]),
+        item.measured(found),
+    )
+
+
+def _sensitive_figures(
+    name: str, domain: Domain, found: Found, models: Sequence[SensitiveModel], checks: Sequence[Check]
+) -> ColumnFigures:
+    measured = list(zip(models, (check.measured for check in checks), strict=True))
+    distances = {entry.distance: figure for entry, figure in measured if isinstance(entry, TCloseness)}
+    return ColumnFigures(
+        column=name,
+        values=domain.values,
+        distinct=least_values(found),
+        entropy=effective_values(found),
+        equal=rounded(found["equal"]) or 0.0,
+        beta=greatest_gain(found),
+        delta=greatest_logarithm(found),
+        share=rounded(found["largest_share"]) or 0.0,
+        recursive={
+            recursive_key(entry): figure
+            for entry, figure in measured
+            if isinstance(entry, LDiversity) and entry.kind == "recursive"
+        },
+        ordered=distances.get("ordered"),
+        hierarchical=distances.get("hierarchical"),
+        alpha=tuple(figure or 0.0 for entry, figure in measured if isinstance(entry, Alpha)),
+        lacking=int(found["lacking"]) if "lacking" in found else None,
+    )
+
 
 NO_BESIDE = Beside()
 

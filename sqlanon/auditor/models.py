@@ -12,11 +12,10 @@ from typing import Any
 
 from sqlglot import exp as sql
 
-from sqlanon.auditor.checks import Number, Question
-from sqlanon.auditor.figures import rounded
+from sqlanon.auditor.figures import Number, Question, rounded
 from sqlanon.auditor.statements import models
+from sqlanon.auditor.statements.classes import greatest
 from sqlanon.auditor.statements.columns import ColumnStatement, lacks_no_value
-from sqlanon.auditor.statements.words import greatest
 from sqlanon.spec.models import (
     Alpha,
     BetaLikeness,

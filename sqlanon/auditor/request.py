@@ -1,6 +1,10 @@
 """What an audit is asked: the columns that make classes, the requirement, and what is read beside the table.
 
 Holds the scratch tables that an audit may make; runs nothing.
+
+A relation that an audit reads, with its columns looked up: how each of them becomes a grouping key.
+
+Reads the catalog.
 """
 
 from __future__ import annotations
@@ -8,10 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from sqlanon.auditor.breaches import Linked
+from sqlanon.engines.base import ColumnInfo, Engine
+from sqlanon.errors import SourceError
+from sqlanon.hierarchies.base import Family
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Privacy
-from sqlanon.sql.relations import Relation
+from sqlanon.sql.relations import Relation, column
+from sqlanon.sql.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -67,3 +77,49 @@ class Beside:
     """Who could be in the table, generalized alike: its columns are named like the quasi-identifier."""
     ancestors: Ancestors | None = None
     """The hierarchies of the quasi-identifier, for what is asked of rows that fit each other."""
+
+
+NUMBERS = frozenset({Family.INTEGER, Family.DECIMAL, Family.FLOAT})
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A relation under the alias that its statements give it."""
+
+    relation: Relation
+    alias: str
+    columns: Mapping[str, ColumnInfo]
+    traits: Traits
+
+    @classmethod
+    def at(cls, engine: Engine, relation: Relation, alias: str) -> Opened:
+        """Look the columns up."""
+        return cls(relation, alias, {info.name: info for info in engine.columns(relation)}, engine.traits)
+
+    def expression(self) -> exp.Expression:
+        """The relation for a FROM clause."""
+        return self.traits.relation(self.relation, self.alias)
+
+    def require(self, *names: str) -> None:
+        """SourceError unless these columns are there."""
+        for name in names:
+            if name not in self.columns:
+                raise SourceError(f"{self.relation} has no column '{name}'")
+
+    def family(self, name: str) -> Family:
+        return self.columns[name].family
+
+    def key(self, name: str, *, as_text: bool = False) -> exp.Expression:
+        """A column as a grouping key: byte-wise text, one zero."""
+        value, family = column(name, self.alias), self.family(name)
+        return text_key(value, family, self.traits) if as_text else self.traits.key(value, family)
+
+    def compares_with(self, other: Opened, name: str, there: str) -> bool:
+        """Whether a column and one of another relation are of a kind; else they are compared by their texts."""
+        own, others = self.family(name), other.family(there)
+        return own is others or {own, others} <= NUMBERS
+
+
+def text_key(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    """The text of a value as a grouping key."""
+    return traits.key(traits.text(value, family), Family.TEXT)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlanon.auditor.breaches import BreachFigures
-from sqlanon.auditor.checks import Check
 from sqlanon.auditor.consistency import Consistency
-from sqlanon.auditor.figures import ColumnFigures, PopulationFigures, column_sections, worst_of
+from sqlanon.auditor.figures import Check, ColumnFigures, PopulationFigures, column_sections, worst_of
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.notebook import bar_chart, html_table
 

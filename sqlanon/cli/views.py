@@ -11,7 +11,7 @@ from rich.console import Console
 
 from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
 from sqlanon.auditor.breaches import GuardedLevel
-from sqlanon.auditor.checks import shown
+from sqlanon.auditor.figures import shown
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.cli.console import bar, counted, facts, grid, number, share, sparkline, vector
 from sqlanon.cli.settings import phases

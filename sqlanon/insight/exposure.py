@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from sqlanon.auditor.opened import NUMBERS
 from sqlanon.auditor.place import open_place, relation_named
+from sqlanon.auditor.request import NUMBERS
 from sqlanon.errors import UsageError
 from sqlanon.insight.adversary import (
     Attack,

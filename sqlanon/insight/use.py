@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sqlanon.auditor.opened import NUMBERS, Opened
+from sqlanon.auditor.request import NUMBERS, Opened
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.insight.adversary.links import Linked, Side, shown_rows

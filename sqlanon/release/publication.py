@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
-from sqlanon.auditor.breach_statements import Taxonomy, in_one_table
-from sqlanon.auditor.breaches import Linked
-from sqlanon.auditor.opened import Opened
+from sqlanon.auditor.breaches import Linked, Taxonomy, in_one_table
+from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
 from sqlanon.recoding.assignment import AssignedRelease

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from sqlanon.auditor import AuditResult
-from sqlanon.auditor.checks import shown
+from sqlanon.auditor.figures import shown
 from sqlanon.reports.model import ColumnView, Identity, RequirementLine
 
 PROMISES = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from sqlanon.auditor import breach_statements as audit_breaches
+from sqlanon.auditor import breaches as audit_breaches
 from sqlanon.auditor.breaches import Linked, measure_breaches
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.recoding.personalized import statements as personalized_sql

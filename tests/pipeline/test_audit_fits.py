@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sqlanon import pipeline
 from sqlanon.auditor import Consistency
-from sqlanon.auditor.matching import Assignment
+from sqlanon.auditor.consistency import Assignment
 from sqlanon.spec import spec_from_dict
 from tests.fitting import fitting
 from tests.fixtures_support import PAPERS, Labels, Row, load_case, read_csv

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlanon.auditor import Request
-from sqlanon.auditor.statements import side_by_side as audit_side_by_side
+from sqlanon.auditor.statements import columns as audit_side_by_side
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from tests import oracle

@@ -1,16 +1,23 @@
 """Statements that measure the classes of any table as it stands. They share nothing with the search: no frequency set.
 
 Classes are grouped by the published values themselves, NULL equal to NULL.
+
+The named steps of an audit's statement: queries of its WITH clause, under names that no table of a user has.
+
+A step that bore the name of the audited table would hide it from the steps after it.
+
+Small words of the audit's arithmetic: wide products, floating point, extremes of a few expressions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from sqlglot import exp
 
 from sqlanon.sql.build import all_of, count, is_null, named, subquery, total, total_where, with_queries
-from sqlanon.sql.relations import column, literal
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 BUCKETS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 """Lower ends of the class-size distribution's buckets."""
@@ -76,3 +83,51 @@ def holds_k_anonymity(relation: exp.Expression, keys: Sequence[exp.Expression], 
 
 def _grouped(select: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:
     return select.group_by(*(key.copy() for key in keys)) if keys else select
+
+
+Steps = dict[str, exp.Query]
+"""Queries by name, each reading only those before it."""
+
+_PREFIX = "sqlanon_audit_"
+
+
+def step(name: str) -> exp.Table:
+    """A step for a FROM clause; its columns are those of alias `name`."""
+    return table_expression(Table((_PREFIX + name,)), name)
+
+
+def statement(select: exp.Select, steps: Mapping[str, exp.Query]) -> exp.Select:
+    """A select that reads steps."""
+    return with_queries(select, {_PREFIX + name: query for name, query in steps.items()})
+
+
+NARROW, WIDE = "bigint", "decimal(38, 0)"
+
+
+def wide(value: exp.Expression) -> exp.Expression:
+    """A whole number in 38 digits."""
+    return cast(value, WIDE)
+
+
+def product(*factors: exp.Expression) -> exp.Expression:
+    """A product of counts in 38 digits; an engine that needs more fails, and nothing passes."""
+    return times(*(wide(factor.copy()) for factor in factors))
+
+
+def times(*factors: exp.Expression) -> exp.Expression:
+    return reduce(lambda left, right: exp.Mul(this=left, expression=right), factors)
+
+
+def double(value: exp.Expression) -> exp.Expression:
+    return cast(value.copy(), "double")
+
+
+def greatest(first: exp.Expression, *others: exp.Expression) -> exp.Expression:
+    """The greatest that is not NULL."""
+    # Without the flag, sqlglot tests every operand for NULL first.
+    return exp.Greatest(this=first, expressions=list(others), ignore_nulls=True) if others else first
+
+
+def least(first: exp.Expression, *others: exp.Expression) -> exp.Expression:
+    """The least that is not NULL."""
+    return exp.Least(this=first, expressions=list(others), ignore_nulls=True) if others else first

@@ -13,7 +13,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.words import double, greatest, least, product, times
+from sqlanon.auditor.statements.classes import double, greatest, least, product, times
 from sqlanon.sql.build import all_of, equal, total_where
 from sqlanon.sql.relations import cast, column, literal
 

@@ -12,8 +12,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.classes import Figures, classes, classes_of_persons
-from sqlanon.auditor.statements.words import product
+from sqlanon.auditor.statements.classes import Figures, classes, classes_of_persons, product
 from sqlanon.sql.build import all_of, count, named, subquery, total, total_where
 from sqlanon.sql.relations import cast, column, literal
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.auditor.labels import read_labels
-from sqlanon.auditor.opened import Opened, text_key
+from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import TOP

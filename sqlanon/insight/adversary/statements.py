@@ -12,8 +12,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.classes import Figures
-from sqlanon.auditor.statements.words import double
+from sqlanon.auditor.statements.classes import Figures, double
 from sqlanon.sql.build import all_of, count, equal, is_null, named, scalar, subquery, total, total_where
 from sqlanon.sql.relations import cast, column, literal
 

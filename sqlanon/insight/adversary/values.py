@@ -11,7 +11,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from sqlanon.auditor.figures import rounded
-from sqlanon.auditor.opened import NUMBERS, Opened, text_key
+from sqlanon.auditor.request import NUMBERS, Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import Family

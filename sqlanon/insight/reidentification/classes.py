@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from sqlanon.auditor.figures import rounded
-from sqlanon.auditor.opened import Opened
+from sqlanon.auditor.request import Opened
 from sqlanon.auditor.result import buckets
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError

@@ -20,7 +20,7 @@ from itertools import combinations
 from math import comb, prod
 from typing import Generic, TypeVar
 
-from sqlanon.auditor.opened import Opened
+from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.insight.reidentification import statements as subsets_sql

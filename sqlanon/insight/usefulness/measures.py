@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sqlanon.auditor.figures import rounded
 from sqlanon.auditor.labels import read_labels
-from sqlanon.auditor.opened import Opened, text_key
+from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.insight.adversary.links import Side
 from sqlanon.insight.usefulness import statements as utility_sql

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.words import double
+from sqlanon.auditor.statements.classes import double
 from sqlanon.insight.adversary.links import Side
 from sqlanon.insight.adversary.statements import same
 from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total, total_where

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.auditor.models import ask
-from sqlanon.auditor.opened import Opened, text_key
-from sqlanon.auditor.request import Request
+from sqlanon.auditor.request import Opened, Request, text_key
 from sqlanon.auditor.statements.classes import classes, classes_of_persons
 from sqlanon.auditor.statements.columns import ColumnStatement, Domain
 from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query

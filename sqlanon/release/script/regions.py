@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.auditor.breach_statements import Taxonomy, breaches, in_one_table, nobody_exposed
+from sqlanon.auditor.breaches import Taxonomy, breaches, in_one_table, nobody_exposed
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import TOP, Family, Formula
 from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
