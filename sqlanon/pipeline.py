@@ -23,7 +23,7 @@ from sqlanon.planning.decision import decide, hierarchies_of, prepare, prepare_c
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recoding.mondrian.recoder import mondrian_lookup
-from sqlanon.recoding.personalized.written import personalized_lookup
+from sqlanon.recoding.personalized.recoder import personalized_lookup
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.classes import Release, population_labels
 from sqlanon.release.evidence import Facts, recorder_for

@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.recoding.assigned import Assigned
-from sqlanon.recoding.cuts import Cuts, Group
+from sqlanon.recoding.kinds import Assigned, Cuts, Group
 from sqlanon.release.lock import Lock
 from sqlanon.release.lock_diff import diff, to_dict
 

@@ -31,7 +31,7 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.base import Lookup
 from sqlanon.pipeline import plan
 from sqlanon.privacy.base import Grouping
-from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import Release, release_query
 from sqlanon.release.lock import Lock

@@ -23,7 +23,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, SpecError, SqlanonError
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release.classes import Release, blanked_class_satisfies, measure_classes
 from sqlanon.release.lock import Lock
 from sqlanon.release.statements import QuasiIdentifier, class_totals

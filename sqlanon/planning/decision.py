@@ -20,7 +20,7 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.recoding.base import Recoded
-from sqlanon.recoding.carried_out import by_own_hierarchies
+from sqlanon.recoding.kinds import by_own_hierarchies
 from sqlanon.recoding.registry import recoder_named
 from sqlanon.release.classes import Release
 from sqlanon.release.lock import Lock

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlanon.recoding.assigned import Assigned
-from sqlanon.recoding.cuts import Cuts, Group
-from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.recoding.kinds import Assigned, Cuts, FullDomain, Group
 
 __all__ = ["Assigned", "Cuts", "FullDomain", "Group", "Recoding", "recoding_from_dict"]
 

@@ -1,11 +1,17 @@
 """Class-wise releases: an assignment of combinations to classes, what it costs, and the rows that it publishes.
 
 Recoders make assignments; publish carries them out after comparing the source with what was assigned.
+
+Statements of a class-wise release: totals and figures of an assignment, and the table itself.
+
+An assignment has a row for each part of a combination: `o_0`..., where parts are told apart also `s_0`..., `first_row`
+and `last_row`; its rows `n` and its `class`, NULL where it is suppressed. `labels` has `class`, `label_i`, `leaves_i`
+(leaves that the label covers) and `rows_i` (rows of the source whose value it covers).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import expm1, log1p
 
@@ -13,15 +19,180 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, RequirementError
+from sqlanon.hierarchies.base import TOP
 from sqlanon.privacy.base import Requirement
-from sqlanon.recoding import assignment_statements as assigned_sql
-from sqlanon.recoding.assignment_statements import AssignmentTables, ReleasedColumn
 from sqlanon.source import combination_statements as combinations_sql
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import Combinations, source_rows
 from sqlanon.source.hierarchies import StoredHierarchy
-from sqlanon.sql.relations import Query, Table
+from sqlanon.sql.build import all_of, count, equal, is_null, is_present, named, scalar, subquery, total, total_where
+from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
+
+Keys = Sequence[tuple[str, exp.Expression]]
+
+
+@dataclass(frozen=True)
+class AssignmentTables:
+    """Where an assignment lies."""
+
+    table: Table
+    labels: Table
+    width: int
+    """How many quasi-identifiers there are."""
+    whole: bool
+    """Each combination of quasi-identifier values lies in one class whole: no `s_0`, `first_row`, `last_row`."""
+    sensitive_labels: Mapping[int, Table]
+    """For sensitive columns that are generalized by class: tables of `class`, `s` and `label`."""
+
+    def keys(self, coded: int) -> list[str]:
+        """The columns that name a part of the source's rows."""
+        return [
+            *(f"o_{position}" for position in range(self.width)),
+            *(() if self.whole else (f"s_{position}" for position in range(coded))),
+        ]
+
+
+def totals(tables: AssignmentTables) -> exp.Select:
+    """One row: rows, suppressed rows, classes."""
+    return exp.select(
+        total(column("n")),
+        total_where(is_null(column("class")), column("n")),
+        exp.Count(this=exp.Distinct(expressions=[column("class")])),
+    ).from_(table_expression(tables.table))
+
+
+def class_squares(tables: AssignmentTables) -> exp.Select:
+    """The sum of n * n over classes."""
+    sizes = exp.select(named(cast(exp.Sum(this=column("n")), "double"), "n")).from_(table_expression(tables.table))
+    sizes = sizes.where(is_present(column("class"))).group_by(column("class"))
+    squared = exp.Mul(this=column("n"), expression=column("n"))
+    return exp.select(total(squared)).from_(subquery(sizes, "sizes"))
+
+
+def column_figures(tables: AssignmentTables, position: int, domain: Table) -> exp.Select:
+    """One row for a column over kept rows: the sum of leaves, and of Li and Li's penalties, suppressed rows as all."""
+    label = f"rows_{position}"
+    own = cast(column("n", "d"), "double")
+    everything = scalar(exp.select(cast(exp.Sum(this=column("n")), "double")).from_(table_expression(domain)))
+    covered = exp.Coalesce(this=cast(column(label, "l"), "double"), expressions=[column("everything", "everybody")])
+    gained = exp.Paren(this=exp.Sub(this=covered, expression=own))
+    most = exp.Nullif(
+        this=exp.Paren(this=exp.Sub(this=column("everything", "everybody"), expression=own.copy())),
+        expression=literal(0),
+    )
+    rows = cast(column("n", "a"), "double")
+    leaves = cast(column(f"leaves_{position}", "l"), "double")
+    select = exp.select(
+        total(exp.Mul(this=rows, expression=leaves)),
+        total(exp.Mul(this=rows.copy(), expression=exp.Div(this=gained, expression=most))),
+    ).from_(table_expression(tables.table, "a"))
+    select = select.join(
+        table_expression(domain, "d"), on=equal(column(f"o_{position}", "a"), column("o", "d")), copy=False
+    )
+    select = select.join(
+        table_expression(tables.labels, "l"),
+        on=equal(column("class", "a"), column("class", "l")),
+        join_type="left",
+        copy=False,
+    )
+    whole = exp.select(named(everything, "everything"))
+    return select.join(subquery(whole, "everybody"), join_type="cross", copy=False)
+
+
+@dataclass(frozen=True)
+class ReleasedColumn:
+    """A column of the release, and where its content comes from."""
+
+    name: str
+    quasi_identifier: int | None = None
+    sensitive: int | None = None
+    """The position of a sensitive column that is generalized by class."""
+    source: str | None = None
+    """The column of the source, where it is called otherwise."""
+
+
+def release(
+    rows: exp.Select, keys: Keys, released: Sequence[ReleasedColumn], tables: AssignmentTables, *, blank: bool
+) -> exp.Select:
+    """The rows to publish, in no order that tells of the source; `rows` is a select without items from `source`.
+
+    Of a combination that is divided, chance decides which of its rows go to which class: they are alike in all that
+    the requirement reads.
+    """
+    wanted = {name: key for name, key in keys if name in tables.keys(len(keys) - tables.width)}
+    needed = set(tables.sensitive_labels)
+    wanted |= {name: key for name, key in keys if name in {f"s_{position}" for position in needed}}
+    items = [named(key, name) for name, key in wanted.items()]
+    items += [
+        named(column(item.source or item.name, "source"), f"c_{position}")
+        for position, item in enumerate(released)
+        if item.quasi_identifier is None
+    ]
+    inner = subquery(rows.select(*items, copy=False), "r")
+    if not tables.whole:
+        inner = subquery(_in_chance_order(rows, tables.keys(len(keys) - tables.width)), "r")
+    matched = [
+        equal(column(name, "r"), column(name, "a")) for name in wanted if name in tables.keys(len(keys) - tables.width)
+    ]
+    if not tables.whole:
+        matched += [
+            exp.GTE(this=column("row_number", "r"), expression=column("first_row", "a")),
+            exp.LTE(this=column("row_number", "r"), expression=column("last_row", "a")),
+        ]
+    select = exp.select(*(_item(position, item, blank=blank) for position, item in enumerate(released))).from_(inner)
+    select = select.join(table_expression(tables.table, "a"), on=all_of(matched), copy=False)
+    select = select.join(
+        table_expression(tables.labels, "l"),
+        on=equal(column("class", "a"), column("class", "l")),
+        join_type="left" if blank else "",
+        copy=False,
+    )
+    for position, table in tables.sensitive_labels.items():
+        alias = f"x_{position}"
+        on = [equal(column("class", "a"), column("class", alias))]
+        on.append(equal(column(f"s_{position}", "r"), column("s", alias)))
+        select = select.join(
+            table_expression(table, alias), on=all_of(on), join_type="left" if blank else "", copy=False
+        )
+    return select.order_by(exp.Rand(), copy=False)
+
+
+def _in_chance_order(rows: exp.Select, keys: Sequence[str]) -> exp.Select:
+    """The rows with `row_number`: their place among those of the same combination. Windows take no volatile order."""
+    drawn = exp.select(exp.Star(), named(exp.Rand(), "chance")).from_(subquery(rows, "drawn"))
+    number = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[column(name) for name in keys],
+        order=exp.Order(expressions=[exp.Ordered(this=column("chance"))]),
+    )
+    return exp.select(exp.Star(), named(number, "row_number")).from_(subquery(drawn, "numbered"))
+
+
+def _item(position: int, item: ReleasedColumn, *, blank: bool) -> exp.Expression:
+    if item.quasi_identifier is not None:
+        value: exp.Expression = column(f"label_{item.quasi_identifier}", "l")
+    elif item.sensitive is not None:
+        value = column("label", f"x_{item.sensitive}")
+    else:
+        return named(column(f"c_{position}", "r"), item.name)
+    if blank:
+        value = exp.Case().when(is_present(column("class", "a")), value).else_(cast(literal(TOP), "text"))
+    return named(value, item.name)
+
+
+def unlabelled(tables: AssignmentTables) -> exp.Select:
+    """How many parts belong to a class that has no labels, or labels twice: 0 in a sound assignment."""
+    once = exp.select(column("class"), named(count(), "times")).from_(table_expression(tables.labels))
+    once = once.group_by(column("class"))
+    select = exp.select(
+        total_where(
+            exp.NEQ(this=exp.Coalesce(this=column("times", "l"), expressions=[literal(0)]), expression=literal(1)),
+            literal(1),
+        )
+    ).from_(table_expression(tables.table, "a"))
+    select = select.join(subquery(once, "l"), on=equal(column("class", "a"), column("class", "l")), join_type="left")
+    return select.where(is_present(column("class", "a")))
 
 
 @dataclass(frozen=True)
@@ -53,7 +224,7 @@ class Assignment:
 
     def totals(self, engine: Engine) -> tuple[int, int, int]:
         """Rows, suppressed rows, classes."""
-        [(rows, suppressed, classes)] = engine.query(Statement("total assignment", assigned_sql.totals(self.tables)))
+        [(rows, suppressed, classes)] = engine.query(Statement("total assignment", totals(self.tables)))
         return int(rows), int(suppressed), int(classes)
 
 
@@ -62,10 +233,10 @@ def figures_of(engine: Engine, assignment: Assignment, weights: Mapping[int, flo
     rows, suppressed, classes = assignment.totals(engine)
     domains = assignment.combinations.domains
     given = [1.0 if weights is None else weights[position] for position in range(len(domains))]
-    [(squares,)] = engine.query(Statement("discernibility", assigned_sql.class_squares(assignment.tables)))
+    [(squares,)] = engine.query(Statement("discernibility", class_squares(assignment.tables)))
     exponent, hdm = 0.0, 0.0
     for position, domain in enumerate(domains):
-        query = assigned_sql.column_figures(assignment.tables, position, domain.table)
+        query = column_figures(assignment.tables, position, domain.table)
         [(leaves, penalty)] = engine.query(Statement("information loss", query))
         share = given[position] / sum(given)
         least = rows / domain.leaves
@@ -99,7 +270,7 @@ class AssignedRelease:
         if made.checksum(engine) != made.checksum_of_source(engine, self.binding):
             raise InfeasibleError("the source changed while the release was made: plan again")
         rows, suppressed, classes = self.assignment.totals(engine)
-        [(faulty,)] = engine.query(Statement("check labels", assigned_sql.unlabelled(self.assignment.tables)))
+        [(faulty,)] = engine.query(Statement("check labels", unlabelled(self.assignment.tables)))
         if rows != made.rows or faulty:
             raise RequirementError("the release was not published: its assignment of rows to classes is not sound")
         limit = self.binding.limit_rows(rows)
@@ -140,4 +311,4 @@ class AssignedRelease:
         if with_respondent and asked is not None:
             released.append(ReleasedColumn(binding.true_value, source=asked.asked.column))
         rows, keys = source_rows(engine, binding, self.assignment.combinations)
-        return assigned_sql.release(rows, keys, released, self.assignment.tables, blank=blank)
+        return release(rows, keys, released, self.assignment.tables, blank=blank)

@@ -16,7 +16,7 @@ from sqlanon.evaluation.round_statements import Judged
 from sqlanon.evaluation.rounds import settle
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.privacy.base import Grouping, Requirement
-from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
 from sqlanon.release.statements import QuasiIdentifier
 from sqlanon.source import hierarchy_statements as hierarchy_sql

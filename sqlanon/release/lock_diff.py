@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlanon.recoding.assigned import Assigned
-from sqlanon.recoding.cuts import Cuts
+from sqlanon.recoding.kinds import Assigned, Cuts
 from sqlanon.release.lock import Lock, columns_changed
 from sqlanon.spec.parts import changed_parts
 

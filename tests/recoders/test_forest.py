@@ -16,10 +16,10 @@ from sqlglot import exp, parse_one
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
 from sqlanon.recoding.cells import forest as forest_module
-from sqlanon.recoding.cells.fitting import widened
 from sqlanon.recoding.cells.forest import Forest
 from sqlanon.recoding.cells.matching import groups_of_two, matched
-from sqlanon.recoding.cells.neighbours import Steps
+from sqlanon.recoding.cells.recoder import widened
+from sqlanon.recoding.cells.statements import Steps
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Anonymity
 from tests.fitting import cost, fitting, least_cost, level

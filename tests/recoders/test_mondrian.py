@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.recoding.mondrian.partition import Partition, Partitioning, Settings
+from sqlanon.recoding.mondrian.recoder import Partition, Partitioning, Settings
 from sqlanon.source.binding import bind
 from sqlanon.source.combinations import combine
 from sqlanon.source.frequency import scan, store_hierarchies

@@ -12,7 +12,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqlanon.recoding.cells.neighbours import Steps
+from sqlanon.recoding.cells.statements import Steps
 from sqlanon.sql.build import all_of, equal, named, subquery
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 

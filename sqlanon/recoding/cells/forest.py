@@ -15,9 +15,9 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
 from sqlanon.recoding.cells import forest_statements as forest_sql
-from sqlanon.recoding.cells import neighbours as neighbours_sql
-from sqlanon.recoding.cells import tree_statements as trees_sql
-from sqlanon.recoding.cells.neighbours import Steps
+from sqlanon.recoding.cells import forest_statements as trees_sql
+from sqlanon.recoding.cells import statements as neighbours_sql
+from sqlanon.recoding.cells.statements import Steps
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Table
 

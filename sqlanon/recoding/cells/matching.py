@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
 from sqlanon.recoding.base import Recoded
-from sqlanon.recoding.cells import pair_statements as pairs_sql
 from sqlanon.recoding.cells import recoder as cells_recoder
+from sqlanon.recoding.cells import statements as pairs_sql
 from sqlanon.recoding.cells.recoder import Cells, Divided
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy

@@ -3,19 +3,143 @@
 A class has in each column the lowest step at which all its vertices are equal: the value, a label above it, or the top.
 `vertices` is as in `neighbours`; `parts` tells which rows of a vertex are which rows of a combination; `closures` which
 vertices the labels of group `g` must fit.
+
+Statements that find, for each vertex of a cell recoding, the vertices nearest to it.
+
+`vertices` has a row per distinct combination: its number `v` (like ones side by side), rows `n`, and for each column
+i its codes `c_<i>_<step>` from the value itself up to the step below the top, where all are equal.
+
+Statements of cell recoding by matchings: which pairs of single rows save something, and groups from a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from sqlglot import exp
 
-from sqlanon.recoding.cells.neighbours import Steps, code_names
-from sqlanon.sql.build import all_of, equal, named, subquery, total
+from sqlanon.sql.build import all_of, count, equal, is_null, is_present, named, subquery, total
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A column's way up: the cost of each step above the value itself, in whole numbers; the last is the top's."""
+
+    costs: tuple[int, ...]
+
+    @property
+    def codes(self) -> int:
+        """How many steps have codes: all below the top."""
+        return len(self.costs)
+
+
+def code_names(steps: Sequence[Steps]) -> list[str]:
+    """The codes of all columns, each from the top down: in this order like combinations come together."""
+    return [f"c_{i}_{step}" for i, item in enumerate(steps) for step in reversed(range(item.codes))]
+
+
+def distance(steps: Sequence[Steps], one: str, other: str) -> exp.Expression:
+    """What it costs a row to become equal to another, summed over the columns (chapter, section 3.2.3)."""
+    return reduce(
+        lambda left, right: exp.Add(this=left, expression=right),
+        [_of_column(i, item, one, other) for i, item in enumerate(steps)],
+    )
+
+
+def _of_column(i: int, item: Steps, one: str, other: str) -> exp.Expression:
+    case = exp.Case()
+    for step, cost in enumerate((0, *item.costs[:-1])):
+        same = equal(column(f"c_{i}_{step}", one), column(f"c_{i}_{step}", other))
+        case = case.when(same, literal(cost), copy=False)
+    return case.else_(literal(item.costs[-1]), copy=False)
+
+
+def sizes(vertices: Table, k: int) -> exp.Select:
+    """One row: vertices, those below k rows, rows."""
+    small = exp.Count(this=exp.Case().when(exp.LT(this=column("n"), expression=literal(k)), literal(1)))
+    return exp.select(count(), small, total(column("n"))).from_(table_expression(vertices))
+
+
+def every_pair(vertices: Table, steps: Sequence[Steps], k: int) -> exp.Select:
+    """Each vertex below k rows with every other one, and their distance."""
+    other = exp.NEQ(this=column("v", "one"), expression=column("v", "other"))
+    return _pairs(vertices, steps, k).join(table_expression(vertices, "other"), on=other, copy=False)
+
+
+def _pairs(vertices: Table, steps: Sequence[Steps], k: int) -> exp.Select:
+    return (
+        exp.select(
+            named(column("v", "one"), "u"),
+            named(column("v", "other"), "v"),
+            named(column("n", "other"), "n"),
+            named(exp.Sub(this=literal(k), expression=column("n", "one")), "needed"),
+            named(distance(steps, "one", "other"), "d"),
+        )
+        .from_(table_expression(vertices, "one"))
+        .where(exp.LT(this=column("n", "one"), expression=literal(k)))
+    )
+
+
+def positions(vertices: Table, steps: Sequence[Steps]) -> exp.Select:
+    """The place of each vertex in as many orders as there are columns, each beginning with another column."""
+    items: list[exp.Expression] = []
+    for first in range(len(steps)):
+        rotated = [*range(first, len(steps)), *range(first)]
+        names = [f"c_{i}_{step}" for i in rotated for step in reversed(range(steps[i].codes))]
+        order = exp.Order(expressions=[exp.Ordered(this=column(name)) for name in names])
+        items.append(named(cast(exp.Window(this=exp.RowNumber(), order=order), "int"), f"place_{first}"))
+    return exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("vertices", quoted=True)), *items).from_(
+        table_expression(vertices, "vertices")
+    )
+
+
+def neighbours_in_orders(placed: Table, steps: Sequence[Steps], k: int, window: int) -> exp.Query:
+    """Each vertex below k rows with those within `window` places of it in some order, and their distance."""
+    queries = [_in_order(placed, steps, k, window, first) for first in range(len(steps))]
+    return reduce(lambda left, right: exp.union(left, right, distinct=True, copy=False), queries)
+
+
+def _in_order(placed: Table, steps: Sequence[Steps], k: int, window: int, first: int) -> exp.Query:
+    offsets = [*range(-window, 0), *range(1, window + 1)]
+    away = exp.Values(
+        expressions=[exp.Tuple(expressions=[literal(offset)]) for offset in offsets],
+        alias=exp.TableAlias(
+            this=exp.to_identifier("away", quoted=True), columns=[exp.to_identifier("places", quoted=True)]
+        ),
+    )
+    there = exp.Add(this=column(f"place_{first}", "one"), expression=column("places", "away"))
+    return (
+        _pairs(placed, steps, k)
+        .join(away, join_type="cross", copy=False)
+        .join(table_expression(placed, "other"), on=equal(column(f"place_{first}", "other"), there), copy=False)
+    )
+
+
+def nearest(pairs: exp.Query, times: int = 1) -> exp.Select:
+    """Of each vertex's pairs the nearest: `u`, `v`, `d`, `place` from 1, and `close` until it has k rows with them.
+
+    With `times`, further ones that are not close follow until there are so many times the rows that it needs.
+    """
+    order = exp.Order(expressions=[exp.Ordered(this=column("d")), exp.Ordered(this=column("v"))])
+    rows_to = exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+    before = exp.Window(this=exp.Sum(this=column("n")), partition_by=[column("u")], order=order, spec=rows_to)
+    place = exp.Window(this=exp.RowNumber(), partition_by=[column("u")], order=order.copy())
+    ranked = exp.select(
+        *_columns("u", "v", "n", "d", "needed"),
+        named(exp.Sub(this=before, expression=column("n")), "before"),
+        named(cast(place, "int"), "place"),
+    ).from_(subquery(pairs, "pairs"))
+    close = exp.LT(this=column("before"), expression=column("needed"))
+    wanted = exp.LT(this=column("before"), expression=exp.Mul(this=column("needed"), expression=literal(times)))
+    found = exp.select(*_columns("u", "v", "d", "place"), named(close, "close"))
+    return found.from_(subquery(ranked, "ranked")).where(wanted)
+
+
+def _columns(*names: str) -> Iterator[exp.Expression]:
+    return (column(name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -229,3 +353,59 @@ def each_vertex(vertices_table: Table) -> exp.Select:
     return exp.select(
         column("v"), named(one, "a"), named(cast(column("n"), "bigint"), "b"), named(column("v"), "g")
     ).from_(table_expression(vertices_table))
+
+
+def nearest_of_singles(near: Table) -> exp.Select:
+    """The nearest vertex of each that is a single row."""
+    found = exp.select(column("u"), column("v")).from_(table_expression(near))
+    return found.where(equal(column("place"), literal(1))).order_by(column("u"))
+
+
+def saving(vertices: Table, steps: Sequence[Steps], near: Table) -> exp.Select:
+    """Pairs of single rows that are nearer to each other than to their nearest together, and by how much."""
+    apart = exp.Add(this=column("d", "near_one"), expression=column("d", "near_other"))
+    gain = exp.Sub(this=apart, expression=exp.Paren(this=distance(steps, "one", "other")))
+    later = exp.LT(this=column("v", "one"), expression=column("v", "other"))
+    single = [equal(column("n", alias), literal(1)) for alias in ("one", "other")]
+    select = (
+        exp.select(named(column("v", "one"), "u"), named(column("v", "other"), "v"), named(gain, "gain"))
+        .from_(table_expression(vertices, "one"))
+        .join(table_expression(vertices, "other"), on=all_of([later, *single]))
+    )
+    for alias in ("one", "other"):
+        nearest = f"near_{alias}"
+        on = [equal(column("u", nearest), column("v", alias)), equal(column("place", nearest), literal(1))]
+        select = select.join(table_expression(near, nearest), on=all_of(on))
+    kept = exp.select(*(column(name) for name in ("u", "v", "gain"))).from_(subquery(select, "pairs"))
+    return kept.where(exp.GT(this=column("gain"), expression=literal(0))).order_by(column("u"), column("v"))
+
+
+def saving_count(vertices: Table, steps: Sequence[Steps], near: Table) -> exp.Select:
+    return exp.select(count()).from_(subquery(saving(vertices, steps, near), "saving"))
+
+
+def groups(vertices: Table, given: Table) -> exp.Query:
+    """Groups of a table of texts `v` and `g`, and every vertex that is in none of them by itself.
+
+    A vertex of several rows gives one to each group that has it and keeps the others, if two are left; else it goes
+    whole to its only group.
+    """
+    number, group = cast(column("v", "given"), "int"), cast(column("g", "given"), "int")
+    own = exp.select(named(number, "v"), named(group, "g")).from_(table_expression(given, "given"))
+    held = (
+        exp.select(column("v", "own"), column("n", "own"), column("g", "held"))
+        .from_(table_expression(vertices, "own"))
+        .join(subquery(own, "held"), on=equal(column("v", "own"), column("v", "held")), join_type="left")
+    )
+    gives = exp.GTE(this=column("n"), expression=literal(3))
+    last = exp.Case().when(gives, literal(1)).else_(column("n"))
+    one = cast(literal(1), "bigint")
+    given_rows = exp.select(column("v"), named(one, "a"), named(cast(last, "bigint"), "b"), column("g"))
+    given_rows = given_rows.from_(subquery(held, "held")).where(is_present(column("g")))
+    first = exp.Case().when(is_present(column("g")), cast(literal(2), "bigint")).else_(one.copy())
+    by_itself = exp.Neg(this=column("v"))
+    rest = exp.select(
+        column("v"), named(first, "a"), named(cast(column("n"), "bigint"), "b"), named(by_itself, "g")
+    ).from_(subquery(held.copy(), "held"))
+    alone = exp.Or(this=is_null(column("g")), expression=gives.copy())
+    return exp.union(given_rows, rest.where(alone), distinct=False, copy=False)

@@ -18,8 +18,8 @@ from sqlanon.errors import UsageError
 from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.divisions import Attribute
-from sqlanon.recoding.personalized import guarded_statements as guarded_sql
 from sqlanon.recoding.personalized import split_statements as splits_sql
+from sqlanon.recoding.personalized import statements as guarded_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
 from sqlanon.source.frequency import Base

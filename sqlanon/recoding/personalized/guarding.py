@@ -15,7 +15,7 @@ from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoding.divisions import Attribute
-from sqlanon.recoding.personalized import guarded_statements as guarded_sql
+from sqlanon.recoding.personalized import statements as guarded_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.statements import Breach
 from sqlanon.source.binding import BoundPersonalized

@@ -3,17 +3,23 @@
 `taxonomy` has a row for each leaf `v` and level `l`: its `node` there and the leaves `size` below that. `cells` hold
 for each group `g`, the rows `n` by leaf `v` and guarding node, given by its level `gl` (-1: none) and size `gs`.
 `people` holds for each group the number `m` that stands for n in Theorems 1 and 2.
+
+Statements that lead from combinations to guarded cells, and from groups to what is published of them.
+
+Cells have the ordinals of a combination, its leaf `v` of the sensitive taxonomy, its guarding node (`gl`, `gs`), its
+rows `n`, and where persons are counted `r` and `u`: persons are the distinct `r` and the sum of `u`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.sql.build import all_of, equal, union_all
-from sqlanon.sql.relations import Table, cast, column, literal
+from sqlanon.sql.build import all_of, equal, named, union_all
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.template import expression, query
 
 WIDE = "decimal(38, 0)"
@@ -208,3 +214,240 @@ def lost(generalized_table: Table) -> exp.Select:
         " from s group by g",
         {"s": generalized_table},
     )
+
+
+HOPELESS = 10**15
+"""The loss of a group that no generalization of the sensitive value protects: more than any table can lose."""
+
+SLACK = "1.000000001"
+"""Sums of losses differ in their last digits by the order of adding: what is equal but for these counts as equal."""
+
+COUNTS = ("v", "gl", "gs")
+
+
+def pairs(
+    combinations: Table, sensitive: tuple[str, Table], guarding: tuple[str, Table], text: exp.Expression
+) -> exp.Select:
+    """The pairs of sensitive and guarding codes that occur, `s` and `t`, with `value` and the text `guard`, and rows.
+
+    `text` spells the `value` of alias `b`.
+    """
+    found = query(
+        "select :s as s, :t as t, sum(n) as n from c group by :s, :t",
+        {"c": combinations},
+        s=column(sensitive[0]),
+        t=column(guarding[0]),
+    )
+    return query(
+        "select f.s, f.t, f.n, a.value, :text as guard from f left join a on f.s = a.code left join b on f.t = b.code",
+        {"f": found, "a": sensitive[1], "b": guarding[1]},
+        text=text,
+    )
+
+
+def misplaced(guards: Table) -> exp.Select:
+    """Rows whose guarding node does not lie on the path to their value, and rows whose value has no leaf."""
+    return query(
+        "select coalesce(sum(case when gl is null then n else 0 end), 0),"
+        " coalesce(sum(case when v is null then n else 0 end), 0) from g",
+        {"g": guards},
+    )
+
+
+def cells(
+    combinations: Table, guards: Table, codes: tuple[str, str], ordinals: Sequence[str], more: Sequence[str]
+) -> exp.Select:
+    """The combinations by leaf and guarding node."""
+    select = exp.select(*(column(name, "c") for name in ordinals), *(column(name, "g") for name in COUNTS))
+    select = select.select(*(column(name, "c") for name in ("n", *more)), copy=False)
+    on = [equal(column(codes[0], "c"), column("s", "g")), equal(column(codes[1], "c"), column("t", "g"))]
+    return select.from_(table_expression(combinations, "c"), copy=False).join(
+        table_expression(guards, "g"), on=exp.and_(*on), copy=False
+    )
+
+
+def one_group(cells_table: Table, held: Sequence[str]) -> exp.Select:
+    """All cells as group 0."""
+    items = [column(name) for name in held if name != "g"]
+    return exp.select(named(cast(literal(0), "bigint"), "g"), *items).from_(table_expression(cells_table), copy=False)
+
+
+def finished(rows: Table, groups: Table, held: Sequence[str], done: exp.Expression) -> exp.Select:
+    """The rows of groups that are not divided further."""
+    select = exp.select(*(column(name, "w") for name in held)).from_(table_expression(rows, "w"), copy=False)
+    on = equal(column("g", "w"), column("g", "e"))
+    return select.join(table_expression(groups, "e"), on=on, copy=False).where(done, copy=False)
+
+
+def folded(done: Table, below: tuple[Table, Table] | None, more: Sequence[str]) -> exp.Select:
+    """The cells of all groups of a round: its finished ones, and the parts of the others, folded into them."""
+    names = [*COUNTS, "n", *more]
+    keys = ["g", *COUNTS, *(name for name in more if name == "r")]
+    sources: list[exp.Query] = [
+        exp.select(column("g"), *(column(name) for name in names)).from_(table_expression(done), copy=False)
+    ]
+    if below is not None:
+        cells_table, parts = below
+        part = query("select p.parent as g from c join p on c.g = p.g", {"c": cells_table, "p": parts})
+        sources.append(part.select(*(column(name, "c") for name in names), copy=False))
+    select = exp.select(*(column(name) for name in keys))
+    select = select.select(
+        *(named(exp.Sum(this=column(name)), name) for name in ("n", *(m for m in more if m == "u"))), copy=False
+    )
+    everything = exp.Subquery(this=union_all(sources), alias=exp.TableAlias(this=exp.to_identifier("f", quoted=True)))
+    return select.from_(everything, copy=False).group_by(*(column(name) for name in keys), copy=False)
+
+
+def worth_judging(groups: Table, below: tuple[Table, Table] | None) -> exp.Select:
+    """Each group with what its parts lose together, `below`; NULL where it was not divided."""
+    if below is None:
+        return query("select g, m, cost, cast(null as double) as below from e", {"e": groups})
+    best, parts = below
+    return query(
+        "select e.g, e.m, e.cost, f.below from e left join"
+        " (select p.parent as g, sum(b.best) as below from b join p on b.g = p.g group by p.parent) as f on e.g = f.g",
+        {"e": groups, "b": best, "p": parts},
+    )
+
+
+def judged_cells(cells_table: Table, judged: Table, more: Sequence[str]) -> exp.Select:
+    """The cells of groups that may lose less than their parts."""
+    select = query(
+        "select c.g, c.v, c.gl, c.gs, c.n from c join j on c.g = j.g"
+        " where j.below is null or j.cost <= j.below * cast(:slack as double)",
+        {"c": cells_table, "j": judged},
+        slack=exp.Literal.number(SLACK),
+    )
+    return select.select(*(column(name, "c") for name in more), copy=False)
+
+
+def people(cells_table: Table, *, persons: bool) -> exp.Select:
+    """What stands for n of the theorems: the rows of each group, or its distinct persons."""
+    number = expression("count(distinct r) + sum(u)") if persons else expression("sum(n)")
+    return query("select g, :number as m from c group by g", {"c": cells_table}, number=number)
+
+
+def best(judged: Table, lost: Table, weight: Fraction | None, leaves: int) -> exp.Select:
+    """Of each group the least that it can lose: whole, `keep` is 1, or in parts."""
+    hopeless = expression("s.hopeless = 1")
+    extra = literal(0)
+    if weight is None:
+        hopeless = expression("(s.hopeless = 1 or s.lost > 0)")
+    else:
+        share = weight / leaves
+        extra = expression(
+            "cast(coalesce(s.lost, 0) as double) * cast(:above as double) / cast(:below as double)",
+            above=share.numerator,
+            below=share.denominator,
+        )
+    return query(
+        "select g, case when below is null or own <= bound then 1 else 0 end as keep,"
+        " case when below is null or own <= bound then own else below end as best from"
+        " (select j.g, j.below, j.below * cast(:slack as double) as bound,"
+        "   case when :hopeless or j.cost > j.below * cast(:slack as double) then :most else j.cost + :extra end as own"
+        " from j left join s on j.g = s.g) as owned",
+        {"j": judged, "s": lost},
+        slack=exp.Literal.number(SLACK),
+        hopeless=hopeless,
+        most=cast(literal(HOPELESS), "double"),
+        extra=extra,
+    )
+
+
+def classes(best_table: Table, above: tuple[Table, Table] | None) -> exp.Select:
+    """For each group of a round the class that it belongs to: the topmost group above it that is kept whole."""
+    if above is None:
+        return query("select g, case when keep = 1 then g end as class from b", {"b": best_table})
+    classes_above, parts = above
+    return query(
+        "select b.g, coalesce(c.class, case when b.keep = 1 then b.g end) as class"
+        " from b join p on b.g = p.g join c on p.parent = c.g",
+        {"b": best_table, "p": parts, "c": classes_above},
+    )
+
+
+def assigned(rounds: Sequence[tuple[Table, Table]], ordinals: Sequence[str]) -> exp.Select:
+    """The assignment: each combination of ordinals with its rows and class, from the finished rows of every round."""
+    parts: list[exp.Query] = []
+    for done, of_class in rounds:
+        select = query("select c.class from d join c on d.g = c.g", {"d": done, "c": of_class})
+        parts.append(select.select(*(column(name, "d") for name in (*ordinals, "n")), copy=False))
+    everything = exp.Subquery(this=union_all(parts), alias=exp.TableAlias(this=exp.to_identifier("f", quoted=True)))
+    keys = [column(name) for name in (*ordinals, "class")]
+    return (
+        exp.select(*keys, named(exp.Sum(this=column("n")), "n"))
+        .from_(everything, copy=False)
+        .group_by(*(key.copy() for key in keys), copy=False)
+    )
+
+
+def kept(rounds: Sequence[tuple[Table, Table]]) -> exp.Query:
+    """The extents of the groups that are classes."""
+    return union_all(
+        [
+            query("select e.* from e join c on e.g = c.g and c.class = c.g", {"e": groups, "c": of_class})
+            for groups, of_class in rounds
+        ]
+    )
+
+
+def class_cells(cells_table: Table, assignment: Table, ordinals: Sequence[str], more: Sequence[str]) -> exp.Select:
+    """The cells of each class."""
+    keys = ["v", "gl", "gs", *(name for name in more if name == "r")]
+    sums = ["n", *(name for name in more if name == "u")]
+    select = exp.select(named(column("class", "a"), "g"), *(column(name, "c") for name in keys))
+    select = select.select(*(named(exp.Sum(this=column(name, "c")), name) for name in sums), copy=False)
+    on = exp.and_(*(equal(column(name, "c"), column(name, "a")) for name in ordinals))
+    select = select.from_(table_expression(cells_table, "c"), copy=False).join(
+        table_expression(assignment, "a"), on=on, copy=False
+    )
+    return select.group_by(column("class", "a"), *(column(name, "c") for name in keys), copy=False)
+
+
+def sensitive_labels(
+    cells_table: Table, generalized: Table, guards: Table, hierarchy: Table, height: int, top: str
+) -> exp.Select:
+    """What each class publishes for each of its sensitive values: `class`, the value's code `s`, level `l`, `label`."""
+    label = exp.Case()
+    for level in range(height):
+        at = expression("coalesce(z.l, 0) = :level", level=level)
+        label = label.when(at, cast(column(f"label_{level}", "h"), "text"))
+    label = label.else_(cast(literal(top), "text"))
+    return query(
+        "select x.g as class, f.s, coalesce(z.l, 0) as l, :label as label from (select distinct g, v from c) as x"
+        " join (select distinct s, v from f) as f on x.v = f.v"
+        " left join z on z.g = x.g and z.v = x.v left join h on h.code_0 = x.v",
+        {"c": cells_table, "f": guards, "z": generalized, "h": hierarchy},
+        label=label,
+    )
+
+
+def totals(kept_table: Table, generalized: Table, positions: Sequence[int]) -> exp.Select:
+    """One row: for each column the sum over rows of leaves beyond one, and last the same of the sensitive column."""
+    sums = [
+        expression("cast(sum(m * (:size - 1)) as decimal(38, 0))", size=column(f"size_{position}"))
+        for position in positions
+    ]
+    sensitive = query("select cast(coalesce(sum(n * (size - 1)), 0) as decimal(38, 0)) from z", {"z": generalized})
+    return exp.select(*sums, exp.Subquery(this=sensitive)).from_(table_expression(kept_table), copy=False)
+
+
+def regions(assignment: Table, labels: Table, width: int) -> exp.Select:
+    """The classes as regions, which do not overlap: for each column the first ordinal, the last and the label."""
+    bounds = exp.select(column("class"))
+    for position in range(width):
+        own = column(f"o_{position}")
+        bounds = bounds.select(
+            named(exp.Min(this=own), f"lo_{position}"), named(exp.Max(this=own.copy()), f"hi_{position}"), copy=False
+        )
+    bounds = bounds.from_(table_expression(assignment), copy=False).group_by(column("class"), copy=False)
+    select = query("select g.class from g join n on g.class = n.class order by g.class", {"g": bounds, "n": labels})
+    for position in range(width):
+        items = [column(f"lo_{position}", "g"), column(f"hi_{position}", "g"), column(f"label_{position}", "n")]
+        select = select.select(*items, copy=False)
+    return select
+
+
+def published_nodes(sensitive: Table) -> exp.Select:
+    """The nodes of each class, as its release shows them."""
+    return query("select distinct s.class, s.l, s.label from s order by s.class, s.l, s.label", {"s": sensitive})

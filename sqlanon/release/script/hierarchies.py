@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
-from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release.script.pages import Pages
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding, BoundColumn

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sqlanon.engines.neutral import resolved
 from sqlanon.engines.scripting import Scripting
-from sqlanon.recoding.full_domain import FullDomain
+from sqlanon.recoding.kinds import FullDomain
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.models import Alpha, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, SensitiveModel, TCloseness

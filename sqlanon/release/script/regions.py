@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlanon.auditor.breaches import Taxonomy, breaches, in_one_table, nobody_exposed
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import TOP, Family, Formula
-from sqlanon.recoding.lookups import NodeLookup, RegionLookup, Text
+from sqlanon.recoding.kinds import NodeLookup, RegionLookup, Text
 from sqlanon.release.script import region_statements as lookups_sql
 from sqlanon.release.script.pages import Pages
 from sqlanon.release.script.region_statements import Nodes, Placed

@@ -1,0 +1,207 @@
+"""Class-wise recoding: multidimensional, local, by cells, personalized. Every class has labels of its own.
+
+A value object: how to make the assignment of combinations to classes again, and what tells that it is the same.
+
+Attribute-wise recoding (Li and Li 2007, section 3): each column has its own partition of its values into groups.
+
+A value object. It is carried out as full-domain generalization by hierarchies of its own, one level high.
+
+Full-domain generalization (Samarati 2001, section 3): every value of a column at one level.
+
+A value object: what a search decided, what a lock file records, what publish carries out.
+
+Cuts are carried out as full-domain generalization: their groups are level 1 of hierarchies of their own.
+
+Pure; reads and returns bindings.
+
+The regions of a strict partition as plain data: what a script needs to recode rows without the recoder.
+
+Pure. Holds the values of each column and what the regions publish; no combination of values that is not published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from sqlanon.hierarchies.base import Lookup
+from sqlanon.hierarchies.lattice import Node
+from sqlanon.source.binding import Binding
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """An assignment that its recoder makes again from the same combinations."""
+
+    kind: ClassVar[str] = "assigned"
+    algorithm: str
+    """The recoder, by the name that it has in the spec."""
+    classes: int
+    fingerprint: str
+    """Of the combinations that were assigned."""
+    checksum: tuple[int, ...]
+    """Of the assignment and of what the labels cover."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What a reader of the lock file wants to know of it: plain names and numbers, no values of the table."""
+
+    def levels(self) -> dict[str, int]:
+        """No column has one level for all its values."""
+        return {}
+
+    def same_as(self, other: Assigned) -> bool:
+        """Whether both describe one assignment."""
+        return (self.algorithm, self.fingerprint, self.checksum) == (other.algorithm, other.fingerprint, other.checksum)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "algorithm": self.algorithm,
+            "classes": self.classes,
+            "fingerprint": self.fingerprint,
+            "checksum": list(self.checksum),
+            "details": dict(self.details),
+        }
+
+    def outline(self) -> dict[str, Any]:
+        """Plain data without values, which are all that it has."""
+        return self.to_dict()
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Assigned:
+        """The recoding that `to_dict` wrote; KeyError, TypeError or ValueError when it is none."""
+        return cls(
+            str(content["algorithm"]),
+            int(content["classes"]),
+            str(content["fingerprint"]),
+            tuple(int(number) for number in content["checksum"]),
+            dict(content["details"]),
+        )
+
+
+@dataclass(frozen=True)
+class Group:
+    """Values of a column that are released under one label."""
+
+    label: str
+    values: tuple[str, ...]
+    """The texts of the values, which are the labels of level 0."""
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The groups of each quasi-identifier, in the order of the spec; together they hold every value once.
+
+    NULL is in no group: it stays NULL unless its column has a single group.
+    """
+
+    kind: ClassVar[str] = "cuts"
+    columns: tuple[str, ...]
+    groups: tuple[tuple[Group, ...], ...] = field(repr=False)
+    """Not in what a notebook or a traceback shows: values are in them, however rare."""
+
+    def levels(self) -> dict[str, int]:
+        """No column has one level for all its values."""
+        return {}
+
+    def rules(self) -> dict[str, Lookup]:
+        """For each column the hierarchy whose level 1 is its groups."""
+        return {
+            name: Lookup(tuple((value, group.label) for group in groups for value in group.values))
+            for name, groups in zip(self.columns, self.groups, strict=True)
+        }
+
+    def own_levels(self) -> dict[str, int]:
+        """The level of each column in the hierarchies of `rules`: 0 where every value keeps its own label."""
+        return {
+            name: int(any(group.values != (group.label,) for group in groups) or len(groups) == 1)
+            for name, groups in zip(self.columns, self.groups, strict=True)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "columns": list(self.columns),
+            "groups": {
+                name: [{"label": group.label, "values": list(group.values)} for group in groups]
+                for name, groups in zip(self.columns, self.groups, strict=True)
+            },
+        }
+
+    def outline(self) -> dict[str, Any]:
+        """Plain data without values, of which few rows may stand behind one: how many groups each column has."""
+        counts = {name: len(groups) for name, groups in zip(self.columns, self.groups, strict=True)}
+        return {"kind": self.kind, "columns": list(self.columns), "groups": counts}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Cuts:
+        """The recoding that `to_dict` wrote; KeyError, TypeError or ValueError when it is none."""
+        columns = tuple(_text(name) for name in content["columns"])
+        groups = tuple(
+            tuple(Group(_text(item["label"]), tuple(map(_text, item["values"]))) for item in content["groups"][name])
+            for name in columns
+        )
+        return cls(columns, groups)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text is expected")
+    return value
+
+
+@dataclass(frozen=True)
+class FullDomain:
+    """The level of each quasi-identifier, in the order of the spec."""
+
+    kind: ClassVar[str] = "full_domain"
+    columns: tuple[str, ...]
+    node: Node
+
+    def levels(self) -> dict[str, int]:
+        return dict(zip(self.columns, self.node, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "levels": self.levels()}
+
+    def outline(self) -> dict[str, Any]:
+        """Plain data without values, which are all that it has."""
+        return self.to_dict()
+
+    @classmethod
+    def from_levels(cls, columns: tuple[str, ...], levels: Mapping[str, int]) -> FullDomain:
+        """The recoding that these levels describe; every column must have one."""
+        return cls(columns, tuple(levels[name] for name in columns))
+
+
+def by_own_hierarchies(cuts: Cuts, binding: Binding) -> tuple[Binding, FullDomain]:
+    """The binding with the groups as hierarchies, and the levels at which they are released."""
+    rules = cuts.rules()
+    columns = tuple(replace(item, rule=rules[item.name]) for item in binding.quasi_identifiers)
+    return replace(binding, quasi_identifiers=columns), FullDomain.from_levels(binding.names, cuts.own_levels())
+
+
+Text = str | None
+
+
+@dataclass(frozen=True)
+class NodeLookup:
+    """What regions publish of a sensitive column that is generalized region by region."""
+
+    column: str
+    paths: tuple[tuple[Text, ...], ...]
+    """For each value of the taxonomy its labels, level 0 first, the root last; NULL is a value where it occurs."""
+    published: tuple[tuple[Text, ...], ...]
+    """Region, level and label of every node that stands in a release of the region."""
+
+
+@dataclass(frozen=True)
+class RegionLookup:
+    """Every value of each column in its order, and the regions as ranges of places in these orders."""
+
+    values: tuple[tuple[Text, ...], ...]
+    """For each quasi-identifier the texts of its values; NULL is a value."""
+    regions: tuple[tuple[Text, ...], ...]
+    """For each region and each quasi-identifier three texts: first place, last place, label."""
+    nodes: NodeLookup | None = None
+    """Regions are numbered in their order, from 0."""
