@@ -7,7 +7,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.evaluation.sizes import PRIOR, Sizes
+from sqlanon.evaluation.rollups import PRIOR, Sizes
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates
 from sqlanon.metrics.base import LevelFigures
 

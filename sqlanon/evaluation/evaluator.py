@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.evaluation import statements as node_sql
-from sqlanon.evaluation.counts import NodeCounts, question_of
+from sqlanon.evaluation.rollups import NodeCounts, question_of
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.privacy.base import Requirement

@@ -13,9 +13,9 @@ from typing import Any
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.evaluation import round_statements as round_sql
 from sqlanon.evaluation import statements as node_sql
-from sqlanon.evaluation.round_statements import Judged
+from sqlanon.evaluation import statements as round_sql
+from sqlanon.evaluation.statements import Judged
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
 from sqlanon.source.frequency_statements import Shape

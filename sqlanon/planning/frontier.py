@@ -11,8 +11,8 @@ from time import monotonic
 from typing import Any
 
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.problem import Problem, lattice_of, requirement_on, solve
+from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.planning.decision import prepare

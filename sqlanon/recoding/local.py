@@ -12,9 +12,9 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError
-from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.problem import Problem, solve
 from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import local_statements as local_sql

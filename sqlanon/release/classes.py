@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
-from sqlanon.evaluation.round_statements import Judged
 from sqlanon.evaluation.rounds import settle
+from sqlanon.evaluation.statements import Judged
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.kinds import FullDomain

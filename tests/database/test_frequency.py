@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluation import matrix, rollup
+from sqlanon.evaluation import matrix
+from sqlanon.evaluation import rollups as rollup
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates

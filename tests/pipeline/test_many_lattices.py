@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice, minimal_nodes
 from sqlanon.metrics.registry import METRICS
 from sqlanon.search.budget import Budget

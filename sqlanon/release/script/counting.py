@@ -16,7 +16,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
-from sqlanon.evaluation.round_statements import Judged, survivors
+from sqlanon.evaluation.statements import Judged, survivors
 from sqlanon.privacy.base import Grouping
 from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import Ingredients, MeasuredClasses, Release

@@ -25,10 +25,10 @@ from threading import Thread
 from typing import Any
 
 from sqlanon.errors import InfeasibleError, RequirementError, SqlanonError, UsageError
-from sqlanon.evaluation.counts import NodeCounts
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import Problem, requirement_on, solve
 from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.registry import metric_named
 from sqlanon.recoding.registry import recoder_named

@@ -1,0 +1,367 @@
+"""How many classes a node has, before it is evaluated: what the cost model of roll-ups goes by.
+
+Pure. Starts from the columns' entropies and learns from every node that was counted.
+
+Roll-up (LeFevre et al., Incognito): frequency sets of lower nodes, kept because upper nodes are tiny beside them.
+
+Decides which sets to materialize and which set a node is evaluated on. The cost of a node is taken as the rows it
+reads; a set is made when the nodes that would use it save more than making it costs.
+
+What the database counted of each node, shared by every requirement that is asked of one frequency set.
+
+One statement counts many nodes for all requirements at once; a node is never counted twice. Answers of an earlier run
+on the same frequency set can be put in beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import nsmallest
+from itertools import combinations
+from math import isnan, log2, nan
+from operator import sub
+from statistics import median
+from typing import Any
+
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.evaluation import statements as node_sql
+from sqlanon.evaluation.rounds import Request, Rounds
+from sqlanon.evaluation.statements import roll_up
+from sqlanon.hierarchies.lattice import Node, dominates
+from sqlanon.metrics.base import LevelFigures
+from sqlanon.privacy.base import Requirement
+from sqlanon.source import frequency_statements as frequency_sql
+from sqlanon.source.frequency import FrequencySet
+from sqlanon.source.frequency_statements import HierarchyTable, Shape
+from sqlanon.source.scratch import Scratch
+from sqlanon.sql.relations import Table
+
+NEAREST = 5
+"""Counted nodes whose experience an estimate goes by."""
+
+RECENT = 64
+"""Nodes counted last that an estimate looks at: those before lie elsewhere in the lattice, and looking costs time."""
+
+PRIOR = 0.5
+"""The exponent before anything is known: merging values merges fewer classes than independence would have it."""
+
+
+class Sizes:
+    """Estimates of the number of classes of nodes.
+
+    If columns were independent and cells full, generalizing would shrink the number of classes by the loss of entropy.
+    Real tables are sparse: it shrinks by a power of that, which is taken from the nearest nodes already counted.
+    """
+
+    def __init__(self, combinations: int) -> None:
+        self._combinations = combinations
+        self._entropies: list[list[float]] = []
+        self._known: dict[Node, int] = {}
+        self._recent: dict[Node, float] = {}
+        """The nodes counted last, each with the exponent it showed; nan where it showed none."""
+        self._estimates: dict[Node, float] = {}
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._entropies)
+
+    def prepare(self, levels: Sequence[Sequence[LevelFigures]], rows: int) -> None:
+        """Take the entropies of the columns; estimates can be asked for afterwards."""
+        self._entropies = [[(column[-1].entropy - level.entropy) / rows for level in column] for column in levels]
+        for node in list(self._known)[-RECENT:]:
+            self._recent[node] = self._shown(node)
+
+    def learn(self, node: Node, classes: int) -> None:
+        """Note how many classes a node really has."""
+        self._known[node] = classes
+        self._estimates.clear()
+        if self._entropies:
+            self._recent[node] = self._shown(node)
+            if len(self._recent) > RECENT:
+                del self._recent[next(iter(self._recent))]
+
+    def estimate(self, node: Node) -> float:
+        """The number of classes; exact where the node was counted."""
+        if node in self._known:
+            return float(self._known[node])
+        if node not in self._estimates:
+            self._estimates[node] = self._estimated(node)
+        return self._estimates[node]
+
+    def _estimated(self, node: Node) -> float:
+        expected = self._combinations * 2 ** -(self._exponent(node) * self._lost(node))
+        fewest = max((self._known[other] for other in self._recent if dominates(other, node)), default=1)
+        most = min((self._known[other] for other in self._recent if dominates(node, other)), default=self._combinations)
+        return float(min(max(expected, fewest), most))
+
+    def _shown(self, node: Node) -> float:
+        """The exponent that a counted node shows; none where nothing was lost or nothing is left."""
+        lost = self._lost(node)
+        return log2(self._combinations / self._known[node]) / lost if lost > 0 and self._known[node] > 1 else nan
+
+    def _lost(self, node: Node) -> float:
+        """Bits of entropy that generalizing to a node gives up."""
+        return sum(column[0] - column[level] for column, level in zip(self._entropies, node, strict=True))
+
+    def _exponent(self, node: Node) -> float:
+        """How strongly lost entropy shrank the nearest counted nodes."""
+        told = [other for other, exponent in self._recent.items() if not isnan(exponent)]
+        if not told:
+            return PRIOR
+        nearest = nsmallest(NEAREST, told, key=lambda other: _distance(node, other))
+        return median(self._recent[other] for other in nearest)
+
+
+def _distance(left: Node, right: Node) -> int:
+    return sum(map(abs, map(sub, left, right)))
+
+
+SMALL = 30_000
+"""Rows that an embedded engine reads faster than it plans a statement: below this no set is worth making."""
+
+MAKING = 3.0
+"""What making a set costs, in readings of the set it is made from; measured, it is cheaper to make too few."""
+
+MOST_SETS = 24
+"""Sets kept at a time; with the bound on their rows this bounds scratch space."""
+
+Figures = Callable[[], Sequence[Sequence[LevelFigures]]]
+
+
+@dataclass
+class FrequencySetOf:
+    """A materialized set: the classes of `node`, fit to evaluate every generalization of it."""
+
+    node: Node
+    table: Table
+    rows: int
+    last_used: int = 0
+
+
+class RollUps:
+    """The materialized sets of one run."""
+
+    def __init__(self, root: FrequencySetOf, shape: Shape, scratch: Scratch, rows: int, figures: Figures) -> None:
+        self._root = root
+        self._shape = shape
+        self._scratch = scratch
+        self._rows = rows
+        self._figures = figures
+        self._sets: list[FrequencySetOf] = []
+        self._clock = 0
+        self.sizes = Sizes(root.rows)
+
+    def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
+        """The set to evaluate each node on; makes new sets first where that pays for these nodes."""
+        self._clock += 1
+        while (node := self._worth_making(nodes)) is not None:
+            self._materialize(node)
+        return {node: self._used(self._best(node)).table for node in nodes}
+
+    def small_tables(self) -> set[Table]:
+        """The tables of sets that are read faster than a statement of their own is planned."""
+        together = self._scratch.engine.traits.nodes_together
+        return {item.table for item in (self._root, *self._sets) if together or item.rows <= self._small}
+
+    @property
+    def _small(self) -> int:
+        return SMALL * self._scratch.engine.traits.statement_cost
+
+    def _best(self, node: Node) -> FrequencySetOf:
+        """The smallest set that can answer for a node."""
+        return min((s for s in self._sets if dominates(node, s.node)), key=lambda s: s.rows, default=self._root)
+
+    def _used(self, chosen: FrequencySetOf) -> FrequencySetOf:
+        chosen.last_used = self._clock
+        return chosen
+
+    def _worth_making(self, nodes: Sequence[Node]) -> Node | None:
+        """The set that would save most for these nodes, if any saves more than it costs."""
+        costly = [(node, self._best(node).rows) for node in nodes]
+        costly = [(node, rows) for node, rows in costly if rows > self._small]
+        if len(costly) < 2:
+            return None
+        if not self.sizes.ready:
+            self.sizes.prepare(self._figures(), self._rows)
+        best, most = None, 0.0
+        for hope, candidate, covered in self._candidates(costly):
+            if hope <= most:
+                break
+            gain = self._gain(candidate, covered)
+            if gain > most:
+                best, most = candidate, gain
+        return best
+
+    def _candidates(self, costly: Sequence[tuple[Node, int]]) -> list[tuple[float, Node, list[int]]]:
+        """Sets that two nodes or more could use, the most hopeful first: what an empty set would save, the set, and
+        the rows that its users read now.
+        """
+        found: list[tuple[float, Node, list[int]]] = []
+        for candidate in {_meet(pair) for pair in combinations([node for node, _ in costly], 2)}:
+            covered = [rows for node, rows in costly if dominates(node, candidate)]
+            hope = sum(covered) - MAKING * self._best(candidate).rows
+            if hope > 0:
+                found.append((hope, candidate, covered))
+        return sorted(found, reverse=True)
+
+    def _gain(self, candidate: Node, covered: Sequence[int]) -> float:
+        """Rows that need not be read, less the rows read to make the set."""
+        size = self.sizes.estimate(candidate)
+        saved = sum(max(rows - size, 0.0) for rows in covered)
+        return saved - MAKING * self._best(candidate).rows
+
+    def _materialize(self, node: Node) -> None:
+        source = self._used(self._best(node))
+        self._make_room()
+        query = roll_up(source.table, node, self._shape)
+        table, rows = self._scratch.create_counted("roll up", self._scratch.numbered("r"), query)
+        self.sizes.learn(node, rows)
+        self._sets.append(FrequencySetOf(node, table, rows, self._clock))
+
+    def _make_room(self) -> None:
+        """Before a set is made, those kept hold at most twice the root's rows; the longest unused go, none in use."""
+        idle = sorted((s for s in self._sets if s.last_used < self._clock), key=lambda s: s.last_used)
+        while idle and (len(self._sets) >= MOST_SETS or sum(s.rows for s in self._sets) > 2 * self._root.rows):
+            oldest = idle.pop(0)
+            self._sets.remove(oldest)
+            self._scratch.drop(oldest.table)
+
+
+def _meet(nodes: Sequence[Node]) -> Node:
+    """The highest node below all of these."""
+    return tuple(min(levels) for levels in zip(*nodes, strict=True))
+
+
+BATCH = 48
+"""Nodes per statement: enough to spread planning and a round trip over many, few enough to plan fast."""
+
+MOST_ROWS = 5_000_000
+"""Counted rows that nodes may have together while suppression goes in rounds."""
+
+Counted = tuple[int, int]
+"""Suppressed rows and satisfying classes of a node, under one requirement."""
+
+
+class NodeCounts:
+    """Counts of nodes under several requirements, in the order these were given."""
+
+    def __init__(
+        self, engine: Engine, frequency: FrequencySet, requirements: Sequence[Requirement], scratch: Scratch
+    ) -> None:
+        self.engine = engine
+        self.frequency = frequency
+        self.requirements = tuple(requirements)
+        self.shape = frequency.shape
+        root = FrequencySetOf((0,) * len(frequency.hierarchies), frequency.table, frequency.combinations)
+        self._roll_ups = RollUps(root, self.shape, scratch, frequency.rows, lambda: self.level_figures)
+        self.rounds = Rounds(engine, scratch, self.shape)
+        self.in_rounds = any(requirement.whole is None for requirement in requirements)
+        """Rows of classes that fail in one grouping are missing in the others: suppression goes in rounds."""
+        self._known: dict[Node, tuple[Counted, ...]] = {}
+        self._asked: set[Node] = set()
+
+    @property
+    def asked(self) -> int:
+        """How many nodes the database has counted, those that were put in beforehand not among them."""
+        return len(self._asked)
+
+    def known(self) -> Mapping[Node, tuple[Counted, ...]]:
+        """Everything counted or put in so far."""
+        return self._known
+
+    def put(self, node: Node, counted: tuple[Counted, ...]) -> None:
+        """Take over an answer of an earlier run on the same frequency set and requirements."""
+        self._known[node] = counted
+
+    def of(self, nodes: Iterable[Node], requirement: int) -> list[Counted]:
+        """The counts of these nodes under one requirement, asking the database for those not known yet."""
+        wanted = list(nodes)
+        missing = [node for node in dict.fromkeys(wanted) if node not in self._known]
+        for start in range(0, len(missing), self.batch):
+            self._ask(missing[start : start + self.batch])
+        return [self._known[node][requirement] for node in wanted]
+
+    @property
+    def batch(self) -> int:
+        """Nodes per statement. Rounds keep the counted rows of all of them."""
+        return min(BATCH, max(1, MOST_ROWS // self.frequency.combinations)) if self.in_rounds else BATCH
+
+    def record(self, node: Node, *counted: Counted) -> None:
+        """Note what another statement counted of a node; of use where it says so of every requirement."""
+        self._asked.add(node)
+        if len(counted) == len(self.requirements):
+            self._known[node] = counted
+
+    def learn_size(self, node: Node, classes: int) -> None:
+        """Note how many classes a node has, failing ones too: what a roll-up of it would hold.
+
+        Where a roll-up holds each class once for every value or person, its classes say too little.
+        """
+        if not self.shape.others:
+            self._roll_ups.sizes.learn(node, classes)
+
+    def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
+        """The smallest set that can answer for each node."""
+        return self._roll_ups.tables(nodes)
+
+    @cached_property
+    def level_figures(self) -> tuple[tuple[LevelFigures, ...], ...]:
+        """For each column, for each level: what that level costs whatever the other columns do."""
+        query = frequency_sql.level_figures(self.frequency.domains, self.shape.hierarchies, self.frequency.rows)
+        found: dict[int, list[Sequence[Any]]] = {position: [] for position in range(len(self.shape.hierarchies))}
+        for row in sorted(self.engine.query(Statement("level figures", query, fresh=True)), key=_place):
+            found[int(row[0])].append(row[2:])
+        return tuple(
+            _levels(hierarchy, self.frequency.rows, found[position])
+            for position, hierarchy in enumerate(self.shape.hierarchies)
+        )
+
+    def _ask(self, nodes: Sequence[Node]) -> None:
+        tables = self.tables(nodes)
+        requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]
+        counted = self._ask_in_rounds(requests) if self.in_rounds else self._ask_at_once(requests)
+        for index, size, numbers in counted:
+            self.learn_size(nodes[index], size)
+            self._known[nodes[index]] = tuple(zip(numbers[::2], numbers[1::2], strict=True))
+        self._asked.update(nodes)
+
+    def _ask_at_once(self, requests: Sequence[Request]) -> list[tuple[int, int, list[int]]]:
+        query = node_sql.check(requests, self.shape, question_of(self.requirements), self._roll_ups.small_tables())
+        answers = self.engine.query(Statement("evaluate nodes", query, fresh=True))
+        return [(int(index), int(size), [int(number) for number in numbers]) for index, size, *numbers in answers]
+
+    def _ask_in_rounds(self, requests: Sequence[Request]) -> list[tuple[int, int, list[int]]]:
+        found: dict[int, tuple[int, list[int]]] = {}
+        for requirement in self.requirements:
+            for index, size, suppressed, classes in self.rounds.counts(requests, requirement):
+                found.setdefault(index, (size, []))[1].extend((suppressed, classes))
+        return [(index, size, numbers) for index, (size, numbers) in found.items()]
+
+
+def question_of(requirements: Sequence[Requirement]) -> node_sql.Question:
+    """What these requirements, each on the classes of the whole quasi-identifier, ask of every class."""
+    groupings = [grouping for requirement in requirements for grouping in requirement.groupings]
+    return node_sql.Question(
+        tuple(measures for grouping in groupings for measures in grouping.measures()),
+        tuple(grouping.satisfied() for grouping in groupings),
+        population=any(grouping.reads_population for grouping in groupings),
+        absent=any(grouping.asks_of_absent for grouping in groupings),
+    )
+
+
+def _place(row: Sequence[Any]) -> tuple[int, int]:
+    return int(row[0]), int(row[1])
+
+
+def _levels(hierarchy: HierarchyTable, rows: int, figures: Sequence[Sequence[Any]]) -> tuple[LevelFigures, ...]:
+    """The figures of one column's levels: those of level 0 follow from the counts, others were summed, the top last."""
+    leaves = hierarchy.leaves
+    *between, (values, _, entropy, *_) = figures
+    levels = [LevelFigures(rows / leaves, 0.0, 0.0, int(values), 1 / leaves)] if hierarchy.height else []
+    for _, shared, lost, penalty, distinct, most in between:
+        share, largest = float(shared) / leaves, float(most) / leaves
+        levels.append(LevelFigures(share, float(lost), float(penalty), int(distinct), largest))
+    top_penalty = float(rows) if values > 1 else 0.0
+    return (*levels, LevelFigures(float(rows), float(entropy), top_penalty, 1, 1.0))
