@@ -17,7 +17,7 @@ from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.metrics.registry import metric_named
 from sqlanon.pipeline import prepare
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Objective
 from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.relations import File

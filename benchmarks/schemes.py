@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 
 from sqlanon.recoding.schemes.recoder import Problem, problem_on
-from sqlanon.search.budget import Budget
+from sqlanon.search.base import Budget
 from sqlanon.search.schemes.exact import search
 from sqlanon.search.schemes.problem import Direction, Techniques
 from sqlanon.source.combinations import combine

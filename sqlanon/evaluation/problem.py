@@ -14,12 +14,9 @@ from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.metrics.registry import metric_named
 from sqlanon.privacy.base import Requirement
-from sqlanon.search.base import Evaluator
-from sqlanon.search.budget import Budget
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
-from sqlanon.search.result import SearchResult
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import StoredHierarchy

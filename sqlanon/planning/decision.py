@@ -26,7 +26,7 @@ from sqlanon.release.classes import Release
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released
 from sqlanon.release.results import PlanResult, RecodedPlan
-from sqlanon.search.result import SearchResult
+from sqlanon.search.base import SearchResult
 from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base, FrequencySet, pack, scan, store_hierarchies

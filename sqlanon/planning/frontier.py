@@ -16,7 +16,7 @@ from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.planning.decision import prepare
-from sqlanon.search.result import SearchResult
+from sqlanon.search.base import SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Limit, Spec

@@ -14,7 +14,7 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts
 from sqlanon.recoding.assignment import Assignment, figures_of
-from sqlanon.search.result import Step
+from sqlanon.search.base import Step
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run

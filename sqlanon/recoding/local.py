@@ -23,7 +23,7 @@ from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoding.local_statements import LevelOf
 from sqlanon.recoding.mondrian import regions as regions_sql
 from sqlanon.recoding.mondrian.cuts import Asked, satisfies
-from sqlanon.search.result import SearchResult
+from sqlanon.search.base import SearchResult
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import LARGEST_INT, Base, FrequencySet

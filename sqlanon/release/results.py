@@ -18,7 +18,7 @@ from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.release.publication import Publication
-from sqlanon.search.result import SearchResult
+from sqlanon.search.base import SearchResult
 
 
 @dataclass(frozen=True)

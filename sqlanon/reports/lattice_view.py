@@ -22,12 +22,9 @@ from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.metrics.registry import metric_named
 from sqlanon.release.lock import Lock
 from sqlanon.reports.replay import Replay, SearchPicture
-from sqlanon.search.budget import Budget
-from sqlanon.search.coding import MOST_NODES, Coding, members
-from sqlanon.search.marking import Marking
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, Objective
+from sqlanon.search.node_sets import MOST_NODES, Coding, Marking, Totals, members
 from sqlanon.search.registry import algorithm_named
-from sqlanon.search.totals import Totals
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import Run
 

@@ -2,15 +2,29 @@
 
 Algorithms see only `Evaluator`; they know no SQL. A QI subset is a full node whose other columns stand at their top
 (a top is one value), so one kind of node serves every algorithm.
+
+How much a search may cost: evaluated nodes and seconds. Every algorithm stops when its budget is spent.
+
+A `Meter` is a budget in use; algorithms never read a clock themselves.
+
+What a search returns: the node to release, what was proven about it, and how it was found.
+
+Plain data.
+
+What a search minimizes: a metric with everything static it needs, bound to one evaluator.
+
+Pure beyond reading the evaluator's static figures once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlanon.hierarchies.lattice import Lattice, Node
-from sqlanon.metrics.base import LevelFigures, Verdict
+from sqlanon.metrics.base import Context, LevelFigures, Metric, Verdict
 
 __all__ = ["Evaluator", "LevelFigures", "Progress", "Verdict"]
 
@@ -64,3 +78,127 @@ class Evaluator(Protocol):
 
     def level_figures(self) -> Sequence[Sequence[LevelFigures]]:
         """For each column, for each level from 0 to its top: the figures of that level alone."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """None: no such limit. Seconds are looked at between batches of nodes."""
+
+    nodes: int | None = None
+    seconds: float | None = None
+
+    def after(self, nodes: int, seconds: float) -> Budget:
+        """What is left of it when so much has been spent.
+
+        >>> Budget(nodes=10).after(4, 2.5)
+        Budget(nodes=6, seconds=None)
+        """
+        return Budget(
+            None if self.nodes is None else max(0, self.nodes - nodes),
+            None if self.seconds is None else max(0.0, self.seconds - seconds),
+        )
+
+
+class BudgetSpent(Exception):
+    """Raised inside a search, never out of it: what was found so far is the answer."""
+
+
+class Meter:
+    """A budget that started running."""
+
+    def __init__(self, budget: Budget, evaluator: Evaluator, clock: Callable[[], float] = time.monotonic) -> None:
+        self._budget = budget
+        self._evaluator = evaluator
+        self._clock = clock
+        self._started = clock()
+        self._checks_before = evaluator.checks
+
+    @property
+    def checks(self) -> int:
+        """Nodes the database evaluated for this search."""
+        return self._evaluator.checks - self._checks_before
+
+    def room(self) -> int | None:
+        """How many more nodes may be evaluated; None: any number. BudgetSpent when none."""
+        if self._budget.seconds is not None and self._clock() - self._started >= self._budget.seconds:
+            raise BudgetSpent
+        if self._budget.nodes is None:
+            return None
+        if self.checks >= self._budget.nodes:
+            raise BudgetSpent
+        return self._budget.nodes - self.checks
+
+
+Step = Mapping[str, object]
+"""One step of a trace: plain names, numbers, vectors and lists of them."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The answer of one algorithm."""
+
+    algorithm: str
+    metric: str
+    chosen: Verdict
+    """The node to release, with its figures."""
+    score: float
+    """The chosen node under the metric."""
+    checks: int
+    """Nodes the database evaluated for this search."""
+    lattice: int
+    """Nodes there are."""
+    proven: bool
+    """What the algorithm promises was shown, not cut short by a budget. Greedy algorithms promise nothing."""
+    undecided: int
+    """Nodes that would still have to be decided to prove the answer; 0 when proven."""
+    ties: tuple[Node, ...]
+    """The nodes no preference tells apart from the chosen one, itself included."""
+    minimal: tuple[Node, ...] = ()
+    """Acceptable nodes with no acceptable node below them that may be chosen."""
+    minimal_complete: bool = False
+    """Whether `minimal` lists all of them."""
+    acceptable: tuple[Node, ...] | None = None
+    """All acceptable nodes that may be chosen; None when the algorithm does not enumerate them."""
+    verdicts: Mapping[Node, Verdict] = field(default_factory=dict)
+    """What the database said of the nodes reported above, as far as the budget went."""
+    trace: tuple[Step, ...] = ()
+    verified: bool = True
+    """Whether the algorithm itself establishes that the chosen node satisfies the requirement."""
+
+
+RELATIVE_TOLERANCE = 1e-11
+"""Scores closer than this are one score: engines add floating-point numbers in different orders."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric and its context."""
+
+    metric: Metric
+    context: Context
+
+    @classmethod
+    def of(cls, metric: Metric, evaluator: Evaluator, weights: Sequence[float] | None = None) -> Objective:
+        """The metric over what the evaluator knows; weights default to 1 for every column."""
+        return cls(
+            metric,
+            Context(
+                rows=evaluator.rows,
+                heights=evaluator.heights,
+                leaves=tuple(evaluator.leaves),
+                levels=tuple(tuple(levels) for levels in evaluator.level_figures()),
+                weights=tuple(weights) if weights is not None else (1.0,) * len(evaluator.heights),
+            ),
+        )
+
+    def score(self, verdict: Verdict) -> float:
+        return self.metric.score(verdict, self.context)
+
+    def needs_figures(self, verdict: Verdict) -> bool:
+        """Whether the node must be measured before it can be scored."""
+        return not self.metric.static and self.metric.needs_figures(verdict)
+
+
+def not_better_than(score: float) -> float:
+    """Scores up to here tie with `score`; scores beyond are worse."""
+    return score + RELATIVE_TOLERANCE * max(1.0, abs(score))

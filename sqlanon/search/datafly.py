@@ -6,11 +6,8 @@ Greedy: few questions, no guarantee. It can generalize more than needed, and say
 from __future__ import annotations
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget, BudgetSpent
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.result import SearchResult
 from sqlanon.search.session import Session
 
 

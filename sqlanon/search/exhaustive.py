@@ -6,11 +6,8 @@ The measure the others are held against; affordable on small lattices only.
 from __future__ import annotations
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget, BudgetSpent
-from sqlanon.search.objective import Objective, not_better_than
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, not_better_than
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.result import SearchResult
 from sqlanon.search.session import Session
 
 

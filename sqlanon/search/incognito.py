@@ -11,12 +11,9 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, Step
 from sqlanon.search.minimal import report_minimal
-from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.result import SearchResult, Step
 from sqlanon.search.session import Session
 
 Columns = tuple[int, ...]

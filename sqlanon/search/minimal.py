@@ -5,12 +5,9 @@ Decides every node by inheritance or by asking; the preferences then choose amon
 
 from __future__ import annotations
 
-from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget, BudgetSpent
-from sqlanon.search.classify import Classifier
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.preferences import DEFAULT_POLICIES, Preferences
-from sqlanon.search.result import SearchResult
+from sqlanon.search.questions import Classifier
 from sqlanon.search.session import Session
 
 

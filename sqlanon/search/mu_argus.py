@@ -9,12 +9,9 @@ from __future__ import annotations
 from itertools import combinations
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget, BudgetSpent
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.datafly import generalized
-from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.result import SearchResult
 from sqlanon.search.session import Session
 
 LARGEST = 3

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import Verdict, relative_level
-from sqlanon.search.coding import Coding
-from sqlanon.search.objective import not_better_than
+from sqlanon.search.base import not_better_than
+from sqlanon.search.node_sets import Coding
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,8 @@ from typing import Protocol
 
 from sqlanon.errors import UsageError
 from sqlanon.search import datafly, exhaustive, incognito, minimal, mu_argus, optimal, samarati
-from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.result import SearchResult
 
 
 class Algorithm(Protocol):

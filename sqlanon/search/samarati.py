@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget, BudgetSpent
-from sqlanon.search.classify import Classifier
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
+from sqlanon.search.node_sets import Totals
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.result import SearchResult
+from sqlanon.search.questions import Classifier
 from sqlanon.search.session import BATCH, Session
-from sqlanon.search.totals import Totals
 
 
 def search(

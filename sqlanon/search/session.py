@@ -13,13 +13,9 @@ from itertools import islice
 from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
-from sqlanon.search.base import Evaluator, Progress
-from sqlanon.search.budget import Budget, BudgetSpent, Meter
-from sqlanon.search.coding import Coding
-from sqlanon.search.marking import Marking
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Meter, Objective, Progress, SearchResult, Step
+from sqlanon.search.node_sets import Coding, Marking
 from sqlanon.search.preferences import ASKING_POLICIES, Candidate, Preferences, preferred
-from sqlanon.search.result import SearchResult, Step
 
 BATCH = 32
 """Nodes asked for in one batch, where an algorithm has that many to ask for."""

@@ -28,7 +28,7 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.registry import METRICS
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Objective
 from sqlanon.source import frequency as frequency_set
 from sqlanon.source import packing
 from sqlanon.source.frequency import FrequencySet

@@ -10,7 +10,7 @@ from sqlanon.hierarchies.lattice import Node, dominates
 from sqlanon.metrics.base import Context, LevelFigures, Verdict
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.metrics.registry import METRICS, metric_named
-from sqlanon.search.objective import Objective, not_better_than
+from sqlanon.search.base import Objective, not_better_than
 from tests.search.fake import FakeEvaluator, Hierarchy, Table, at_least, level_figures, score
 from tests.search.problems import Problem, problems
 

@@ -14,7 +14,7 @@ import psycopg
 
 from sqlanon import pipeline
 from sqlanon.evaluation.problem import problem_of, solve
-from sqlanon.search.result import SearchResult
+from sqlanon.search.base import SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import DEFAULT, Run, running
 from sqlanon.source.scratch import Scratch

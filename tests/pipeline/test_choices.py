@@ -16,9 +16,9 @@ from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.metrics.registry import METRICS
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.results import PlanResult
+from sqlanon.search.base import SearchResult
 from sqlanon.search.preferences import POLICIES, Preferences
 from sqlanon.search.registry import ALGORITHMS
-from sqlanon.search.result import SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import Options, Run
 from sqlanon.source.scratch import Scratch

@@ -14,7 +14,7 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.planning.frontier import frontier
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
-from sqlanon.search.result import SearchResult
+from sqlanon.search.base import SearchResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Limit, Spec
 from tests.fixtures_support import Case, load_case

@@ -18,11 +18,9 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice, minimal_nodes
 from sqlanon.metrics.registry import METRICS
-from sqlanon.search.budget import Budget
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, Objective, SearchResult
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
-from sqlanon.search.result import SearchResult
 from tests.fixtures_support import labels_of
 from tests.pipeline.support import prepared
 from tests.pipeline.test_search_properties import VALUES, cases, spec_of

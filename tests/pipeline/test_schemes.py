@@ -16,9 +16,8 @@ from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock import Lock
 from sqlanon.search.schemes.domain import Domain
-from sqlanon.search.schemes.families import SCHEMES
+from sqlanon.search.schemes.families import SCHEMES, Tree
 from sqlanon.search.schemes.problem import Space
-from sqlanon.search.schemes.trees import Tree
 from sqlanon.spec import Spec
 from tests.cli.support import CommandLine
 from tests.pipeline.support import Database, changed

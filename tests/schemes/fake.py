@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from sqlanon.search.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
-from sqlanon.search.schemes.partitions import Block, identity, of_blocks
+from sqlanon.search.schemes.domain import Block, identity, of_blocks
 from sqlanon.search.schemes.problem import Space
 
 Combination = tuple[int, ...]

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.search.budget import Budget
+from sqlanon.search.base import Budget
 from sqlanon.search.schemes.domain import Domain
 from sqlanon.search.schemes.exact import search
-from sqlanon.search.schemes.families import SCHEMES
+from sqlanon.search.schemes.families import SCHEMES, Tree
 from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
-from sqlanon.search.schemes.trees import Tree
 from tests.schemes.fake import FakeEvaluator, brute_force
 from tests.schemes.test_families import WORK_CLASS, domains
 

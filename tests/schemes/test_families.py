@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlanon.search.schemes.domain import Domain
+from sqlanon.search.schemes.domain import Domain, Partition, blocks, canonical, identity, of_blocks, whole
 from sqlanon.search.schemes.exact import Node, children
-from sqlanon.search.schemes.families import SCHEMES
+from sqlanon.search.schemes.families import SCHEMES, Tree, within
 from sqlanon.search.schemes.indexes import from_indexes, indexes_of
-from sqlanon.search.schemes.partitions import Partition, blocks, canonical, identity, of_blocks, whole
 from sqlanon.search.schemes.problem import Space
-from sqlanon.search.schemes.trees import Tree, within
 
 WORK_CLASS = Domain.of(8, [(0, 0, 0, 1, 2, 2, 3, 3)])
 """Li and Li 2007, Figure 1."""

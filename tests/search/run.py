@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlanon.metrics.registry import metric_named
-from sqlanon.search.budget import Budget
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, Objective, SearchResult
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
-from sqlanon.search.result import SearchResult
 from tests.search.fake import FakeEvaluator, Table, at_least
 
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import Node, minimal_nodes
-from sqlanon.search import classify, optimal, samarati, sample, session
-from sqlanon.search.budget import Budget
+from sqlanon.search import optimal, samarati, session
+from sqlanon.search import questions as classify
+from sqlanon.search import questions as sample
+from sqlanon.search.base import Budget, SearchResult
 from sqlanon.search.preferences import DEFAULT_POLICIES, POLICIES, Candidate
 from sqlanon.search.registry import ALGORITHMS
-from sqlanon.search.result import SearchResult
 from tests.search.problems import Problem, problems
 from tests.search.run import run
 

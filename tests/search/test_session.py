@@ -7,8 +7,7 @@ import pytest
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.registry import metric_named
-from sqlanon.search.budget import Budget, BudgetSpent, Meter
-from sqlanon.search.objective import Objective
+from sqlanon.search.base import Budget, BudgetSpent, Meter, Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import ALGORITHMS, algorithm_named
 from tests.search.cases import C1, S1, S3

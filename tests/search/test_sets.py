@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates, minimal_nodes
 from sqlanon.metrics.base import Verdict
-from sqlanon.search.coding import MOST_NODES, Coding, members
-from sqlanon.search.forecast import Forecast
-from sqlanon.search.marking import Marking
-from sqlanon.search.sample import Sample
-from sqlanon.search.totals import Totals
+from sqlanon.search.node_sets import MOST_NODES, Coding, Marking, Totals, members
+from sqlanon.search.questions import Forecast, Sample
 
 level_bounds = st.tuples(st.integers(0, 2), st.integers(0, 3)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 lattices = st.lists(level_bounds, min_size=1, max_size=4).map(

@@ -18,7 +18,7 @@ from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.schemes import statements as schemes_sql
 from sqlanon.recoding.schemes.statements import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
 from sqlanon.search.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
-from sqlanon.search.schemes.partitions import Block, Partition, identity
+from sqlanon.search.schemes.domain import Block, Partition, identity
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.scratch import Recipe, Scratch
 from sqlanon.sql.relations import Table

@@ -22,15 +22,15 @@ from sqlanon.recoding.assignment import figures_of
 from sqlanon.recoding.base import Recoded, requirement_for
 from sqlanon.recoding.mondrian.labels import NULL_TEXT, SPECIAL
 from sqlanon.recoding.schemes.evaluator import Leaves, SchemeCosts
-from sqlanon.search.base import Progress
-from sqlanon.search.budget import Budget
-from sqlanon.search.schemes import annealing, exact, genetic, top_down
+from sqlanon.search.base import Budget, Progress
+from sqlanon.search.schemes import exact
+from sqlanon.search.schemes import heuristics as annealing
+from sqlanon.search.schemes import heuristics as genetic
+from sqlanon.search.schemes import heuristics as top_down
 from sqlanon.search.schemes.costs import Evaluator, Generalization
-from sqlanon.search.schemes.domain import Domain, is_range
-from sqlanon.search.schemes.families import SCHEMES
-from sqlanon.search.schemes.partitions import Block, Partition, blocks, canonical
+from sqlanon.search.schemes.domain import Block, Domain, Partition, blocks, canonical, is_range
+from sqlanon.search.schemes.families import SCHEMES, Tree
 from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
-from sqlanon.search.schemes.trees import Tree
 from sqlanon.source.combination_statements import leaves_of_domain
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.combinations import Domain as StoredDomain

@@ -36,8 +36,7 @@ from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.reports.html import embedded_json, environment, script_hash, text_of
 from sqlanon.reports.lattice_view import Shown, lattice_view, scored
-from sqlanon.search.objective import Objective
-from sqlanon.search.result import SearchResult
+from sqlanon.search.base import Objective, SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import describe_hierarchies
 from sqlanon.source.run import Run

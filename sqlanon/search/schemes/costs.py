@@ -1,16 +1,20 @@
 """The seam between searches over schemes and the database: what a generalization costs, and an interval at least.
 
 Searches see only `Evaluator`. An interval is a pair of generalizations, one below the other, with all between. Pure.
+
+A budget in use by a search over schemes: evaluated generalizations and seconds, looked at between batches. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from sqlanon.search.schemes.partitions import Block, Partition
+from sqlanon.search.base import Budget, BudgetSpent
+from sqlanon.search.schemes.domain import Block, Partition
 
 Generalization = tuple[Partition, ...]
 """A partition for each column."""
@@ -92,3 +96,26 @@ class Evaluator(Protocol):
 
         A slack admits groups that add no more than it to the static cost of the pivot's single leaves.
         """
+
+
+class Clock:
+    """Started when it is made."""
+
+    def __init__(self, budget: Budget, evaluator: Evaluator, now: Callable[[], float] = time.monotonic) -> None:
+        self._budget = budget
+        self._evaluator = evaluator
+        self._now = now
+        self._started = now()
+        self._before = evaluator.checks
+
+    @property
+    def checks(self) -> int:
+        return self._evaluator.checks - self._before
+
+    def check(self) -> None:
+        """Raise BudgetSpent when it is."""
+        seconds, nodes = self._budget.seconds, self._budget.nodes
+        if (seconds is not None and self._now() - self._started >= seconds) or (
+            nodes is not None and self.checks >= nodes
+        ):
+            raise BudgetSpent

@@ -13,14 +13,11 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.search.base import Progress
-from sqlanon.search.budget import Budget, BudgetSpent
-from sqlanon.search.schemes.clock import Clock
-from sqlanon.search.schemes.completion import Completion
-from sqlanon.search.schemes.costs import Evaluator, Generalization, Interval, Measured, Side
-from sqlanon.search.schemes.partitions import Partition, identity, whole
-from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques, replaced
-from sqlanon.search.schemes.seeds import sow
+from sqlanon.search.base import Budget, BudgetSpent, Progress
+from sqlanon.search.schemes.costs import Clock, Evaluator, Generalization, Interval, Measured, Side
+from sqlanon.search.schemes.domain import Partition, identity, whole
+from sqlanon.search.schemes.pivot import Completion
+from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques, replaced, sow
 
 EXPANDED_AT_ONCE = 64
 GROUPS_AT_ONCE = 20_000

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import accumulate
 
-from sqlanon.search.schemes.partitions import Partition
+from sqlanon.search.schemes.domain import Partition
 
 
 def from_indexes(indexes: AbstractSet[int], sizes: Sequence[int]) -> tuple[Partition, ...]:

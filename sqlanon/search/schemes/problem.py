@@ -1,17 +1,21 @@
-"""A search over schemes: the trees of all columns, moves between generalizations, options and the answer. Pure."""
+"""A search over schemes: the trees of all columns, moves between generalizations, options and the answer. Pure.
+
+Seeding (Li and Li 2007, section 4.4.1): good generalizations before the search proper, so that it prunes early.
+
+Random generalizations first, then steepest descent by merging from the least general one and from the best so far.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from random import Random
 from typing import Literal
 
-from sqlanon.search.schemes.costs import Generalization
-from sqlanon.search.schemes.families import BasicHierarchical
-from sqlanon.search.schemes.partitions import Partition, blocks, canonical, identity, merged, whole
-from sqlanon.search.schemes.trees import Tree
+from sqlanon.search.schemes.costs import Evaluator, Generalization, Interval, Measured, Side
+from sqlanon.search.schemes.domain import Partition, blocks, canonical, identity, merged, whole
+from sqlanon.search.schemes.families import BasicHierarchical, Tree
 
 Direction = Literal["bottom_up", "top_down"]
 
@@ -124,3 +128,47 @@ class Solution:
     def gap(self) -> float:
         """How far the cost may lie above the least one, as a share of it."""
         return 0.0 if self.proven or self.cost <= 0 else max(0.0, 1 - max(0.0, self.bound) / self.cost)
+
+
+RANDOM = 48
+"""Random generalizations; the paper does not say how many it takes."""
+NEIGHBOURS = 800
+"""Merges that a step of the descent looks at, drawn by chance where there are more."""
+
+Take = Callable[[Sequence[Generalization], Sequence[Measured]], None]
+"""Told of every generalization that was measured; may end the search by BudgetSpent."""
+
+
+def measured(evaluator: Evaluator, generalizations: Sequence[Generalization]) -> list[Measured]:
+    """What single generalizations cost."""
+    return evaluator.measure([Interval.point(item) for item in generalizations], Side.LOWER)
+
+
+def rank(found: Measured, limit: int) -> tuple[int, float]:
+    """Rows above the limit, then cost: what a search without proof goes by."""
+    return max(0, found.suppressed - limit), found.cost
+
+
+def sow(space: Space, evaluator: Evaluator, seed: int, take: Take) -> None:
+    """Measure seeds; `take` keeps what it likes."""
+    source = Random(seed)
+    drawn = list(dict.fromkeys([space.bottom, space.top, *(space.random(source) for _ in range(RANDOM))]))
+    answers = measured(evaluator, drawn)
+    take(drawn, answers)
+    ranked = sorted(zip(answers, drawn, strict=True), key=lambda pair: (rank(pair[0], evaluator.limit), pair[1]))
+    _descend(space, evaluator, space.bottom, source, take)
+    _descend(space, evaluator, ranked[0][1], source, take)
+
+
+def _descend(space: Space, evaluator: Evaluator, start: Generalization, source: Random, take: Take) -> None:
+    """Merge the two groups that lower the cost most, as long as any do."""
+    here, [current] = start, measured(evaluator, [start])
+    while neighbours := list(space.coarser(here)):
+        if len(neighbours) > NEIGHBOURS:
+            neighbours = source.sample(neighbours, NEIGHBOURS)
+        answers = measured(evaluator, neighbours)
+        take(neighbours, answers)
+        best = min(range(len(answers)), key=lambda index: (rank(answers[index], evaluator.limit), neighbours[index]))
+        if rank(answers[best], evaluator.limit) >= rank(current, evaluator.limit):
+            break
+        here, current = neighbours[best], answers[best]

@@ -1,16 +1,28 @@
 """Sets of nodes as integers: node number i of the lattice, in vector order, is bit i.
 
 Pure. Up-sets and down-sets of half a million nodes become a dozen machine-speed ANDs.
+
+What is known of every node, by its own verdict or inherited from another's.
+
+Pure. Acceptable nodes make all their generalizations acceptable, unacceptable ones all their specializations
+unacceptable (Samarati 2001, corollary 5.1), but only where the evaluator says that its requirement is monotone. Where
+it is not, a monotone part of it may still say how many rows the specializations suppress at least.
+
+Sums of per-column costs over a whole lattice: the total of any node, and all nodes up to a total as one set.
+
+Pure. Columns are split in two halves, so that a threshold over half a million nodes costs a few hundred look-ups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, product
 
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.lattice import Lattice, Node
+from sqlanon.metrics.base import Verdict
 
 MOST_NODES = 1 << 26
 """Beyond this a set of nodes takes more than 8 MB, and no search over all of them ends in useful time."""
@@ -134,3 +146,85 @@ class Coding:
             found.append(node)
             bits &= ~self.upset(node)
         return found
+
+
+class Marking:
+    """Two growing sets of nodes: known to be acceptable, known to be unacceptable."""
+
+    def __init__(self, coding: Coding, limit: int, monotone: bool) -> None:
+        self._coding = coding
+        self._limit = limit
+        self._monotone = monotone
+        self.acceptable = 0
+        self.unacceptable = 0
+        self.asked = 0
+        """The nodes that have a verdict of their own."""
+
+    def record(self, verdict: Verdict) -> bool:
+        """Mark what follows from a verdict; whether its node is acceptable. The node may lie outside the lattice."""
+        accepted = verdict.suppressed <= self._limit
+        self.asked |= self._alone(verdict.node)
+        if not self._monotone:
+            self._mark(accepted, self._alone(verdict.node))
+            if verdict.least > self._limit:
+                self._mark(False, self._coding.downset(verdict.node))
+        elif accepted:
+            self._mark(True, self._coding.upset(verdict.node))
+        else:
+            self._mark(False, self._coding.downset(verdict.node))
+        return accepted
+
+    @property
+    def undecided(self) -> int:
+        """The nodes of which nothing is known."""
+        return self._coding.everything & ~(self.acceptable | self.unacceptable)
+
+    def _alone(self, node: Node) -> int:
+        return 1 << self._coding.number(node) if node in self._coding.lattice else 0
+
+    def _mark(self, accepted: bool, bits: int) -> None:
+        if accepted:
+            self.acceptable |= bits
+        else:
+            self.unacceptable |= bits
+
+
+class Totals:
+    """The total cost of every node: the sum over columns of the cost of its level."""
+
+    def __init__(self, coding: Coding, costs: Sequence[Sequence[float]]) -> None:
+        bottom, top = coding.lattice.bottom, coding.lattice.top
+        steps = [tuple(column[low : high + 1]) for column, low, high in zip(costs, bottom, top, strict=True)]
+        split = next(column for column in range(len(steps) + 1) if coding.size // _size(steps[:column]) <= 1024)
+        self._outer = [sum(choice) for choice in product(*steps[:split])]
+        self._inner = [sum(choice) for choice in product(*steps[split:])]
+        self._width = len(self._inner)
+
+    def of(self, number: int) -> float:
+        """The total of the node of this number."""
+        outer, inner = divmod(number, self._width)
+        return self._outer[outer] + self._inner[inner]
+
+    def up_to(self, ceiling: float) -> int:
+        """The nodes whose total does not exceed the ceiling."""
+        totals, sets = self._inner_sets
+        blocks = [sets[bisect_right(totals, ceiling - outer)] for outer in reversed(self._outer)]
+        return int("".join(blocks), 2)
+
+    @cached_property
+    def _inner_sets(self) -> tuple[list[float], list[str]]:
+        """The inner totals ascending, and before and after each: the digits of the set of all up to there."""
+        order = sorted(range(self._width), key=self._inner.__getitem__)
+        digits = bytearray(b"0" * self._width)
+        sets = [digits.decode()]
+        for number in order:
+            digits[self._width - 1 - number] = ord("1")
+            sets.append(digits.decode())
+        return [self._inner[number] for number in order], sets
+
+
+def _size(steps: Sequence[Sequence[float]]) -> int:
+    size = 1
+    for column in steps:
+        size *= len(column)
+    return size

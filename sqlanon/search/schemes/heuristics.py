@@ -1,0 +1,224 @@
+"""Moves between cuts of hierarchies, the space of the heuristic searches. Pure.
+
+`annealing`: simulated annealing over cuts (Winkler 2002). Reproducible by its seed. Pure.
+
+`genetic`: evolution of cuts (Iyengar 2002). Reproducible by its seed. Pure.
+
+`tds`: top-down specialization (Fung, Wang and Yu 2005). Greedy: from the top, always the most rewarding node.
+
+The reward is what the specialization saves of the cost for each row that it makes outliers of. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import exp, inf
+from random import Random
+
+from sqlanon.errors import InfeasibleError
+from sqlanon.search.base import Budget, BudgetSpent, Progress
+from sqlanon.search.schemes.costs import Clock, Evaluator, Generalization, Measured
+from sqlanon.search.schemes.domain import Domain, Partition, blocks, of_blocks
+from sqlanon.search.schemes.families import Tree
+from sqlanon.search.schemes.problem import Solution, Space, joined, measured, rank, replaced
+
+
+def specializations(space: Space, cut: Generalization) -> Iterator[Generalization]:
+    """One node of one column replaced by its children."""
+    for column in space.columns:
+        for child in _children(space.trees[column], cut[column]):
+            yield replaced(cut, column, child)
+
+
+def generalizations(space: Space, cut: Generalization) -> Iterator[Generalization]:
+    """One node of one column, and what lies beside it, replaced by their parent."""
+    for column in space.columns:
+        tree = space.trees[column]
+        found: dict[Partition, None] = {}
+        for block in blocks(cut[column]):
+            level = tree.domain.meeting_level(block) + 1
+            if level < len(tree.domain.levels):
+                found[joined(tree, cut[column], tree.domain.group(level, block[0]))] = None
+        for parent in found:
+            if parent != cut[column]:
+                yield replaced(cut, column, parent)
+
+
+def _children(tree: Tree, partition: Partition) -> Iterator[Partition]:
+    groups = blocks(partition)
+    for index, block in enumerate(groups):
+        units = tree.domain.units(block)
+        if len(units) > 1:
+            yield of_blocks([*groups[:index], *units, *groups[index + 1 :]], tree.domain.size)
+
+
+def neighbours(space: Space, cut: Generalization) -> list[Generalization]:
+    """All cuts one move away."""
+    return list(dict.fromkeys([*specializations(space, cut), *generalizations(space, cut)]))
+
+
+def random_cut(space: Space, source: Random) -> Generalization:
+    """A cut reached from the top by random specializations."""
+    cut = space.top
+    for _ in range(source.randrange(1 + sum(tree.domain.size for tree in space.trees))):
+        below = list(specializations(space, cut))
+        if not below:
+            break
+        cut = source.choice(below)
+    return cut
+
+
+@dataclass
+class Best:
+    """The best cut that a heuristic has seen, by rows above the limit and then cost; every answer is kept."""
+
+    evaluator: Evaluator
+    clock: Clock
+    known: dict[Generalization, Measured] = field(default_factory=dict)
+    cut: Generalization | None = None
+    rank: tuple[float, float] = (inf, inf)
+
+    def ask(self, cuts: list[Generalization]) -> list[Measured]:
+        """What these cuts cost; BudgetSpent when no more may be asked."""
+        missing = [cut for cut in dict.fromkeys(cuts) if cut not in self.known]
+        if missing:
+            self.clock.check()
+            self.known.update(zip(missing, measured(self.evaluator, missing), strict=True))
+        for cut in cuts:
+            found = rank(self.known[cut], self.evaluator.limit)
+            if found < self.rank:
+                self.cut, self.rank = cut, found
+        return [self.known[cut] for cut in cuts]
+
+    def solution(self) -> Solution:
+        if self.cut is None or self.rank[0] > 0:
+            raise InfeasibleError("no cut that satisfies the requirement within the limit of suppression was found")
+        found = self.known[self.cut]
+        return Solution(self.cut, found.cost, found.suppressed, -inf, proven=False, checks=self.clock.checks)
+
+
+STEPS = 150
+PROPOSED = 8
+"""Neighbours asked for at once; the first one that is accepted is the next cut."""
+WARMTH = 0.1
+"""The first temperature, as a share of the first cost."""
+COOLING = 0.96
+
+
+def anneal(
+    space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
+) -> Solution:
+    """The best cut on a walk that takes worse cuts ever more rarely."""
+    source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
+    try:
+        cut, [found] = space.top, best.ask([space.top])
+        here = _energy(found, evaluator)
+        temperature = WARMTH * max(here, 1.0)
+        for step in range(STEPS):
+            around = neighbours(space, cut)
+            if not around:
+                break
+            proposed = source.sample(around, min(PROPOSED, len(around)))
+            for candidate, answer in zip(proposed, best.ask(proposed), strict=True):
+                energy = _energy(answer, evaluator)
+                if energy <= here or source.random() < exp((here - energy) / temperature):
+                    cut, here = candidate, energy
+                    break
+            temperature *= COOLING
+            if progress is not None:
+                progress(evaluator.checks, STEPS - step)
+    except BudgetSpent:
+        pass
+    return best.solution()
+
+
+def _energy(found: Measured, evaluator: Evaluator) -> float:
+    """The cost; rows above the limit weigh more than any cost."""
+    excess = max(0, found.suppressed - evaluator.limit)
+    return found.cost * (1 + excess) if excess else found.cost
+
+
+POPULATION = 48
+GENERATIONS = 60
+PATIENCE = 15
+"""Generations without a better cut, after which evolution ends."""
+KEPT = 8
+"""The fittest of a generation, which live on."""
+MUTATION = 0.5
+
+
+def evolve(
+    space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
+) -> Solution:
+    """The fittest cut of all generations."""
+    source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
+    living = [space.top, space.bottom, *(random_cut(space, source) for _ in range(POPULATION - 2))]
+    idle = 0
+    try:
+        for _ in range(GENERATIONS):
+            before = best.rank
+            answers = best.ask(living)
+            idle = 0 if best.rank < before else idle + 1
+            if idle >= PATIENCE:
+                break
+            if progress is not None:
+                progress(evaluator.checks, GENERATIONS)
+            ranked = sorted(zip((rank(found, evaluator.limit) for found in answers), living, strict=True))
+            fittest = list(dict.fromkeys(cut for _, cut in ranked))
+            living = fittest[:KEPT] + [_child(space, fittest, source) for _ in range(POPULATION - KEPT)]
+    except BudgetSpent:
+        pass
+    return best.solution()
+
+
+def _child(space: Space, fittest: list[Generalization], source: Random) -> Generalization:
+    """Two parents, the fitter the likelier; sometimes a move of its own."""
+    first, second = (fittest[min(source.randrange(len(fittest)), source.randrange(len(fittest)))] for _ in range(2))
+    child = tuple(
+        _crossed(tree.domain, one, other, source) for tree, one, other in zip(space.trees, first, second, strict=True)
+    )
+    if source.random() < MUTATION and (around := neighbours(space, child)):
+        return source.choice(around)
+    return child
+
+
+def _crossed(domain: Domain, one: Partition, other: Partition, source: Random) -> Partition:
+    """Below each node under the top, the cut of one parent or of the other; whole where the first parent is."""
+    if len(domain.levels) < 2 or max(one) == 0 or max(other) == 0:
+        return source.choice([one, other])
+    groups = []
+    for node in domain.groups[-2]:
+        chosen = source.choice([one, other])
+        groups += [block for block in blocks(chosen) if block[0] in node]
+    return of_blocks(groups, domain.size)
+
+
+def specialize(
+    space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
+) -> Solution:
+    """Specialize as long as that lowers the cost within the limit. Nothing is random: any seed does the same."""
+    best = Best(evaluator, Clock(budget, evaluator))
+    try:
+        cut, [here] = space.top, best.ask([space.top])
+        while below := list(specializations(space, cut)):
+            answers = best.ask(below)
+            if progress is not None:
+                progress(evaluator.checks, len(below))
+            better = [
+                index
+                for index, found in enumerate(answers)
+                if found.suppressed <= evaluator.limit and found.cost < here.cost
+            ]
+            if not better:
+                break
+            chosen = max(better, key=lambda index: (_reward(here, answers[index]), below[index]))
+            cut, here = below[chosen], answers[chosen]
+    except BudgetSpent:
+        pass
+    return best.solution()
+
+
+def _reward(before: Measured, after: Measured) -> float:
+    """Information gained over anonymity lost."""
+    return (before.cost - after.cost) / (1 + max(0, after.suppressed - before.suppressed))
