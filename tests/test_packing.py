@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.source.packing import WORD, Layout
+from sqlanon.source.frequency_statements import WORD, Layout
 
 Widths = list[list[int]]
 

@@ -23,8 +23,7 @@ from sqlanon.evaluation.rollups import BATCH
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.source.frequency import FrequencySet
-from sqlanon.source.frequency_statements import masked
-from sqlanon.source.packing import Layout
+from sqlanon.source.frequency_statements import Layout, masked
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import all_of, count, equal, named, subquery, total, total_where, with_queries
 from sqlanon.sql.relations import Table, column, literal, table_expression

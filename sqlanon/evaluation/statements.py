@@ -17,9 +17,7 @@ from functools import reduce
 from sqlglot import exp
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.source.frequency_statements import HierarchyTable, Shape, masked, path
-from sqlanon.source.packing import Layout
-from sqlanon.source.sets import united
+from sqlanon.source.frequency_statements import HierarchyTable, Layout, Shape, masked, path, united
 from sqlanon.sql.build import all_of, concat, count, equal, named, subquery, total_of, total_where, with_queries
 from sqlanon.sql.classes import Population, classes
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression

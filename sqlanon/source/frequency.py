@@ -16,12 +16,19 @@ from sqlanon.errors import InfeasibleError
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import Binding
-from sqlanon.source.frequency_statements import HierarchyTable, Shape, layout_of
+from sqlanon.source.frequency_statements import (
+    MOST_VALUES,
+    HierarchyTable,
+    Shape,
+    ValueSet,
+    layout_of,
+    value_set,
+    with_sets,
+)
 from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
 from sqlanon.source.sensitive import SensitiveValues, ValueCodes, store_codes, store_values, unread_values
-from sqlanon.source.sets import MOST_VALUES, ValueSet, value_set, with_sets
 from sqlanon.sql.build import row_count
 from sqlanon.sql.relations import Table, cast, column, table_expression
 from sqlanon.sql.values import Counted

@@ -3,6 +3,16 @@
 `base` holds each distinct combination of quasi-identifier values (columns `q_0`, `q_1`, ...) with its number of rows
 `n`; where models need them also of sensitive values (`v_0`, ...) and of the respondent (`who`). `frequency` holds the
 same combinations packed into a few integers `p_0`, ... (see `packing`), with the codes of sensitive values `s_0`, ...
+
+Where each level of each column lies in the packed words of a frequency set.
+
+Pure arithmetic. A value is written as its path in the hierarchy, from the label under the top down to the value: one
+bit field per level, holding the number of the child among its siblings. Generalizing is clearing the lower fields, so
+a lattice node is one bit mask per word, and two rows share a class when their masked words are equal.
+
+Sets of sensitive values as bits of a few whole numbers: all that the number of different values needs.
+
+A frequency set that holds them has one row for each combination of the quasi-identifier, not one for each value too.
 """
 
 from __future__ import annotations
@@ -14,11 +24,134 @@ from functools import cached_property, reduce
 from sqlglot import exp
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.source.packing import Field, Layout
-from sqlanon.source.sets import ValueSet
 from sqlanon.sql.build import checksum, count, equal, is_null, mixed, named, subquery, total
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
+from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import ValueTables
+
+WORD = 62
+"""Bits used of a signed 64-bit integer."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """The bits of one level of one column."""
+
+    word: int
+    shift: int
+    width: int
+
+    @property
+    def mask(self) -> int:
+        return ((1 << self.width) - 1) << self.shift
+
+
+@dataclass(frozen=True)
+class Layout:
+    """For each column, the fields of its levels from 0 up to the one below the top."""
+
+    fields: tuple[tuple[Field, ...], ...]
+    words: int
+
+    @classmethod
+    def of(cls, widths: Sequence[Sequence[int]]) -> Layout:
+        """Lay out columns one after the other; a column that does not fit a word's rest starts the next word.
+
+        The widest come first, in the lowest bits: they are what is generalized most, and rows that differ only there
+        are neighbours in a sorted frequency set.
+
+        >>> Layout.of([[3], [2, 2]]).fields
+        ((Field(word=0, shift=4, width=3),), (Field(word=0, shift=0, width=2), Field(word=0, shift=2, width=2)))
+        """
+        word, used = 0, 0
+        columns: dict[int, tuple[Field, ...]] = {}
+        for position in sorted(range(len(widths)), key=lambda position: -sum(widths[position])):
+            levels = widths[position]
+            if used and used + sum(levels) > WORD:
+                word, used = word + 1, 0
+            fields: list[Field] = []
+            for width in levels:
+                if used + width > WORD:
+                    word, used = word + 1, 0
+                fields.append(Field(word, used, width))
+                used += width
+            columns[position] = tuple(fields)
+        return cls(tuple(columns[position] for position in range(len(widths))), word + 1)
+
+    def masks(self, node: Node) -> tuple[int, ...]:
+        """The mask of each word that keeps what a node tells apart.
+
+        >>> Layout.of([[3], [2, 2]]).masks((0, 1)), Layout.of([[3], [2, 2]]).masks((1, 2))
+        ((124,), (0,))
+        """
+        masks = [0] * self.words
+        for position, level in enumerate(node):
+            for word, mask in self.column_masks(position, level).items():
+                masks[word] |= mask
+        return tuple(masks)
+
+    def column_masks(self, position: int, level: int) -> dict[int, int]:
+        """The masks, by word, of one column at one level; none at its top, and none for words without a bit of it."""
+        masks: dict[int, int] = {}
+        for field in self.fields[position][level:]:
+            if field.width:
+                masks[field.word] = masks.get(field.word, 0) | field.mask
+        return masks
+
+
+BITS = 62
+"""Values in one number."""
+
+MOST_VALUES = 4 * BITS
+"""Values up to which sets are held: beyond, rows for each value are smaller."""
+
+
+@dataclass(frozen=True)
+class ValueSet:
+    """A column as sets: the numbers that hold the bits, and how many values the union of a group's sets has."""
+
+    columns: tuple[str, ...]
+    number: exp.Expression
+
+
+def value_set(position: int, values: int, traits: Traits) -> ValueSet:
+    """How the set of a column of so many values is held; its codes run from 0, which is NULL."""
+    names = tuple(f"b_{position}_{word}" for word in range(values // BITS + 1))
+    # Some engines count bits in the narrowest type there is, whose sum would not hold more than 127 values.
+    counts: list[exp.Expression] = [cast(traits.bit_count(united(name)), "int") for name in names]
+    return ValueSet(names, reduce(lambda left, right: exp.Add(this=left, expression=right), counts))
+
+
+def united(name: str) -> exp.Expression:
+    """The union of the sets of a group."""
+    return exp.BitwiseOrAgg(this=column(name))
+
+
+def with_sets(rows: exp.Select, keys: Sequence[str], sets: dict[int, ValueSet], count_type: str) -> exp.Select:
+    """Rows with a code for each value as rows with sets: grouped by everything else."""
+    items: list[exp.Expression] = [column(name) for name in keys]
+    for position, held in sets.items():
+        for word, name in enumerate(held.columns):
+            items.append(named(exp.BitwiseOrAgg(this=_bit(column(f"s_{position}"), word, len(held.columns))), name))
+    items.append(named(cast(exp.Sum(this=column("n")), count_type), "n"))
+    select = exp.select(*items).from_(subquery(rows, "rows"))
+    return select.group_by(*(column(name) for name in keys))
+
+
+def _bit(code: exp.Expression, word: int, words: int) -> exp.Expression:
+    """The bit of a value in one of the numbers, 0 in the others."""
+    place = exp.Mod(this=code.copy(), expression=literal(BITS))
+    bit = exp.BitwiseLeftShift(this=cast(literal(1), "bigint"), expression=exp.Paren(this=cast(place, "int")))
+    if words == 1:
+        return bit
+    low = exp.GTE(this=code, expression=literal(word * BITS))
+    high = exp.LT(this=code.copy(), expression=literal((word + 1) * BITS))
+    inside = exp.And(this=low, expression=high)
+    return exp.Case().when(inside, bit).else_(_nothing())
+
+
+def _nothing() -> exp.Expression:
+    return cast(literal(0), "bigint")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sqlanon.hierarchies.levels import MaskLevel
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.frequency_statements import HierarchyTable
-from sqlanon.source.label_statements import label, text_length
+from sqlanon.source.hierarchy_statements import label, text_length
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
 from sqlanon.sql.user_sql import parse_expression

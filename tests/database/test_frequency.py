@@ -30,7 +30,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.search.base import Objective
 from sqlanon.source import frequency as frequency_set
-from sqlanon.source import packing
+from sqlanon.source import frequency_statements as packing
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies import DateLevel, Family, Interval, IntervalLevel, Level, MaskLevel
-from sqlanon.source.label_statements import label
+from sqlanon.source.hierarchy_statements import label
 from sqlanon.sql.relations import column
 from tests.database.support import FEW, at, create, literal, rows, run
 from tests.fixtures_support import adversarial_values

@@ -27,8 +27,7 @@ from sqlanon.insight.reidentification import statements as subsets_sql
 from sqlanon.insight.reidentification.classes import RiskRequest
 from sqlanon.insight.reidentification.result import SpecialUniques, Subset, Subsets
 from sqlanon.source import frequency_statements as frequency_sql
-from sqlanon.source.frequency_statements import HierarchyTable
-from sqlanon.source.packing import Layout
+from sqlanon.source.frequency_statements import HierarchyTable, Layout
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Relation, Table, cast, column
 
