@@ -2,13 +2,17 @@
 
 An engine subclasses `Engine`, implements the underscored primitives and states its capabilities. Nothing above this
 package knows which engine it talks to.
+
+What a role needs of a database to carry out a spec, and how engines without roles of their own tell it.
+
+Pure.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,11 +20,44 @@ from typing import Any, ClassVar, final
 
 from sqlglot import exp
 
-from sqlanon.engines.grants import Needs, told
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
 from sqlanon.sql.traits import Traits
+
+COMMENT = "-- "
+"""What is no statement is told as a comment: the whole can be run as it is printed."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What is read and written."""
+
+    read: tuple[Table | File, ...]
+    """The source, or the tables that its query names; reference tables of hierarchies; the population."""
+    target: Table | File
+    as_view: bool
+    scratch: tuple[str, ...]
+    """The schema of scratch tables; empty: the session's default schema."""
+    kept: tuple[Table, ...] = ()
+    """The tables of evidence, where the spec wants them."""
+
+
+def told(needs: Needs, role: str) -> Iterator[str]:
+    """The privileges in words, for catalogs whose statements depend on what manages them."""
+    yield f"{COMMENT}{role} needs, in the words of your catalog:"
+    for relation in needs.read:
+        yield f"{COMMENT}  to read {relation}" + (" and to use its schema" if isinstance(relation, Table) else "")
+    schema = ".".join(needs.scratch) or "the session's default schema"
+    yield f"{COMMENT}  to create, write and drop tables in {schema}, for scratch tables"
+    if isinstance(needs.target, Table):
+        made = "views" if needs.as_view else "tables"
+        place = ".".join(needs.target.schema) or "the session's default schema"
+        yield f"{COMMENT}  to create, rename and drop {made} in {place}, for {needs.target}"
+        yield f"{COMMENT}  to own {needs.target} where it exists"
+    else:
+        yield f"{COMMENT}  to write {needs.target}"
+
 
 Row = tuple[Any, ...]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.engines.templates import parsed, with_holes_filled
+from sqlanon.engines.catalog import parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Table, cast, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits

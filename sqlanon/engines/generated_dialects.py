@@ -1,20 +1,85 @@
 """Traits of dialects that scripts are written for and no engine of ours runs.
 
 Imports no driver. The tests parse such scripts back; ClickHouse's they also run where chdb is installed.
+
+The columns that a star stands for, where a statement itself says them: in its WITH clause and its subqueries.
+
+Pure. A star over a table of the database is left as it is.
+
+The dialects that `sqlanon sql` writes, by name.
+
+Imports no driver, so that scripts can be written for databases whose drivers are not installed.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sqlanon.engines.adapted import AdaptedTraits, BinaryTextTraits, framed, ordered_anyhow
+from sqlanon.engines.base import Capability, Engine
+from sqlanon.engines.dialects import DUCKDB, POSTGRES
+from sqlanon.engines.scripting import Scripting, ThrowingScripting
 from sqlanon.engines.spark.traits import SparkTraits
-from sqlanon.engines.stars import spelled_out
 from sqlanon.sql.build import named
-from sqlanon.sql.relations import literal
+from sqlanon.sql.relations import column, literal
+
+
+def spelled_out(select: exp.Select) -> list[exp.Expr]:
+    """The items of a select with stars of one relation as columns under their own names."""
+    known = dict(_sources(select))
+    items: list[exp.Expr] = []
+    for item in select.expressions:
+        if isinstance(item, exp.Column) and item.is_star and known.get(item.table):
+            items += [named(column(name, item.table), name) for name in known[item.table]]
+        else:
+            items.append(item)
+    return items
+
+
+def _sources(select: exp.Select) -> Iterator[tuple[str, list[str]]]:
+    """The relations that a select reads, with their columns; none where they are not known."""
+    joins = [join.this for join in select.args.get("joins") or []]
+    origin = select.args.get("from_")
+    for relation in [*([] if origin is None else [origin.this]), *joins]:
+        query = relation.this if isinstance(relation, exp.Subquery) else _step(relation)
+        yield relation.alias_or_name, [] if query is None else _names(query)
+
+
+def _step(table: exp.Expr) -> exp.Query | None:
+    """The query of the WITH clause that a table name means."""
+    node: exp.Expr | None = table
+    while node is not None:
+        clause = node.args.get("with_")
+        for step in clause.expressions if clause is not None else []:
+            if step.alias == table.name:
+                found: exp.Query = step.this
+                return found
+        node = node.parent
+    return None
+
+
+def _names(query: exp.Expr) -> list[str]:
+    """The columns of a query; none where they are not all written down."""
+    if isinstance(query, exp.SetOperation):
+        return _names(query.this)
+    if not isinstance(query, exp.Select):
+        return []
+    known = dict(_sources(query))
+    names: list[str] = []
+    for item in query.expressions:
+        if not item.is_star:
+            names.append(item.alias_or_name)
+            continue
+        read = [known.get(item.table, [])] if isinstance(item, exp.Column) else list(known.values())
+        if not all(read):
+            return []
+        names += [name for columns in read for name in columns]
+    return names
+
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -172,3 +237,96 @@ BIGQUERY = BigQueryTraits()
 REDSHIFT = RedshiftTraits()
 TRINO = TrinoTraits()
 CLICKHOUSE = ClickHouseTraits()
+
+
+_FILES = frozenset({"csv", "tsv", "parquet"})
+
+_DIALECTS = (
+    Scripting(
+        DUCKDB,
+        "cat *.sql | duckdb -bail warehouse.duckdb",
+        executed=True,
+        settings=("set timezone = 'UTC'", "set default_collation = ''", "set default_null_order = 'nulls_last'"),
+        source_files=_FILES,
+        target_files=True,
+    ),
+    Scripting(
+        POSTGRES,
+        "cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse",
+        executed=True,
+        isolation="ISOLATION LEVEL REPEATABLE READ",
+        settings=(
+            "set local timezone = 'UTC'",
+            "set local datestyle = 'ISO, YMD'",
+            "set local extra_float_digits = 1",
+        ),
+    ),
+    Scripting(
+        SPARK_SCRIPT,
+        "cat *.sql > release.sql; spark-sql -f release.sql",
+        executed=True,
+        transactional=False,
+        settings=(
+            "set spark.sql.ansi.enabled = true",
+            "set spark.sql.session.timeZone = UTC",
+            "set spark.sql.parser.escapedStringLiterals = false",
+            "set spark.sql.preserveCharVarcharTypeInfo = true",
+        ),
+        failure="RAISE_ERROR",
+        source_files=frozenset({"parquet"}),
+    ),
+    Scripting(
+        SNOWFLAKE,
+        "cat *.sql | snowsql -o exit_on_error=true",
+        transactional=False,
+        settings=("alter session set timezone = 'UTC'",),
+        replaces=True,
+        keeps_grants=True,
+    ),
+    Scripting(
+        BIGQUERY,
+        "cat *.sql | bq query --use_legacy_sql=false",
+        transactional=False,
+        replaces=True,
+        failure="ERROR",
+    ),
+    Scripting(
+        REDSHIFT,
+        "cat *.sql | psql -v ON_ERROR_STOP=1 -h cluster -d warehouse",
+        settings=("set timezone to 'UTC'",),
+    ),
+    Scripting(
+        DATABRICKS,
+        "cat *.sql > release.sql; dbsqlcli -e release.sql",
+        transactional=False,
+        settings=("set ansi_mode = true", "set timezone = UTC"),
+        replaces=True,
+        failure="RAISE_ERROR",
+        source_files=frozenset({"parquet"}),
+    ),
+    Scripting(TRINO, "cat *.sql > release.sql; trino -f release.sql", transactional=False, replaces=True),
+    ThrowingScripting(
+        CLICKHOUSE,
+        "cat *.sql | clickhouse-client --multiquery",
+        transactional=False,
+        settings=(
+            # Outer joins give NULL, sums over nothing are NULL, and a name means a column before it means an alias.
+            "set join_use_nulls = 1",
+            "set aggregate_functions_null_for_empty = 1",
+            "set prefer_column_name_to_alias = 1",
+        ),
+        replaces=True,
+        failure="throwIf",
+    ),
+)
+
+SCRIPT_DIALECTS: dict[str, Scripting] = {scripting.name: scripting for scripting in _DIALECTS}
+
+
+def scripting_for(engine: Engine) -> Scripting:
+    """How scripts are written for an engine; for one that is not listed, by what it can do."""
+    listed = SCRIPT_DIALECTS.get(engine.dialect)
+    if listed is not None:
+        return listed
+    transactional = Capability.TRANSACTIONAL_DDL in engine.capabilities
+    return Scripting(engine.traits, "in one session that stops at the first error", transactional=transactional)

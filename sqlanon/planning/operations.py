@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlanon.engines.base import Engine
-from sqlanon.engines.grants import Needs
+from sqlanon.engines.base import Engine, Needs
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.hierarchies.table import Table as ReferenceTable
 from sqlanon.release.evidence import store as folder

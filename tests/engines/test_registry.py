@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sqlanon.engines.base import Session
-from sqlanon.engines.postgres.errors import cannot_connect
+from sqlanon.engines.postgres.connection import cannot_connect
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import UsageError
 

@@ -16,12 +16,11 @@ import pytest
 from sqlglot import exp
 
 from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
-from sqlanon.engines.spark import start as spark_start
+from sqlanon.engines.spark import session as spark_start
 from sqlanon.engines.spark.catalog import Details, read_details
 from sqlanon.engines.spark.engine import SparkEngine
-from sqlanon.engines.spark.replacement import create_or_replace
-from sqlanon.engines.spark.repoint import SETTING
-from sqlanon.engines.spark.url import Master
+from sqlanon.engines.spark.replacement import SETTING, create_or_replace
+from sqlanon.engines.spark.session import Master
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Query, Table, column, literal

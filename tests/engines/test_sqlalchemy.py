@@ -19,11 +19,11 @@ from sqlglot import exp, parse_one
 
 from sqlanon import pipeline
 from sqlanon.engines.base import Capability, Engine, Session, Statement
+from sqlanon.engines.catalog import parsed
 from sqlanon.engines.sqlalchemy import probe as sqlalchemy_probe
 from sqlanon.engines.sqlalchemy.base import _plain
 from sqlanon.engines.sqlalchemy.engine import SQLAlchemyEngine
-from sqlanon.engines.sqlalchemy.traits import TRAITS, SQLiteTraits
-from sqlanon.engines.templates import parsed
+from sqlanon.engines.sqlalchemy.probe import TRAITS, SQLiteTraits
 from sqlanon.errors import ConnectionFailed, EngineError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.run import Options

@@ -13,7 +13,7 @@ import pytest
 from sqlglot import exp, parse
 
 from sqlanon import pipeline
-from sqlanon.engines.script_dialects import SCRIPT_DIALECTS
+from sqlanon.engines.generated_dialects import SCRIPT_DIALECTS
 from sqlanon.release.lock import Lock
 from sqlanon.release.script import compiled
 from sqlanon.spec import Spec

@@ -18,8 +18,7 @@ from sqlalchemy.exc import OperationalError
 
 from sqlanon import pipeline
 from sqlanon.api.status import drift, status
-from sqlanon.engines.base import Engine, Session, TraceEvent
-from sqlanon.engines.grants import Needs, told
+from sqlanon.engines.base import Engine, Needs, Session, TraceEvent, told
 from sqlanon.engines.postgres import connection as postgres_connect
 from sqlanon.errors import (
     ConnectionFailed,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
-from sqlanon.engines.script_dialects import SCRIPT_DIALECTS
+from sqlanon.engines.generated_dialects import SCRIPT_DIALECTS
 from sqlanon.errors import UsageError
 from sqlanon.release.lock import Lock
 from tests.pipeline.script_support import run_script

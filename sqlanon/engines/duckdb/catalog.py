@@ -1,11 +1,17 @@
 """What DuckDB's catalog knows: which object a name means, what a run left behind, what a replaced table must keep.
 
 Names fold case, as DuckDB does. Touches the engine only through its public members.
+
+How many bytes a reading of a DuckDB relation takes: the blocks of tables, the sizes of files.
+
+Asks the catalog and the file system; reads no data.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -13,10 +19,10 @@ from sqlglot.errors import SqlglotError
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.engines.templates import fill, parsed
-from sqlanon.engines.transactions import require_transaction
+from sqlanon.engines.catalog import fill, parsed, quoted_name
+from sqlanon.engines.session import require_transaction
 from sqlanon.errors import EngineError
-from sqlanon.sql.relations import Table, identifier, literal, table_expression
+from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, named_tables, table_expression
 
 _HERE = "select current_database(), current_schema()"
 
@@ -206,3 +212,55 @@ def _column_of(table: Table, name: str) -> exp.Column:
 
 def _run(engine: Engine, expression: exp.Expression) -> None:
     engine.execute(Statement("replace", expression))
+
+
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+_FILES = "select file from glob(:pattern)"
+
+# Rows that were written since the last checkpoint lie in no block: eight bytes a value is a guess.
+_STORED = """
+select cast(count(distinct block_id) filter (where persistent and block_id >= 0) * any_value(s.block_size)
+        + coalesce(sum(i.count) filter (where not persistent), 0) * 8 as bigint)
+from pragma_storage_info(:name) as i,
+    (select max(block_size) as block_size from pragma_database_size()) as s
+"""
+
+
+def scan_bytes(engine: Engine, relation: Relation) -> int | None:
+    """The size of what is read; None where it lies elsewhere, or is not known."""
+    match relation:
+        case File():
+            return _file_bytes(engine, relation.path)
+        case Query(select=select):
+            return _query_bytes(engine, select)
+        case Table():
+            return _table_bytes(engine, relation)
+
+
+def _file_bytes(engine: Engine, path: str) -> int | None:
+    if _REMOTE.match(path):
+        return None
+    found = [name for (name,) in engine.query(Statement("size of source", fill(_FILES, "duckdb", pattern=path)))]
+    return sum(Path(name).stat().st_size for name in found) if found else None
+
+
+def _query_bytes(engine: Engine, select: exp.Query) -> int | None:
+    """A query that reads anything but tables by name (a file, a function) is not known."""
+    if any(not table.name for table in select.find_all(exp.Table)):
+        return None
+    sizes = [_table_bytes(engine, table) for table in named_tables(select)]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known and len(known) == len(sizes) else None
+
+
+def _table_bytes(engine: Engine, table: Table) -> int | None:
+    found = locate(engine, table)
+    if found is None:
+        return None
+    if found.kind == "view":
+        query = view_query(engine, table)
+        return None if query is None else _query_bytes(engine, query)
+    name = quoted_name(Table((found.database, found.schema, found.name)), "duckdb")
+    [(size,)] = engine.query(Statement("size of source", fill(_STORED, "duckdb", name=name)))
+    return int(size)

@@ -14,8 +14,7 @@ import duckdb
 from sqlglot import exp
 
 from sqlanon.engines.base import Session
-from sqlanon.engines.duckdb.engine import DuckDBEngine
-from sqlanon.engines.duckdb.errors import translate
+from sqlanon.engines.duckdb.engine import DuckDBEngine, translate
 from sqlanon.engines.registry import MEMORY, duckdb_path
 from sqlanon.errors import UsageError
 from sqlanon.sql.relations import Table, table_expression

@@ -1,12 +1,25 @@
 """Opening a session: the URL, SQLAlchemy's engine, and how values come back to Python.
 
 The only place that sees the password; it leaves in no message.
+
+PostgreSQL's errors as sqlanon's, told apart by SQLSTATE: one safe line each, the server's own text as detail.
+
+Messages about objects, privileges and resources are the server's; those of classes that quote data values (22, 23 and
+whatever is not listed) are told only by the name of their condition.
+
+One run at a time on a target: an advisory lock of the session, named by the target's schema and name.
+
+Its id would not do, for every release makes a new table.
 """
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 
 import psycopg
@@ -18,8 +31,69 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from sqlanon.engines.postgres.errors import cannot_connect
-from sqlanon.errors import UsageError
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.catalog import fill
+from sqlanon.engines.postgres.catalog import schema_of
+from sqlanon.engines.session import busy, refuse_transaction
+from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, StatementTimeout, UsageError
+from sqlanon.sql.relations import Table
+
+_TOLD_CLASSES = frozenset({"0A", "2B", "3F", "42", "53", "55", "57"})
+INSUFFICIENT_PRIVILEGE = "42501"
+QUERY_CANCELED = "57014"
+LOCK_NOT_AVAILABLE = "55P03"
+_CONNECTION_LOST = frozenset({"57P01", "57P02", "57P03", "57P05"})
+
+
+class LockTimeout(EngineError):
+    """A lock was not given within the time that the session allows."""
+
+
+def is_cancelled(error: psycopg.Error) -> bool:
+    """Whether the statement was stopped, by the time limit or by a request."""
+    return error.sqlstate == QUERY_CANCELED
+
+
+def is_about_names(error: psycopg.Error) -> bool:
+    """Whether the statement named something that is not there, or was not understood."""
+    return (error.sqlstate or "")[:2] in ("42", "3F") and error.sqlstate != INSUFFICIENT_PRIVILEGE
+
+
+def told(error: psycopg.Error) -> str:
+    """What may be shown of an error."""
+    if error.sqlstate is None:
+        return _words(type(error).__name__)
+    if error.sqlstate[:2] in _TOLD_CLASSES:
+        return (error.diag.message_primary or _words(type(error).__name__)).partition("\n")[0]
+    return f"{_words(type(error).__name__)} ({error.sqlstate})"
+
+
+def translate(error: psycopg.Error, step: str) -> EngineError:
+    """The error to raise for a statement that the server refused."""
+    state = error.sqlstate
+    detail = "\n".join(filter(None, (str(error), error.diag.message_detail)))
+    if state == INSUFFICIENT_PRIVILEGE:
+        return PermissionDenied(f"step '{step}': {told(error)}", detail=detail)
+    lost = state is None and isinstance(error, psycopg.OperationalError)
+    if lost or state in _CONNECTION_LOST or (state or "").startswith("08"):
+        return ConnectionFailed(f"step '{step}': the connection to the server was lost", detail=detail)
+    kind = LockTimeout if state == LOCK_NOT_AVAILABLE else EngineError
+    return kind(f"step '{step}': {told(error)}", detail=detail)
+
+
+def cannot_connect(error: psycopg.Error, place: str, user: str, password: str | None) -> ConnectionFailed:
+    """The error to raise when no session could be opened."""
+    text = str(error)
+    reason = re.sub(r"^(connection failed: )?(connection to server .*? failed: )?([A-Z]+: +)?", "", text.strip())
+    reason = reason.partition("\n")[0]
+    if password and password in text:
+        text = reason = "the server refused"
+    return ConnectionFailed(f"cannot connect to {place} as {user}: {reason}", detail=text)
+
+
+def _words(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
 
 CONNECT_SECONDS = 10
 DEFAULT_PORT = 5432
@@ -107,3 +181,35 @@ def _place(url: URL) -> str:
 def _password(url: URL) -> str | None:
     hidden = url.password or url.query.get("password")
     return hidden if isinstance(hidden, str) else None
+
+
+_SPACE = 0x5372 << 48
+"""The upper bits of the keys of targets; those of runs that are alive lie in another space."""
+
+# In one statement, so that the limit ends with it.
+_WAIT = "select set_config('lock_timeout', :milliseconds, true), pg_advisory_lock(:key)"
+
+_RELEASE = "select pg_advisory_unlock(:key)"
+
+
+@contextmanager
+def alone_with(engine: Engine, target: Table, seconds: float) -> Iterator[None]:
+    """Wait for the lock of a target, and give it back; it also ends with the session."""
+    refuse_transaction(engine)
+    key = _key(schema_of(engine, target), target.name)
+    milliseconds = str(max(1, round(seconds * 1000)))
+    try:
+        engine.query(Statement("wait for target", fill(_WAIT, "postgres", milliseconds=milliseconds, key=key)))
+    except (LockTimeout, StatementTimeout) as error:
+        raise busy(target, seconds, error) from None
+    try:
+        yield
+    finally:
+        # A session that was lost has given it back.
+        with suppress(EngineError):
+            engine.query(Statement("release target", fill(_RELEASE, "postgres", key=key)))
+
+
+def _key(schema: str, name: str) -> int:
+    digest = sha256(repr((schema, name)).encode()).digest()
+    return _SPACE | int.from_bytes(digest[:6], "big")

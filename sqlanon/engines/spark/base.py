@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Row, Session, Statement
-from sqlanon.engines.runner import STOP_INTERVAL, Runner, TimeLimitReached
+from sqlanon.engines.session import STOP_INTERVAL, Runner, TimeLimitReached
 from sqlanon.engines.spark.errors import translate
 from sqlanon.engines.spark.session import open_session
 from sqlanon.errors import EngineError, StatementTimeout

@@ -1,11 +1,14 @@
 """What Spark's catalog knows: which object a name means, what it is made of, what a view reads.
 
 Names fold case, as Spark does. Touches the engine only through its public members.
+
+How many bytes a reading takes, as Spark's planner estimates it; nothing is read.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,11 +19,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlanon.engines.base import ColumnInfo, Statement
-from sqlanon.engines.families import data_type, family
+from sqlanon.engines.catalog import data_type, family, parsed, quoted_name
 from sqlanon.engines.spark.base import SparkBase
-from sqlanon.engines.templates import parsed, quoted_name
+from sqlanon.engines.spark.errors import SparkError
 from sqlanon.errors import SourceError
-from sqlanon.sql.relations import Query, Relation, Table, table_expression
+from sqlanon.sql.relations import File, Query, Relation, Table, table_expression
 
 FORGOTTEN = timedelta(days=1)
 """Where other programs use the catalog too, a run is taken for dead when what it made is older than this."""
@@ -160,3 +163,34 @@ def is_forgotten(engine: SparkBase, table: Table, made: datetime | None = None) 
         return True
     made = made or details(engine, table).created
     return made is not None and datetime.now(UTC) - made > FORGOTTEN
+
+
+_READ = re.compile(r"Relation\b.*Statistics\(sizeInBytes=(?P<number>[0-9.E+]+) (?P<unit>[KMGTPE]?i?B)")
+_UNITS = {"B": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4, "PiB": 5}
+
+
+def scan_bytes(engine: SparkBase, relation: Relation) -> int | None:
+    """The size of the files and tables that a relation reads; None where the planner does not know."""
+    if isinstance(relation, File) and relation.format != "parquet":
+        # The view of a csv file comes into being when its columns are asked for.
+        engine.columns(relation)
+    select = exp.select("*").from_(engine.traits.relation(relation, "source"))
+    explain = exp.Command(this="EXPLAIN COST", expression=engine.traits.render(select))
+    with suppress(SparkError):
+        ((plan,),) = engine.query(Statement("size of source", explain))
+        return bytes_of_plan(str(plan))
+    return None
+
+
+def bytes_of_plan(plan: str) -> int | None:
+    """The sizes of a plan's leaves together; None when one has no size that could be meant.
+
+    >>> bytes_of_plan("Relation t[a#1] parquet, Statistics(sizeInBytes=1.5 KiB)")
+    1536
+    >>> bytes_of_plan("Relation t[a#1] jdbc, Statistics(sizeInBytes=8.0 EiB)")
+    """
+    optimized = plan.partition("== Physical Plan ==")[0]
+    found = [(match["number"], match["unit"]) for match in _READ.finditer(optimized)]
+    if not found or any(unit not in _UNITS for _, unit in found):
+        return None
+    return sum(round(float(number) * float(1024 ** _UNITS[unit])) for number, unit in found)

@@ -2,27 +2,172 @@
 
 There are no transactions. What a block creates is dropped when the block fails, and a release takes its name as the
 last step (`spark_replace`).
+
+Files that Spark reads and writes: csv with typed columns through a temporary view, and single files of this machine.
+
+The types of a csv file's columns are decided by the whole file and by the rules that DuckDB has: a postal code like
+02139 stays text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
 from sqlanon.engines.base import Capability, ColumnInfo, Statement
-from sqlanon.engines.locks import alone_in_process
+from sqlanon.engines.catalog import parsed, with_holes_filled
+from sqlanon.engines.files import flush, reclaim
+from sqlanon.engines.session import alone_in_process
 from sqlanon.engines.spark import catalog as spark_catalog
-from sqlanon.engines.spark import files as spark_files
+from sqlanon.engines.spark import catalog as spark_sizes
 from sqlanon.engines.spark import replacement as spark_replace
-from sqlanon.engines.spark import sizes as spark_sizes
 from sqlanon.engines.spark.base import SparkBase
+from sqlanon.engines.spark.catalog import columns_of
 from sqlanon.engines.spark.errors import NotThere, SparkError
-from sqlanon.engines.spark.traits import SPARK
-from sqlanon.errors import SourceError
-from sqlanon.sql.relations import File, Query, Relation, Table, table_expression
+from sqlanon.engines.spark.traits import SPARK, location, view_of
+from sqlanon.errors import EngineError, SourceError
+from sqlanon.sql.build import named
+from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
+
+DELIMITERS = (",", ";", "\t", "|")
+
+CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "FAILFAST", "encoding": "UTF-8"}
+"""Quotes are doubled, lines may break within them, and a line that does not fit is an error."""
+
+WRITTEN = {"header": "true", "quote": '"', "escape": '"', "encoding": "UTF-8"} | {
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
+_WHOLE = "-?(0|[1-9][0-9]{0,17})"
+
+_EXISTS = "(:text is null or try_cast(:text as {}) is not null)"
+
+# Of each type, a condition that every value must satisfy: how it is written, and that it exists.
+TYPES: dict[str, str] = {
+    "bigint": f"rlike(:text, '^{_WHOLE}$')",
+    "double": f"rlike(:text, '^{_WHOLE}([.][0-9]+)?([eE][+-]?[0-9]+)?$')",
+    "boolean": "rlike(:text, '^(true|false|True|False|TRUE|FALSE)$')",
+    "date": f"rlike(:text, '^{_DATE}$') and {_EXISTS.format('date')}",
+    "timestamp_ntz": f"rlike(:text, '^{_DATE}{_TIME}$') and {_EXISTS.format('timestamp_ntz')}",
+    "timestamp": f"rlike(:text, '^{_DATE}{_TIME}(Z|[+-][0-9:]+)$') and {_EXISTS.format('timestamp')}",
+}
+_ALL_ARE = "coalesce(bool_and(:condition), false)"
+
+
+def make_view(engine: SparkBase, file: File) -> None:
+    """The temporary view of a csv file. The file is read once to find the types of its columns."""
+    try:
+        delimiter = "\t" if file.format == "tsv" else _delimiter(engine, file)
+        reading = f"read {view_of(file)} as text"
+        names = engine.on_spark("describe", reading, lambda spark: _as_text(spark, file, delimiter))
+        types = _types(engine, file, names)
+    except SparkError as error:
+        raise SourceError(f"cannot read file '{file}': {error.told}") from None
+    items = [named(_typed(name, kind), name) for name, kind in zip(names, types, strict=True)]
+    select = exp.select(*items).from_(table_expression(_raw(file)))
+    properties = exp.Properties(expressions=[exp.TemporaryProperty()])
+    view = exp.Create(
+        this=table_expression(view_of(file)), kind="VIEW", replace=True, properties=properties, expression=select
+    )
+    engine.execute(Statement("describe", view))
+
+
+def _raw(file: File) -> Table:
+    return Table((f"{view_of(file).name}_text",))
+
+
+def _delimiter(engine: SparkBase, file: File) -> str:
+    """The mark that the header has most of."""
+    header: str = engine.on_spark("describe", f"header of {view_of(file)}", lambda spark: _first_line(spark, file))
+    bare = "".join(header.split('"')[::2])
+    return max(DELIMITERS, key=bare.count)
+
+
+def _first_line(spark: Any, file: File) -> str:
+    lines = spark.read.text(location(file.path)).head(1)
+    return str(lines[0][0]) if lines else ""
+
+
+def _as_text(spark: Any, file: File, delimiter: str) -> list[str]:
+    read = spark.read.options(**CSV, sep=delimiter).csv(location(file.path))
+    read.createOrReplaceTempView(_raw(file).name)
+    return list(read.columns)
+
+
+def _text(name: str) -> exp.Expression:
+    """An empty field is NULL, quoted or not."""
+    return exp.Nullif(this=column(name), expression=exp.Literal.string(""))
+
+
+def _typed(name: str, kind: str | None) -> exp.Expression:
+    return _text(name) if kind is None else exp.Cast(this=_text(name), to=exp.DataType.build(kind, dialect="spark"))
+
+
+def _types(engine: SparkBase, file: File, names: Sequence[str]) -> list[str | None]:
+    """For each column the first type that all of its values have; None: text."""
+    items = [
+        named(_all_are(name, condition), f"c_{position}_{number}")
+        for position, name in enumerate(names)
+        for number, condition in enumerate(TYPES.values())
+    ]
+    [answers] = engine.query(Statement("describe", exp.select(*items).from_(table_expression(_raw(file)))))
+    width = len(TYPES)
+    rows = [answers[start : start + width] for start in range(0, len(answers), width)]
+    return [next((kind for kind, holds in zip(TYPES, row, strict=True) if holds), None) for row in rows]
+
+
+def _all_are(name: str, condition: str) -> exp.Expression:
+    holds = with_holes_filled(parsed(condition, "spark"), text=_text(name))
+    return with_holes_filled(parsed(_ALL_ARE, "spark"), condition=holds)
+
+
+def write_file(engine: SparkBase, step: str, table: Table, target: File) -> None:
+    """Write the whole table as one file, then let it take the target's place."""
+    path = Path(target.path)
+    partial = path.with_name(f".{path.name}.{engine.session.run}.{os.getpid()}.partial")
+    try:
+        reclaim(path)
+        select = _as_written(engine, table, target)
+        sql = engine.traits.render(select)
+        engine.on_spark(step, f"write {table} to a file", lambda spark: _write(spark.sql(sql), partial, target))
+        part = next(iter(partial.glob("part-*")), None)
+        if part is None:
+            raise EngineError(f"cannot write file '{path}': Spark writes on other machines; name a table as the target")
+        flush(part)
+        part.replace(path)
+        flush(path.parent)
+    except OSError as error:
+        raise EngineError(f"cannot write file '{path}': {error.strerror}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _as_written(engine: SparkBase, table: Table, target: File) -> exp.Select:
+    """A csv file holds texts, spelled as they are everywhere."""
+    if target.format == "parquet":
+        return exp.select("*").from_(table_expression(table))
+    everything = exp.select("*").from_(table_expression(table))
+    infos = columns_of(table, engine.schema_of("describe", everything))
+    items = [named(engine.traits.text(column(info.name), info.family), info.name) for info in infos]
+    return exp.select(*items).from_(table_expression(table))
+
+
+def _write(frame: Any, partial: Path, target: File) -> None:
+    writer = frame.coalesce(1).write.mode("overwrite")
+    place = location(str(partial))
+    if target.format == "parquet":
+        writer.parquet(place)
+    else:
+        writer.options(**WRITTEN, sep="\t" if target.format == "tsv" else ",").csv(place)
 
 
 class SparkEngine(SparkBase):
@@ -62,7 +207,7 @@ class SparkEngine(SparkBase):
             refresh = exp.Refresh(this=table_expression(relation), kind="TABLE")
             self.execute(Statement("refresh", refresh))
         elif isinstance(relation, File) and relation.format != "parquet":
-            spark_files.make_view(self, relation)
+            make_view(self, relation)
         select = exp.select("*").from_(self.traits.relation(relation, "source")).limit(0)
         try:
             return spark_catalog.columns_of(relation, self.schema_of("describe", select))
@@ -93,7 +238,7 @@ class SparkEngine(SparkBase):
         spark_replace.replace(self, staging, target)
 
     def write_file(self, step: str, table: Table, target: File) -> None:
-        spark_files.write_file(self, step, table, target)
+        write_file(self, step, table, target)
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         return spark_replace.leftovers(self, schema)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sqlanon.engines.templates import parsed, with_holes_filled
+from sqlanon.engines.catalog import parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import concat
 from sqlanon.sql.relations import File, Table, cast, table_expression

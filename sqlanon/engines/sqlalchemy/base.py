@@ -20,9 +20,8 @@ from sqlglot import exp
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Capability, Engine, Row, Session, Statement
-from sqlanon.engines.runner import Runner, TimeLimitReached
-from sqlanon.engines.sqlalchemy.connection import connect, create, in_memory, parse
-from sqlanon.engines.sqlalchemy.errors import is_about_names, told, translate
+from sqlanon.engines.session import Runner, TimeLimitReached
+from sqlanon.engines.sqlalchemy.connection import connect, create, in_memory, is_about_names, parse, told, translate
 from sqlanon.errors import EngineError, SourceError, StatementTimeout, UsageError
 from sqlanon.sql.relations import Table
 from sqlanon.sql.traits import Traits

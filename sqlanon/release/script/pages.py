@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlanon.engines.neutral import resolved
-from sqlanon.engines.scripting import Scripting
+from sqlanon.engines.scripting import Scripting, resolved
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from sqlanon.engines.base import Engine
-from sqlanon.engines.neutral import neutral
-from sqlanon.engines.script_dialects import SCRIPT_DIALECTS, scripting_for
-from sqlanon.engines.scripting import Scripting
+from sqlanon.engines.generated_dialects import SCRIPT_DIALECTS, scripting_for
+from sqlanon.engines.scripting import Scripting, neutral
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement

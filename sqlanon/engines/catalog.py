@@ -1,15 +1,50 @@
-"""From an engine's type text to a type of the AST and to the family that hierarchies care about.
+"""Fixed catalog queries with named holes, parsed once per dialect and filled with literals of the AST.
+
+For the queries that engines ask their own catalogs; everything about data is made by sqlgen.
+
+From an engine's type text to a type of the AST and to the family that hierarchies care about.
 
 Pure: engines pass what their catalogs print.
 """
 
 from __future__ import annotations
 
-from sqlglot import exp
+from functools import cache
+from typing import cast
+
+from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 from sqlglot.expressions import DType
 
 from sqlanon.hierarchies.base import Family
+from sqlanon.sql.relations import Table, literal, table_expression
+
+
+def fill(template: str, dialect: str, **values: str | int | None) -> exp.Expression:
+    """The parsed template with each `:name` replaced by a literal.
+
+    >>> fill("select :a", "postgres", a="it's").sql("postgres")
+    "SELECT 'it''s'"
+    """
+    holes = {name: literal(value) for name, value in values.items()}
+    return with_holes_filled(parsed(template, dialect), **holes)
+
+
+def with_holes_filled(template: exp.Expression, **holes: exp.Expression) -> exp.Expression:
+    """A copy of the template with each `:name` replaced by an expression."""
+    return cast(exp.Expression, exp.replace_placeholders(template, **holes))
+
+
+def quoted_name(table: Table, dialect: str) -> str:
+    """The name as the dialect writes it, every part quoted."""
+    return table_expression(table).sql(dialect=dialect)
+
+
+@cache
+def parsed(template: str, dialect: str) -> exp.Expression:
+    """The template as an AST, shared: never change it in place."""
+    return cast(exp.Expression, parse_one(template, dialect=dialect))
+
 
 _FAMILIES: dict[Family, frozenset[DType]] = {
     Family.TEXT: frozenset({DType.TEXT, DType.VARCHAR, DType.CHAR, DType.NCHAR, DType.NVARCHAR, DType.BPCHAR})
