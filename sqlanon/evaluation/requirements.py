@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from sqlanon.privacy.alpha import AlphaShare
-from sqlanon.privacy.base import Grouping, PrivacyModel, Requirement
+from sqlanon.privacy.base import Grouping, PrivacyModel, Requirement, Sensitive
 from sqlanon.privacy.beta_likeness import BetaLikeness
 from sqlanon.privacy.delta_disclosure import DeltaDisclosure
 from sqlanon.privacy.delta_presence import DeltaPresence
@@ -20,7 +20,6 @@ from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.privacy.k_map import KMap
 from sqlanon.privacy.p_sensitive import PSensitivity
 from sqlanon.privacy.recursive import RecursiveDiversity
-from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.privacy.t_closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
 from sqlanon.source.binding import Binding
 from sqlanon.spec import models as entries

@@ -2,6 +2,10 @@
 
 A model names the aggregates it needs of the values of a class and a predicate over them, as SQL expressions. It states
 its monotonicity; the search prunes only where that holds.
+
+What all models of a sensitive column share: which column it is, and who is counted.
+
+Pure.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from sqlanon.sql.build import all_of
+from sqlanon.sql.relations import column
 from sqlanon.sql.values import Measures
 
 
@@ -155,3 +160,32 @@ def _add(content: dict[str, object], grouping: Grouping) -> None:
         entries = content.setdefault(model.name, [])
         if isinstance(entries, list):
             entries.append(described)
+
+
+@dataclass(frozen=True)
+class Sensitive:
+    """A sensitive column as the models see it."""
+
+    position: int
+    """Its place among the measured columns."""
+    name: str
+    persons: bool = False
+    """Respondents are counted, not rows."""
+    counts: int = 2**62
+    """No count of rows exceeds this."""
+
+    def aggregate(self, name: str) -> str:
+        """The name of an aggregate of this column among those of a class."""
+        return f"{name}_{self.position}"
+
+    def column(self, name: str) -> exp.Column:
+        return column(self.aggregate(name))
+
+    @property
+    def monotonicity_of_shares(self) -> Monotonicity:
+        """Of models on the shares of values, which are convex: the share in merged classes lies between theirs.
+
+        With suppression a passing class can be merged with a failing one. Classes that share respondents have fewer
+        together than the sum of theirs, so shares may leave the range between.
+        """
+        return NEVER if self.persons else WITHOUT_SUPPRESSION

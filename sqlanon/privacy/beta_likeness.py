@@ -11,9 +11,8 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
 from sqlanon.privacy.exact import Threshold, kind_for, product, ratio
-from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.sql.build import any_of, equal, total_where
 from sqlanon.sql.relations import cast, column, literal
 from sqlanon.sql.values import Measures, View

@@ -12,9 +12,8 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import NEVER, Monotonicity, PrivacyModel
+from sqlanon.privacy.base import NEVER, Monotonicity, PrivacyModel, Sensitive
 from sqlanon.privacy.exact import Threshold, ratio
-from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.sql.build import all_of, count, equal, total_where
 from sqlanon.sql.relations import column, literal
 from sqlanon.sql.values import Measures, View

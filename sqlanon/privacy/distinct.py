@@ -10,8 +10,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import ALWAYS, Monotonicity, PrivacyModel
-from sqlanon.privacy.sensitive import Sensitive
+from sqlanon.privacy.base import ALWAYS, Monotonicity, PrivacyModel, Sensitive
 from sqlanon.sql.build import all_of, any_of, count, total_where
 from sqlanon.sql.relations import column, literal
 from sqlanon.sql.values import Measures, View

@@ -11,9 +11,8 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
 from sqlanon.privacy.distinct import DistinctDiversity
-from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.sql.build import all_of, any_of, count, equal
 from sqlanon.sql.relations import cast, column, literal
 from sqlanon.sql.values import Measures, View

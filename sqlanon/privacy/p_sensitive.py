@@ -10,9 +10,8 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
 from sqlanon.privacy.distinct import DistinctDiversity
-from sqlanon.privacy.sensitive import Sensitive
 from sqlanon.sql.values import Measures
 
 
