@@ -10,8 +10,7 @@ from math import inf, log
 
 from sqlglot import exp
 
-from sqlanon.metrics.base import Context, Metric, Verdict
-from sqlanon.metrics.figures import all_classes
+from sqlanon.metrics.base import Context, Metric, Verdict, all_classes
 
 ALL_CLASSES = "all_classes"
 

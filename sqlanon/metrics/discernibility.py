@@ -1,6 +1,14 @@
 """What both forms of discernibility share: squares of class sizes, and the bound that column entropies give them.
 
 Pure arithmetic on level figures and verdicts.
+
+`dm`: discernibility (Bayardo and Agrawal): each kept row costs the size of its class, each suppressed row N.
+
+Measures rows, not columns: weights play no part.
+
+`dm*`: discernibility without suppression: the monotone form, a lower bound of `dm`.
+
+Measures rows, not columns: weights play no part.
 """
 
 from __future__ import annotations
@@ -8,7 +16,9 @@ from __future__ import annotations
 from math import exp as exponential
 from math import inf, log
 
-from sqlanon.metrics.base import Context, Metric, Verdict
+from sqlglot import exp
+
+from sqlanon.metrics.base import Context, Metric, Verdict, squares, squares_of_kept
 
 SQUARES = "squares"
 
@@ -38,4 +48,52 @@ class Discernible(Metric):
 
     def learned_bound(self, verdict: Verdict, context: Context) -> float:
         """Classes only merge when a node is generalized, and a suppressed row costs N, more than any class."""
+        return verdict.figures[SQUARES]
+
+
+SQUARES_OF_KEPT = "squares_of_kept"
+
+
+class Discernibility(Discernible):
+    """Sum of n * n over kept classes, plus N * S."""
+
+    name = "dm"
+
+    def figures(self, columns: int) -> dict[str, exp.Expression]:
+        return {SQUARES: squares(), SQUARES_OF_KEPT: squares_of_kept()}
+
+    def score(self, verdict: Verdict, context: Context) -> float:
+        return verdict.figures[SQUARES_OF_KEPT] + float(context.rows * verdict.suppressed)
+
+    def bound_of(self, total: float, context: Context, suppressed: int = 0) -> float:
+        """A suppressed class of n <= S rows costs n * N instead of n * n, which is n * (N - S) more at least.
+
+        S * (N - S) rises only up to S = N / 2; beyond that N * S alone is more than N * N / 2.
+        """
+        extra, most = self._extra(context, suppressed)
+        return min(most, super().bound_of(total, context) + extra)
+
+    def ceiling(self, score: float, context: Context, suppressed: int = 0) -> float:
+        extra, most = self._extra(context, suppressed)
+        return inf if score >= most else super().ceiling(score - extra, context)
+
+    @staticmethod
+    def _extra(context: Context, suppressed: int) -> tuple[float, float]:
+        """What so many suppressed rows add, and where the bound ends."""
+        if suppressed == 0:
+            return 0.0, inf
+        if 2 * suppressed > context.rows:
+            return float(context.rows * suppressed), float(context.rows * suppressed)
+        return float(suppressed * (context.rows - suppressed)), context.rows * context.rows / 2
+
+
+class DiscernibilityStar(Discernible):
+    """Sum of n * n over all classes."""
+
+    name = "dm*"
+
+    def figures(self, columns: int) -> dict[str, exp.Expression]:
+        return {SQUARES: squares()}
+
+    def score(self, verdict: Verdict, context: Context) -> float:
         return verdict.figures[SQUARES]

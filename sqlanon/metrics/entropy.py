@@ -1,6 +1,10 @@
 """`entropy`: non-uniform entropy, plus the entropy that suppressed rows lose by becoming one value.
 
 The first part is static and bounds the score from below; weights multiply each column's part of both.
+
+`entropy*`: non-uniform entropy without the term of the suppressed rows: the monotone form.
+
+Known without any query. Weights multiply each column's entropy.
 """
 
 from __future__ import annotations
@@ -9,9 +13,23 @@ from math import log, log2
 
 from sqlglot import exp
 
-from sqlanon.metrics.base import Context, Verdict
-from sqlanon.metrics.entropy_star import EntropyStar
-from sqlanon.metrics.figures import suppressed_logarithms
+from sqlanon.metrics.base import Context, Metric, Verdict, suppressed_logarithms
+
+
+class EntropyStar(Metric):
+    """Sum over columns of weight * (minus the sum over rows of log2(f(value) / f(generalized value)))."""
+
+    name = "entropy*"
+    static = True
+
+    def score(self, verdict: Verdict, context: Context) -> float:
+        return self.bound(verdict.node, context)
+
+    def level_costs(self, context: Context, suppressed: int) -> list[list[float]]:
+        return [
+            [weight * figures.entropy for figures in levels]
+            for weight, levels in zip(context.weights, context.levels, strict=True)
+        ]
 
 
 def _figure(column: int) -> str:

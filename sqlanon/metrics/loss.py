@@ -10,8 +10,7 @@ from math import expm1, log1p
 
 from sqlglot import exp
 
-from sqlanon.metrics.base import Context, Metric, Verdict
-from sqlanon.metrics.figures import suppressed_leaves
+from sqlanon.metrics.base import Context, Metric, Verdict, suppressed_leaves
 
 
 def _figure(column: int) -> str:

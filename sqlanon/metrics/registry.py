@@ -8,10 +8,8 @@ from __future__ import annotations
 from sqlanon.errors import UsageError
 from sqlanon.metrics.aecs import AverageClassSize
 from sqlanon.metrics.base import Metric
-from sqlanon.metrics.dm import Discernibility
-from sqlanon.metrics.dm_star import DiscernibilityStar
-from sqlanon.metrics.entropy import Entropy
-from sqlanon.metrics.entropy_star import EntropyStar
+from sqlanon.metrics.discernibility import Discernibility, DiscernibilityStar
+from sqlanon.metrics.entropy import Entropy, EntropyStar
 from sqlanon.metrics.hdm import HierarchicalDiscernibility
 from sqlanon.metrics.height import Height
 from sqlanon.metrics.loss import Loss
