@@ -24,7 +24,7 @@ from sqlanon.spec import (
     load_spec,
     spec_from_dict,
 )
-from sqlanon.spec.threshold import normal
+from sqlanon.spec.amounts import normal
 
 BASE: dict[str, Any] = {
     "source": "s",

@@ -132,7 +132,7 @@ def _shortened(name: str) -> str:
 def connection_text(url: str, folder: Path, *, server: bool) -> str:
     """The URL as the spec writes it: its password replaced by a variable, a file relative to the spec."""
     from sqlanon.draft.drafting import yaml_text
-    from sqlanon.spec.secret import HIDDEN, Secret
+    from sqlanon.spec.places import HIDDEN, Secret
 
     embedded = re.fullmatch(r"([^:/]+:///)([^/:].*)", url)
     if embedded and not server:

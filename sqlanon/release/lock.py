@@ -17,7 +17,7 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
 from sqlanon.release.results import PlanResult
 from sqlanon.spec import Spec
-from sqlanon.spec.parts import changed_parts
+from sqlanon.spec.release import changed_parts
 
 VERSION = 1
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sqlanon.recoding.kinds import Assigned, Cuts
 from sqlanon.release.lock import Lock, columns_changed
-from sqlanon.spec.parts import changed_parts
+from sqlanon.spec.release import changed_parts
 
 Cause = Literal["data", "spec", "hierarchy", "search"]
 

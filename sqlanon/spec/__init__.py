@@ -5,9 +5,9 @@ May touch the spec file and the environment; knows no database and no SQL.
 
 from __future__ import annotations
 
+from sqlanon.spec.amounts import Limit
 from sqlanon.spec.columns import Column, LevelBounds, Role
-from sqlanon.spec.limit import Limit
-from sqlanon.spec.load import load_spec, spec_from_dict
+from sqlanon.spec.load import json_schema, load_spec, spec_from_dict
 from sqlanon.spec.models import (
     Alpha,
     BetaLikeness,
@@ -26,6 +26,7 @@ from sqlanon.spec.places import (
     FileSource,
     FileTarget,
     QuerySource,
+    Secret,
     Source,
     TableSource,
     TableTarget,
@@ -35,9 +36,7 @@ from sqlanon.spec.places import (
 from sqlanon.spec.privacy import Anonymity, Privacy, SuppressionRule
 from sqlanon.spec.recipients import Recipient
 from sqlanon.spec.release import Spec
-from sqlanon.spec.schema import json_schema
 from sqlanon.spec.search import Algorithm, Budget, Constraints, Metric, Preference, Search
-from sqlanon.spec.secret import Secret
 
 __all__ = [
     "Algorithm",

@@ -18,11 +18,10 @@ from sqlanon.hierarchies.definition import Definition
 from sqlanon.hierarchies.names import NameParts
 from sqlanon.spec.columns import Column, ColumnName, Role
 from sqlanon.spec.operations import NO_LIMITS, USUAL_EVIDENCE, Evidence, Limits
-from sqlanon.spec.places import Source, Target
+from sqlanon.spec.places import IN_MEMORY, Connection, Secret, Source, Target
 from sqlanon.spec.privacy import Privacy
 from sqlanon.spec.recipients import Recipient, RecipientName
 from sqlanon.spec.search import Budget, Constraints, Search
-from sqlanon.spec.secret import IN_MEMORY, Connection, Secret
 
 
 class SpecKeys(Definition):

@@ -1,23 +1,258 @@
 """Loading a spec: from a YAML file or from Python values, with every problem reported at once.
 
 Reads the spec file and the environment; hierarchy files are read later, by their builder.
+
+`${NAME}` in the texts of a spec, replaced from the environment; `$${` writes `${` itself.
+
+Reads the environment and nothing else. Expanded texts never appear in a problem.
+
+What is wrong with a spec, in words: pydantic's errors and our findings as one short line each.
+
+Pure. A line names keys and what is expected, never the value that was given.
+
+The JSON Schema of the release spec, for editors that complete YAML; also which keys may stand where.
+
+Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import ErrorDetails
 
 from sqlanon.errors import SpecError
+from sqlanon.spec.amounts import Limit
 from sqlanon.spec.document import read_document
-from sqlanon.spec.environment import expand
-from sqlanon.spec.problems import findings_of, written_path
-from sqlanon.spec.refusals import Finding
+from sqlanon.spec.places import Secret
+from sqlanon.spec.refusals import SEVERAL, Finding, KeyPath
 from sqlanon.spec.release import Spec
-from sqlanon.spec.schema import keys_at
+
+_VARIABLE = re.compile(r"(\$)?\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?")
+
+
+def expand(value: Any, findings: list[Finding], path: KeyPath = ()) -> Any:
+    """The same value with every text in it expanded; what could not be expanded is added to `findings`."""
+    if isinstance(value, str):
+        return _expand_text(value, findings, path)
+    if isinstance(value, Mapping):
+        return {key: expand(item, findings, (*path, key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [expand(item, findings, (*path, position)) for position, item in enumerate(value)]
+    return value
+
+
+def _expand_text(text: str, findings: list[Finding], path: KeyPath) -> str:
+    def replacement(match: re.Match[str]) -> str:
+        if match[1]:
+            return match[0][1:]
+        if match[2] is None:
+            findings.append((path, "a variable is written ${NAME}; write $${ for the text ${ itself"))
+        elif match[2] not in os.environ:
+            findings.append((path, f"environment variable {match[2]} is not set"))
+        else:
+            return os.environ[match[2]]
+        return match[0]
+
+    return _VARIABLE.sub(replacement, text)
+
+
+KeysAt = Callable[[KeyPath], list[str]]
+"""The keys that may stand below a path."""
+
+_WORDS = {
+    "string_type": "text is expected; put quotes around it",
+    "string_too_short": "must not be empty",
+    "model_type": "a mapping of keys is expected",
+    "model_attributes_type": "a mapping of keys is expected",
+    "dict_type": "a mapping of keys is expected",
+    "tuple_type": "a list is expected",
+    "list_type": "a list is expected",
+    "too_short": "must not be empty",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "must be greater than"),
+    "greater_than_equal": ("ge", "must be at least"),
+    "less_than": ("lt", "must be less than"),
+    "less_than_equal": ("le", "must be at most"),
+    "string_too_long": ("max_length", "this many characters at most:"),
+    "too_long": ("max_length", "this many entries at most:"),
+}
+_KINDS = (
+    ("int_", "a whole number is expected"),
+    ("float_", "a number is expected"),
+    ("decimal_", "a number is expected"),
+    ("finite_number", "a finite number is expected"),
+    ("bool_", "true or false is expected"),
+)
+
+
+def findings_of(errors: Iterable[ErrorDetails], data: Any, keys_at: KeysAt) -> list[Finding]:
+    """Pydantic's errors about `data` as findings with the paths that the file has."""
+    listed = list(errors)
+    unknown = [real_path(error["loc"], data) for error in listed if error["type"] == "extra_forbidden"]
+    meant = {(*path[:-1], nearest) for path in unknown if (nearest := _nearest(path[-1], keys_at(path[:-1])))}
+    findings: list[Finding] = []
+    for error in listed:
+        path = real_path(error["loc"], data)
+        if error["type"] == "missing" and path == real_path(error["loc"][:-1], data):
+            # Pydantic locates a default that was refused by its field, which need not be the key.
+            path = (*path, error.get("ctx", {}).get("key", error["loc"][-1]))
+            if path in meant:
+                continue
+        findings.extend(_worded(error, path, keys_at))
+    return findings
+
+
+def real_path(location: KeyPath, data: Any) -> KeyPath:
+    """The path in the file: pydantic also puts the tags of unions into its locations."""
+    path: list[str | int] = []
+    for part in location:
+        if _has(data, part):
+            data = data[part]
+            path.append(part)
+    return tuple(path)
+
+
+def _has(data: Any, part: str | int) -> bool:
+    if isinstance(data, list | tuple):
+        return isinstance(part, int) and part < len(data)
+    return isinstance(data, Mapping) and part in data
+
+
+def written_path(path: KeyPath) -> str:
+    """A path as people write it.
+
+    >>> written_path(("columns", "a.b", "hierarchy", "sql", 0))
+    'columns."a.b".hierarchy.sql[0]'
+    """
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            plain = re.fullmatch(r"[\w*-]+", part)
+            text += ("." if text else "") + (part if plain else '"' + _one_line(part) + '"')
+    return text
+
+
+def _worded(error: ErrorDetails, path: KeyPath, keys_at: KeysAt) -> Iterator[Finding]:
+    context = error.get("ctx", {})
+    kind = error["type"]
+    if kind == SEVERAL:
+        yield from (((*path, *below), message) for below, message in context["findings"])
+    elif kind == "extra_forbidden":
+        yield path, _unknown_key(path, keys_at)
+    elif kind == "missing":
+        yield path, "this key is required" if isinstance(path[-1], str) else "an entry is missing"
+    elif kind == "literal_error":
+        yield path, _choice(re.findall(r"'([^']*)'|(\d+)", str(context["expected"])), error["input"])
+    elif kind == "value_error":
+        yield path, _one_line(str(context["error"]))
+    else:
+        yield path, _plain_words(kind, context)
+
+
+def _unknown_key(path: KeyPath, keys_at: KeysAt) -> str:
+    known = keys_at(path[:-1])
+    nearest = _nearest(path[-1], known)
+    if nearest:
+        return f"unknown key; did you mean '{nearest}'?"
+    return f"unknown key; the keys here are {', '.join(known)}" if known else "unknown key"
+
+
+def _choice(expected: list[tuple[str, str]], given: object) -> str:
+    choices = [text or number for text, number in expected]
+    nearest = _nearest(given, choices)
+    hint = f"; did you mean '{nearest}'?" if nearest else ""
+    listed = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
+    return f"{listed} is expected{hint}"
+
+
+def _plain_words(kind: str, context: Mapping[str, Any]) -> str:
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"{words} {context[name]:.15g}"
+    for prefix, words in _KINDS:
+        if kind.startswith(prefix):
+            return words
+    return _WORDS.get(kind, "this value does not fit here")
+
+
+def _nearest(given: object, known: Iterable[str]) -> str | None:
+    matches = get_close_matches(given, list(known), n=1, cutoff=0.6) if isinstance(given, str) else []
+    return matches[0] if matches else None
+
+
+def _one_line(text: str) -> str:
+    """Control characters in a name must not break a message into lines or steer a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _ForEditors(GenerateJsonSchema):
+    """Leaves out titles that only repeat the key, and writes defaults as a spec would."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def encode_default(self, dft: Any) -> Any:
+        if isinstance(dft, Decimal):
+            return float(dft)
+        return str(dft) if isinstance(dft, Limit | Secret) else super().encode_default(dft)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a release spec."""
+    schema = Spec.model_json_schema(schema_generator=_ForEditors)
+    return {"$schema": DIALECT, **schema, "title": "sqlanon release spec"}
+
+
+def keys_at(path: KeyPath) -> list[str]:
+    """The keys that may stand below a path of a spec, in the order of the reference.
+
+    >>> keys_at(("privacy", "suppression"))
+    ['limit', 'mode']
+    """
+    places = [_schema()]
+    for part in path:
+        places = [below for place in places for variant in _variants(place) for below in _below(variant, part)]
+    found = (key for place in places for variant in _variants(place) for key in variant.get("properties", {}))
+    return list(dict.fromkeys(found))
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return json_schema()
+
+
+def _variants(place: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schema itself, and all it refers to or chooses among."""
+    yield place
+    if "$ref" in place:
+        yield from _variants(_schema()["$defs"][place["$ref"].rpartition("/")[2]])
+    for choice in (*place.get("anyOf", ()), *place.get("oneOf", ())):
+        yield from _variants(choice)
+
+
+def _below(place: dict[str, Any], part: str | int) -> Iterator[dict[str, Any]]:
+    if isinstance(part, int):
+        below = place.get("items")
+    else:
+        below = place.get("properties", {}).get(part) or place.get("additionalProperties")
+    if isinstance(below, dict):
+        yield below
 
 
 def load_spec(path: str | Path) -> Spec:
@@ -32,7 +267,9 @@ def load_spec(path: str | Path) -> Spec:
         spec, more = _validated(document.value, Path(path).parent, Path(path))
         findings += _elsewhere(more, findings)
     if spec is None or findings:
-        located = sorted((document.line(key), _worded(key, message)) for key, message in _without_repeats(findings))
+        located = sorted(
+            (document.line(key), _load_worded(key, message)) for key, message in _without_repeats(findings)
+        )
         raise SpecError(*(f"{path}:{line}: {problem}" for line, problem in located))
     return spec
 
@@ -41,7 +278,7 @@ def spec_from_dict(values: Mapping[str, Any], base: str | Path = ".") -> Spec:
     """The spec that Python values make; `base` is the folder that paths are relative to."""
     spec, findings = _validated(values, Path(base))
     if spec is None or findings:
-        raise SpecError(*(_worded(key, message) for key, message in _without_repeats(findings)))
+        raise SpecError(*(_load_worded(key, message) for key, message in _without_repeats(findings)))
     return spec
 
 
@@ -86,5 +323,5 @@ def _without_repeats(findings: list[Finding]) -> list[Finding]:
     return list(dict.fromkeys(findings))
 
 
-def _worded(path: tuple[str | int, ...], message: str) -> str:
+def _load_worded(path: tuple[str | int, ...], message: str) -> str:
     return f"{written_path(path)}: {message}" if path else message

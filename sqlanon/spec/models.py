@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sqlanon.hierarchies.definition import Definition, Whole
 from sqlanon.hierarchies.tree import scalar_text
+from sqlanon.spec.amounts import Count, PositiveShare, PositiveThreshold, Share
 from sqlanon.spec.columns import ColumnName
 from sqlanon.spec.places import Source
 from sqlanon.spec.refusals import refuse
-from sqlanon.spec.threshold import Count, PositiveShare, PositiveThreshold, Share
 
 AtLeastOne = Annotated[Whole, Field(ge=1)]
 

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition
+from sqlanon.spec.amounts import PositiveShare
 from sqlanon.spec.columns import ColumnName, Weight
 from sqlanon.spec.refusals import Finding
-from sqlanon.spec.threshold import PositiveShare
 
 if TYPE_CHECKING:
     from sqlanon.spec.keys import SpecKeys

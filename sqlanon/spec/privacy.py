@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from sqlanon.hierarchies.definition import Definition
-from sqlanon.spec.limit import Limit, SuppressionLimit
+from sqlanon.spec.amounts import Limit, SuppressionLimit
 from sqlanon.spec.models import (
     Alpha,
     AtLeastOne,

@@ -1,24 +1,301 @@
 """The release spec: the whole contract as one frozen model, checked as a whole.
 
 Pure. Reading YAML and wording errors are the loader's.
+
+What is wrong with a spec although each of its keys is right: the checks that span keys.
+
+Pure. Each check yields findings; the loader words and locates them.
+
+A spec taken apart: a fingerprint of each part that decides the release, so that a change can be named by its key.
+
+Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, Self
 
 from pydantic import model_validator
 
 from sqlanon.errors import UsageError
-from sqlanon.spec.checks import findings_across
+from sqlanon.hierarchies import Sql
 from sqlanon.spec.keys import SpecKeys
-from sqlanon.spec.parts import fingerprint, parts_of
-from sqlanon.spec.personalized import with_algorithm
-from sqlanon.spec.places import same_place
+from sqlanon.spec.personalized import personalized_findings, with_algorithm
+from sqlanon.spec.places import TableSource, TableTarget, ViewTarget, same_place
+from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.recipients import replaced
 from sqlanon.spec.refusals import Finding, refuse
+from sqlanon.spec.search import CELL_ALGORITHMS, CELL_MODELS, OF_CUTS, SCHEMES
+
+LATTICE_ALGORITHMS = frozenset({"samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus"})
+"""Those that give every column one level."""
+WITHOUT_ROW_SUPPRESSION = frozenset({"AG_", "_AS", "CG_", "_CS"})
+
+_SUBJECT = {
+    "l_diversity": "kind",
+    "t_closeness": "distance",
+    "alpha": "value",
+    "beta_likeness": "kind",
+    "delta_disclosure": "kind",
+}
+"""What, beside its column, tells one entry of a model from another."""
+
+
+def findings_across(spec: SpecKeys) -> Iterator[Finding]:
+    """What is wrong with a spec of one release."""
+    yield from _places(spec)
+    yield from _columns(spec)
+    yield from _requirement(spec)
+    yield from _sensitive_models(spec)
+    yield from personalized_findings(spec)
+    yield from _groups(spec)
+    yield from _population(spec)
+    yield from _anonymity(spec)
+    yield from _model(spec)
+    yield from _forms_of_release(spec)
+    yield from _search(spec)
+    yield from _schemes(spec)
+
+
+def _schemes(spec: SpecKeys) -> Iterator[Finding]:
+    """Schemes belong to the algorithms that search them, and to the measures that these minimize."""
+    search = spec.search
+    exact, of_cuts = search.algorithm in SCHEMES, search.algorithm in OF_CUTS
+    for name, column in spec.columns.items():
+        if column.scheme is None or exact:
+            continue
+        if not of_cuts:
+            yield ("columns", name, "scheme"), f"search.algorithm {search.algorithm} knows no schemes; take one, as ops"
+        elif column.scheme != "ghs":
+            yield ("columns", name, "scheme"), f"search.algorithm {search.algorithm} takes ghs, cuts of the hierarchy"
+    if (exact or of_cuts) and "metric" in search.model_fields_set and search.metric not in ("dm", "hdm"):
+        yield ("search", "metric"), f"{search.algorithm} minimizes dm or hdm"
+    if not exact and search.direction != "auto":
+        yield ("search", "direction"), f"only exact searches of a scheme have one, not {search.algorithm}"
+
+
+def _places(spec: SpecKeys) -> Iterator[Finding]:
+    if same_place(spec.source, spec.target):
+        yield ("target",), "the target is the source; the source is only ever read, name another target"
+    population = spec.privacy.population
+    if population is not None and same_place(population.source, spec.target):
+        yield ("target",), "the target is the population; the population is only ever read, name another target"
+
+
+def _columns(spec: SpecKeys) -> Iterator[Finding]:
+    if not spec.quasi_identifiers:
+        yield ("columns",), "at least one column needs the role quasi_identifier"
+    for name, column in spec.columns.items():
+        if isinstance(column.hierarchy, Sql) and not column.hierarchy.starts_with(name):
+            yield ("columns", name, "hierarchy", "sql", 0), f"the first level must be the bare column {name}"
+    if spec.respondent is not None:
+        listed = spec.columns.get(spec.respondent)
+        if (spec.default_role if listed is None else listed.role) != "identifier":
+            yield (
+                ("respondent",),
+                f"{spec.respondent} must be a column of role identifier: the key of a person is never released",
+            )
+
+
+def _requirement(spec: SpecKeys) -> Iterator[Finding]:
+    if not spec.privacy.asks_for_k and not spec.privacy.beyond_k:
+        yield ("privacy",), "at least one requirement must stand, for example k: 5"
+
+
+def _sensitive_models(spec: SpecKeys) -> Iterator[Finding]:
+    for model, position, name in spec.privacy.sensitive_columns():
+        if name not in spec.sensitive:
+            yield ("privacy", model, position, "column"), f"{name} is not a column of role sensitive"
+    flat = {name for name in spec.sensitive if spec.columns[name].hierarchy is None}
+    for position, entry in enumerate(spec.privacy.t_closeness):
+        if entry.distance == "hierarchical" and entry.column in flat:
+            path = ("privacy", "t_closeness", position, "distance")
+            yield path, f"hierarchical needs a hierarchy of the sensitive column {entry.column}"
+    for model in MODELS:
+        yield from _repeated_entries(spec, model)
+    if spec.privacy.other_sensitive == "known" and len(spec.sensitive) < 2:
+        yield ("privacy", "other_sensitive"), "known needs at least two columns of role sensitive"
+
+
+def _repeated_entries(spec: SpecKeys, model: str) -> Iterator[Finding]:
+    beside = _SUBJECT.get(model)
+    words = f"column and {beside}" if beside else "column"
+    seen: set[tuple[str, object]] = set()
+    for position, entry in enumerate(spec.privacy.entries(model)):
+        subject = (entry.column, getattr(entry, beside) if beside else None)
+        if subject in seen:
+            yield ("privacy", model, position), f"an entry with the same {words} stands already"
+        seen.add(subject)
+
+
+def _groups(spec: SpecKeys) -> Iterator[Finding]:
+    groups = spec.privacy.quasi_identifiers
+    needs_k = spec.privacy.asks_for_k and spec.privacy.k is None and not spec.privacy.beyond_k
+    for name, group in groups.items():
+        path = ("privacy", "quasi_identifiers", name)
+        for position, column in enumerate(group.columns):
+            if column not in spec.quasi_identifiers:
+                yield (*path, "columns", position), f"{column} is not a column of role quasi_identifier"
+        if group.k is None and needs_k:
+            yield (*path, "k"), "this key is required where neither privacy.k nor another model stands"
+    grouped = {column for group in groups.values() for column in group.columns}
+    for column in spec.quasi_identifiers:
+        if groups and column not in grouped:
+            yield ("privacy", "quasi_identifiers"), f"column {column} of role quasi_identifier is in none of them"
+
+
+def _population(spec: SpecKeys) -> Iterator[Finding]:
+    privacy = spec.privacy
+    asked = {"k_map": privacy.k_map, "delta_presence": privacy.delta_presence}
+    asking = [key for key, value in asked.items() if value is not None]
+    if privacy.population is None:
+        for key in asking:
+            yield ("privacy", key), "privacy.population is required with it: the table of everybody who could be in"
+    else:
+        if not asking:
+            yield ("privacy", "population"), "nothing asks for it; k_map or delta_presence must stand with it"
+        for column in privacy.population.columns:
+            if column not in spec.quasi_identifiers:
+                path = ("privacy", "population", "columns", column)
+                yield path, f"{column} is not a column of role quasi_identifier"
+    least = 0 if privacy.delta_presence is None else privacy.delta_presence.min
+    if least > 0 and not privacy.suppression.limit.is_zero:
+        message = "above 0 it needs suppression.limit 0: people who are left out have presence 0"
+        yield ("privacy", "delta_presence", "min"), message
+    if least > 0 and privacy.several_groupings:
+        message = "above 0 it needs a single quasi-identifier, and other_sensitive unknown"
+        yield ("privacy", "delta_presence", "min"), message
+
+
+def _anonymity(spec: SpecKeys) -> Iterator[Finding]:
+    privacy, path = spec.privacy, ("privacy", "anonymity")
+    if privacy.anonymity == "classic":
+        return
+    if privacy.k is None:
+        yield path, f"{privacy.anonymity} needs privacy.k"
+    if spec.respondent is not None:
+        yield path, f"{privacy.anonymity} counts rows; remove respondent, or take classic"
+    if privacy.quasi_identifiers or privacy.other_sensitive == "known":
+        yield path, f"{privacy.anonymity} needs a single quasi-identifier, and other_sensitive unknown"
+
+
+def _model(spec: SpecKeys) -> Iterator[Finding]:
+    model, algorithm, privacy = spec.search.model, spec.search.algorithm, spec.privacy
+    if algorithm in CELL_ALGORITHMS and model not in CELL_MODELS:
+        yield ("search", "model"), f"{algorithm} recodes cells: CG_, _CS or AG_CS must stand here"
+    elif model in CELL_MODELS and algorithm not in CELL_ALGORITHMS:
+        yield ("search", "algorithm"), f"model {model} recodes cells: forest or matching must stand here"
+    elif model is not None and model not in CELL_MODELS and algorithm not in LATTICE_ALGORITHMS:
+        yield ("search", "model"), f"{algorithm} generalizes in a way of its own; leave the model out"
+    if model in WITHOUT_ROW_SUPPRESSION and not privacy.suppression.limit.is_zero:
+        yield ("privacy", "suppression", "limit"), f"model {model} suppresses no rows; the limit must be 0"
+    if model in CELL_MODELS:
+        if privacy.k is None or privacy.beyond_k or privacy.several_groupings or spec.respondent is not None:
+            yield ("search", "model"), f"model {model} takes k alone, of rows and a single quasi-identifier"
+        if isinstance(spec.target, ViewTarget):
+            yield ("target",), f"model {model} decides from the rows as they are now, which a view cannot; name a table"
+        for name in spec.quasi_identifiers if model != "AG_CS" else ():
+            if spec.columns[name].levels.max is not None:
+                yield ("columns", name, "levels", "max"), f"model {model} generalizes cells as far as they need"
+    if algorithm == "matching" and privacy.k != 2:
+        yield ("search", "algorithm"), "matching is for k = 2; take forest"
+
+
+def _forms_of_release(spec: SpecKeys) -> Iterator[Finding]:
+    """A view and blanked rows hold their classes only where one grouping decides them all."""
+    privacy = spec.privacy
+    blank = privacy.suppression.mode == "blank"
+    if privacy.several_groupings and blank:
+        path = ("privacy", "suppression", "mode")
+        yield path, "blank needs a single grouping: not with several quasi_identifiers, nor other_sensitive known"
+    if spec.regions is not None:
+        yield from _regions(spec, spec.regions)
+    if isinstance(spec.target, ViewTarget):
+        if privacy.several_groupings:
+            yield ("target",), "a view needs a single grouping; write a table for several, or for other_sensitive known"
+        if blank and (privacy.beyond_k or spec.respondent is not None):
+            yield ("target",), "a view with blank rows holds k-anonymity of rows alone; write a table, or drop the rows"
+
+
+def _regions(spec: SpecKeys, parts: tuple[str, ...]) -> Iterator[Finding]:
+    if not isinstance(spec.target, TableTarget):
+        yield ("regions",), "a table of classes stands beside a table; name a table as target"
+    population = spec.privacy.population
+    places = {"target": spec.target, "source": spec.source, "population": population and population.source}
+    for what, place in places.items():
+        if isinstance(place, TableTarget | TableSource) and place.parts == parts:
+            yield ("regions",), f"that is the {what}; name another table"
+
+
+def _search(spec: SpecKeys) -> Iterator[Finding]:
+    search = spec.search
+    named: list[tuple[tuple[str | int, ...], str]] = [
+        *((("weights", name), name) for name in search.weights),
+        *(
+            (("constraints", "before", index, side), name)
+            for index, pair in enumerate(search.constraints.before)
+            for side, name in enumerate(pair)
+        ),
+        *(
+            (("constraints", "forbidden", index, name), name)
+            for index, node in enumerate(search.constraints.forbidden)
+            for name in node
+        ),
+    ]
+    for path, name in named:
+        if name not in spec.quasi_identifiers:
+            yield ("search", *path), f"{name} is not a column of role quasi_identifier"
+    for name in search.weights:
+        if name in spec.columns and "weight" in spec.columns[name].model_fields_set:
+            yield ("search", "weights", name), f"the weight of {name} stands at the column already"
+    if search.satisfies == "matrix" and (not spec.privacy.only_k or spec.respondent is not None):
+        others = "other models, a respondent or several quasi-identifiers"
+        yield ("search", "satisfies"), f"matrix decides k-anonymity of rows alone; write counts with {others}"
+
+
+DEPTH = {"columns": 3, "privacy": 2, "search": 2}
+"""How deep parts are told apart: columns.zip.hierarchy, privacy.k; other keys of the spec are one part each."""
+
+ORDER = "the order of columns"
+
+
+def fingerprint(content: Any) -> str:
+    """Of a part, or of all of them. Keys are not sorted: the order of columns is the order of distance vectors."""
+    return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
+
+
+def parts_of(content: Mapping[str, Any]) -> dict[str, str]:
+    """A short fingerprint of each part.
+
+    >>> list(parts_of({"source": "t", "columns": {"zip": {"role": "identifier"}}, "privacy": {"k": 2}}))
+    ['source', 'columns.zip.role', 'privacy.k', 'the order of columns']
+    """
+    parts = {
+        name: fingerprint(part)[:12] for key in content for name, part in _below(key, content[key], DEPTH.get(key, 1))
+    }
+    return {**parts, ORDER: fingerprint(list(content["columns"]))[:12]}
+
+
+def changed_parts(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """The parts that differ, or stand in only one of two specs; their order only where nothing else differs.
+
+    >>> changed_parts({"source": "a", "privacy.k": "b"}, {"source": "a", "privacy.k": "c", "search.metric": "d"})
+    ['privacy.k', 'search.metric']
+    """
+    names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+    return [name for name in names if name != ORDER] or names
+
+
+def _below(name: str, part: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth == 1 or not isinstance(part, Mapping):
+        yield name, part
+        return
+    for key, value in part.items():
+        yield from _below(f"{name}.{key}", value, depth - 1)
 
 
 class Spec(SpecKeys):

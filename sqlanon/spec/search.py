@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from sqlanon.hierarchies.definition import Definition, Real, Whole
+from sqlanon.spec.amounts import SuppressionLimit
 from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
-from sqlanon.spec.limit import SuppressionLimit
 
 Positive = Annotated[Real, Field(gt=0)]
 Algorithm = Literal[

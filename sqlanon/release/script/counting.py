@@ -26,7 +26,7 @@ from sqlanon.source.binding import BoundSensitive
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.sensitive import codes_query
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.spec.limit import Limit
+from sqlanon.spec.amounts import Limit
 from sqlanon.sql.build import all_of, equal, named, scalar
 from sqlanon.sql.classes import Population, classes
 from sqlanon.sql.relations import Table, column, literal, table_expression
