@@ -93,9 +93,9 @@ class Layout:
     def column_masks(self, position: int, level: int) -> dict[int, int]:
         """The masks, by word, of one column at one level; none at its top, and none for words without a bit of it."""
         masks: dict[int, int] = {}
-        for field in self.fields[position][level:]:
-            if field.width:
-                masks[field.word] = masks.get(field.word, 0) | field.mask
+        for part in self.fields[position][level:]:
+            if part.width:
+                masks[part.word] = masks.get(part.word, 0) | part.mask
         return masks
 
 

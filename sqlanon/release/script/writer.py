@@ -20,7 +20,7 @@ from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
-from sqlanon.recoding.kinds import FullDomain, RegionLookup, by_own_hierarchies
+from sqlanon.recoding.kinds import RegionLookup, by_own_hierarchies
 from sqlanon.release.classes import Release, live_release
 from sqlanon.release.lock import Lock
 from sqlanon.release.script.counting import write_counts, write_verdicts
