@@ -117,7 +117,10 @@ def in_a_fork(command: str, folder: Path) -> tuple[int, str]:
 
 @pytest.mark.no_cover
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize(("page", "process"), [("README.md", in_a_shell), ("docs/reference/cli.md", in_a_fork)])
+@pytest.mark.parametrize(
+    ("page", "process"),
+    [("README.md", in_a_shell), ("docs/start/first-release.md", in_a_fork), ("docs/reference/cli.md", in_a_fork)],
+)
 def test_transcripts_are_true(page: str, process: Callable[[str, Path], tuple[int, str]], tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
