@@ -160,6 +160,40 @@ def test_the_readme_shows_the_demo_spec() -> None:
     assert lines(shown) == lines((ROOT / "sqlanon" / "demo" / "spec.yaml").read_text(encoding="utf-8"))
 
 
+def test_the_readme_names_what_there_is_on_one_screen() -> None:
+    screen = text_of("README.md").partition("```")[0]
+    assert len(screen.splitlines()) <= 24
+    everything = [
+        "DuckDB",
+        "PostgreSQL",
+        "Spark",
+        "SQLAlchemy",
+        "dbt",
+        "Python",
+        "k-anonymity",
+        "l-diversity",
+        "t-closeness",
+        "k-map",
+        "personalized",
+        "Samarati",
+        "Incognito",
+        "optimal",
+        "Mondrian",
+        "local",
+        "cell",
+        "schemes",
+        "risk",
+        "attacks",
+        "utility",
+        "workloads",
+        "report",
+        "explore",
+        "evidence",
+        "recipients",
+    ]
+    assert [name for name in everything if name not in screen] == []
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_documented(name: str) -> None:
     section = text_of("docs/reference/cli.md").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
