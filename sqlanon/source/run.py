@@ -14,7 +14,6 @@ from sqlanon.engines.base import Engine, Session, TraceEvent, TraceHook
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.hierarchies.names import join_name
-from sqlanon.search.base import Progress
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
@@ -31,7 +30,8 @@ class Options:
     show_values: bool = False
     all_minimal: bool = False
     hooks: tuple[TraceHook, ...] = ()
-    progress: Progress | None = None
+    progress: Callable[[int, int], None] | None = None
+    """Told now and then how many nodes were evaluated, and how many are still undecided."""
     on_phase: PhaseHook | None = None
     open: Callable[[str, Session, Path], Engine] = open_engine
     """How the connection of a spec is opened."""
