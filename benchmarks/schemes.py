@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 
-from sqlanon.recoding.schemes.recoder import Problem, problem_on
+from sqlanon.recoding.schemes.recoder import SchemeProblem, problem_on
 from sqlanon.search.base import Budget
 from sqlanon.search.schemes.exact import search
 from sqlanon.search.schemes.problem import Direction, Techniques
@@ -58,7 +58,7 @@ def _csv(column: str) -> dict[str, Any]:
 
 
 @contextmanager
-def problem(k: int, metric: str, scheme: str, columns: int = 4) -> Iterator[Problem]:
+def problem(k: int, metric: str, scheme: str, columns: int = 4) -> Iterator[SchemeProblem]:
     """Adult with age in 15 bands of five years, marital status, race and sex; any number of rows may be suppressed."""
     chosen = {
         "age": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [10, 20, 40], "min": 0, "max": 80}}},

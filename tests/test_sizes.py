@@ -7,7 +7,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.evaluation.rollups import PRIOR, Sizes
+from sqlanon.evaluation.rollups import PRIOR, ClassForecast
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates
 from sqlanon.metrics.base import LevelFigures
 
@@ -16,8 +16,8 @@ HEIGHTS = (2, 3)
 LATTICE = Lattice.of_heights(HEIGHTS)
 
 
-def prepared(known: dict[Node, int], combinations: int = 400) -> Sizes:
-    sizes = Sizes(combinations)
+def prepared(known: dict[Node, int], combinations: int = 400) -> ClassForecast:
+    sizes = ClassForecast(combinations)
     figures = [[LevelFigures(0.0, ROWS * level * 1.5, 0.0, 1) for level in range(height + 1)] for height in HEIGHTS]
     sizes.prepare(figures, ROWS)
     for node, classes in known.items():
@@ -30,7 +30,7 @@ def test_before_anything_is_known_lost_entropy_counts_half() -> None:
 
 
 def test_what_was_learned_before_the_entropies_counts_too() -> None:
-    late = Sizes(400)
+    late = ClassForecast(400)
     late.learn((1, 0), 100)
     figures = [[LevelFigures(0.0, ROWS * level * 1.5, 0.0, 1) for level in range(height + 1)] for height in HEIGHTS]
     late.prepare(figures, ROWS)

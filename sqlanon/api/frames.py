@@ -18,7 +18,7 @@ from sqlanon.auditor.place import ARGUMENTS, measure_place
 from sqlanon.draft import Draft, draft_spec
 from sqlanon.draft.drafting import Places
 from sqlanon.engines.base import Session
-from sqlanon.engines.duckdb.frames import NAME, FrameEngine, Kept, is_frame, opener
+from sqlanon.engines.duckdb.frames import NAME, FrameEngine, KeptFrame, is_frame, opener
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
@@ -56,7 +56,7 @@ RELEASE = "release"
 class FrameRun(RunResult):
     """What was released from a dataframe. A table in memory lives as long as this result."""
 
-    kept: Kept | None = field(default=None, kw_only=True, repr=False, compare=False)
+    kept: KeptFrame | None = field(default=None, kw_only=True, repr=False, compare=False)
     table: Table | None = field(default=None, kw_only=True, repr=False)
 
     def to_arrow(self) -> Any:
@@ -71,7 +71,7 @@ class FrameRun(RunResult):
         """The release as a polars dataframe."""
         return self._kept().polars(self._table())
 
-    def _kept(self) -> Kept:
+    def _kept(self) -> KeptFrame:
         if self.kept is None:
             raise UsageError(f"the release is not in memory but in {self.target}: read it there")
         return self.kept
@@ -114,7 +114,7 @@ def run_frame(frame: object, spec: SpecLike, options: Options = DEFAULT) -> Fram
     """Search and publish: to a file, to a table of a DuckDB file, or to a table in memory."""
     _refuse_others(frame)
     read = _spec(spec)
-    sessions: list[Kept] = []
+    sessions: list[KeptFrame] = []
 
     def opened(engine: FrameEngine) -> None:
         if not engine.lasting and isinstance(read.target, TableTarget):

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sqlanon.auditor.figures import Check, Question
+from sqlanon.auditor.figures import Check, ModelQuestion
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.spec import Personalized
@@ -41,7 +41,7 @@ FLOOR = -700
 
 
 @dataclass(frozen=True)
-class Taxonomy:
+class GuardingTaxonomy:
     """Every leaf with the labels above it."""
 
     paths: exp.Query
@@ -51,7 +51,13 @@ class Taxonomy:
 
 
 def breaches(
-    published: exp.Query, targets: exp.Query, people: exp.Query, taxonomy: Taxonomy, *, p: Fraction, primary: bool
+    published: exp.Query,
+    targets: exp.Query,
+    people: exp.Query,
+    taxonomy: GuardingTaxonomy,
+    *,
+    p: Fraction,
+    primary: bool,
 ) -> exp.Query:
     """For each level of guarding nodes and bucket of probability: rows, the greatest, the sum, and the rows above p.
 
@@ -103,7 +109,7 @@ def nobody_exposed(found: Table) -> exp.Select:
     )
 
 
-def _leaves(taxonomy: Taxonomy) -> exp.Query:
+def _leaves(taxonomy: GuardingTaxonomy) -> exp.Query:
     """Every node as the set of its leaves; NULL, `absent` 1, is a leaf below the root where it occurs."""
     numbered = query(
         "select p.*, row_number() over (order by label_0) as leaf from paths as p", {"paths": taxonomy.paths}
@@ -209,7 +215,7 @@ class Linked:
     """Rows `n` of the microdata by the `class` that they lie in, `value` and `guard`."""
     people: exp.Query
     """What stands for n of Theorems 1 and 2 in each class, as `m`."""
-    taxonomy: Taxonomy
+    taxonomy: GuardingTaxonomy
     external: bool = False
     """Persons were counted in an external table."""
 
@@ -326,7 +332,7 @@ def _level(level: int, entries: list[tuple[int, float, float, int]]) -> GuardedL
 
 def breach_check(asked: Personalized, figures: BreachFigures | None, group: str, classes: int, rows: int) -> Check:
     """The verdict; a requirement that could not be measured does not hold."""
-    question = Question(
+    question = ModelQuestion(
         "personalized",
         f"p_breach = {asked.p_breach}",
         f"let a guarding node be inferred with more than {asked.p_breach}",

@@ -19,7 +19,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlanon.auditor import consistency_statements as sql
-from sqlanon.auditor.figures import Check, Question
+from sqlanon.auditor.figures import Check, ModelQuestion
 from sqlanon.auditor.request import Ancestors, Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
@@ -31,7 +31,7 @@ from sqlanon.sql.relations import Table, cast, literal, table_expression
 Edge = tuple[int, int]
 
 
-class Assignment:
+class RowAssignment:
     """An assignment of every released row to an original row of its own, if there is one."""
 
     def __init__(self, originals: Mapping[int, int], released: Mapping[int, int], edges: Sequence[Edge]) -> None:
@@ -240,7 +240,7 @@ class Consistency:
 def consistency_check(found: Consistency, anonymity: Anonymity, k: int, group: str, rows: int, classes: int) -> Check:
     """A kind of anonymity that is asked instead of classes of k rows."""
     complaint = f"fit fewer than {k} rows" if anonymity != "global (1,k)" else f"have fewer than {k} rows to be"
-    question = Question("anonymity", f"{anonymity}, k = {k}", complaint, "the fewest are {}", kind=anonymity)
+    question = ModelQuestion("anonymity", f"{anonymity}, k = {k}", complaint, "the fewest are {}", kind=anonymity)
     measured = found.of(anonymity)
     if measured is None:
         return Check(question, group, classes, classes, rows, rows, None, f"not measured: {found.reason}")
@@ -374,7 +374,7 @@ def _global(
         return Consistency(found.one_k, found.k_one, None, found.unmatched, text, found.rows_at_risk)
     held = {int(o): int(n) for o, n in work.ask(sql.counted(originals, "o"))}
     kept = {int(r): int(n) for r, n in work.ask(sql.counted(released, "r"))}
-    assignment = Assignment(held, kept, [(int(o), int(r)) for o, r in work.ask(sql.all_pairs(pairs))])
+    assignment = RowAssignment(held, kept, [(int(o), int(r)) for o, r in work.ask(sql.all_pairs(pairs))])
     if not assignment.complete:
         return _with_global(found, 0, (1, sum(assignment.open.values())))
     partners = {o: number for o, number in assignment.partners().items() if number}

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from sqlanon.auditor import covering_statements as covering_sql
-from sqlanon.auditor.breaches import Linked, Taxonomy
+from sqlanon.auditor.breaches import GuardingTaxonomy, Linked
 from sqlanon.auditor.covering_statements import LISTING, MEMBERS, SpanColumn
 from sqlanon.auditor.labels import SHORTENED, members_in
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
@@ -232,7 +232,7 @@ def link(run: Run, release: Relation, external: Relation | None = None) -> Linke
         people = covering_sql.persons(rows, linked, "count(distinct r) + sum(u)")
     if external is not None:
         people = covering_sql.no_fewer(people, _external_people(released))
-    taxonomy = Taxonomy(
+    taxonomy = GuardingTaxonomy(
         hierarchy_sql.paths(hierarchy.table.table, hierarchy.height),
         hierarchy.height,
         has_null(engine, "taxonomy", made.codes[asked.column]),

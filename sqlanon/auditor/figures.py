@@ -148,7 +148,7 @@ Number = int | float
 
 
 @dataclass(frozen=True)
-class Question:
+class ModelQuestion:
     """A requirement in words, before anything is measured."""
 
     model: str
@@ -167,7 +167,7 @@ class Question:
 class Check:
     """A requirement, measured."""
 
-    question: Question
+    question: ModelQuestion
     group: str
     """The quasi-identifier that it was asked of; empty where there is one."""
     classes: int

@@ -20,9 +20,9 @@ from typing import overload
 
 from sqlanon.auditor.breaches import BreachFigures, Linked, breach_check, measure_breaches
 from sqlanon.auditor.consistency import Consistency, consistency_check, measure_consistency
-from sqlanon.auditor.figures import Check, ColumnFigures, PopulationFigures, Question, rounded
+from sqlanon.auditor.figures import Check, ColumnFigures, ModelQuestion, PopulationFigures, rounded
 from sqlanon.auditor.models import (
-    Asked,
+    AskedModel,
     Found,
     ask,
     effective_values,
@@ -34,9 +34,9 @@ from sqlanon.auditor.models import (
 from sqlanon.auditor.request import Ancestors, Beside, Opened, Request, text_key
 from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, buckets
 from sqlanon.auditor.statements.classes import class_sizes, person_count, size_figures
-from sqlanon.auditor.statements.columns import ColumnStatement, Domain
+from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
-from sqlanon.auditor.statements.values import Side, Taxonomy, Values, domain_counts
+from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family
@@ -96,15 +96,15 @@ def _checks(privacy: Privacy, found: Found, group: str) -> Iterator[Check]:
         yield Check(question, group, int(classes), *failing, measured)
 
 
-def _questions(privacy: Privacy) -> Iterator[tuple[str, Question]]:
+def _questions(privacy: Privacy) -> Iterator[tuple[str, ModelQuestion]]:
     if privacy.k_map is not None:
         complaint = f"match fewer than {privacy.k_map} rows of the population"
-        yield "k_map", Question("k_map", f"k = {privacy.k_map}", complaint, "the fewest are {}")
+        yield "k_map", ModelQuestion("k_map", f"k = {privacy.k_map}", complaint, "the fewest are {}")
     if privacy.delta_presence is not None:
         least, greatest = privacy.delta_presence.min, privacy.delta_presence.max
         asked = f"from {least:f} to {greatest:f}"
         complaint = f"have a share of the population outside {least:f} to {greatest:f}"
-        yield "delta_presence", Question("delta_presence", asked, complaint, "the greatest is {}")
+        yield "delta_presence", ModelQuestion("delta_presence", asked, complaint, "the greatest is {}")
 
 
 WITHOUT_ORDER = frozenset({Family.TEXT, Family.OTHER})
@@ -170,7 +170,7 @@ def _numbered(models: Sequence[SensitiveModel]) -> Iterator[tuple[SensitiveModel
         flags += isinstance(entry, Alpha)
 
 
-def _values(sides: Sides, name: str, models: Sequence[SensitiveModel], taxonomy: Opened | None) -> Values:
+def _values(sides: Sides, name: str, models: Sequence[SensitiveModel], taxonomy: Opened | None) -> AuditedValues:
     audited, source = sides.audited, sides.source
     if source is not None:
         source.require(name)
@@ -182,7 +182,7 @@ def _values(sides: Sides, name: str, models: Sequence[SensitiveModel], taxonomy:
             f"t_closeness: column '{name}' holds {family.value} values, which have no order of their own; "
             f"a spec can list them from lowest to highest under 'order'"
         )
-    return Values(
+    return AuditedValues(
         audited=_side(audited, name, sides.respondent, as_text=as_text),
         source=None if source is None else _side(source, name, _reference_person(sides, source), as_text=as_text),
         text=text_key(column("value"), family, audited.traits),
@@ -193,9 +193,9 @@ def _values(sides: Sides, name: str, models: Sequence[SensitiveModel], taxonomy:
     )
 
 
-def _side(opened: Opened, name: str, respondent: str | None, *, as_text: bool) -> Side:
+def _side(opened: Opened, name: str, respondent: str | None, *, as_text: bool) -> CountedSide:
     person = None if respondent is None else opened.key(respondent)
-    return Side(opened.expression(), opened.key(name, as_text=as_text), person)
+    return CountedSide(opened.expression(), opened.key(name, as_text=as_text), person)
 
 
 def _reference_person(sides: Sides, source: Opened) -> str | None:
@@ -218,7 +218,7 @@ def _taxonomy(opened: Opened, family: Family) -> Taxonomy:
     return Taxonomy(opened.expression(), opened.key("value", as_text=as_text), height)
 
 
-def _domain(engine: Engine, values: Values, name: str) -> tuple[Domain, dict[str, str]]:
+def _domain(engine: Engine, values: AuditedValues, name: str) -> tuple[ColumnDomain, dict[str, str]]:
     """The size of the domain, and why a distance cannot be measured."""
     [row] = engine.query(Statement(f"values of {name}", domain_counts(values), fresh=True))
     rows, reference_rows, distinct, nulls, unplaced, uncovered = (int(number) for number in row)
@@ -231,14 +231,14 @@ def _domain(engine: Engine, values: Values, name: str) -> tuple[Domain, dict[str
         reasons["hierarchical"] = "not measured: the hierarchy of the column is not known here"
     elif uncovered:
         reasons["hierarchical"] = f"not measured: {_counted(uncovered)} outside the hierarchy of the column"
-    return Domain(rows, reference_rows, distinct, nulls > 0), reasons
+    return ColumnDomain(rows, reference_rows, distinct, nulls > 0), reasons
 
 
 def _counted(number: int) -> str:
     return "1 value is" if number == 1 else f"{number} values are"
 
 
-def _check(item: Asked, found: Found, group: str, rows: int) -> Check:
+def _check(item: AskedModel, found: Found, group: str, rows: int) -> Check:
     classes = int(found["all_classes"])
     if item.reason:
         return Check(item.question, group, classes, classes, rows, rows, None, item.reason)
@@ -254,7 +254,7 @@ def _check(item: Asked, found: Found, group: str, rows: int) -> Check:
 
 
 def _sensitive_figures(
-    name: str, domain: Domain, found: Found, models: Sequence[SensitiveModel], checks: Sequence[Check]
+    name: str, domain: ColumnDomain, found: Found, models: Sequence[SensitiveModel], checks: Sequence[Check]
 ) -> ColumnFigures:
     measured = list(zip(models, (check.measured for check in checks), strict=True))
     distances = {entry.distance: figure for entry, figure in measured if isinstance(entry, TCloseness)}
@@ -434,7 +434,7 @@ def _sizes(found: Found, k: int) -> Sizes:
 
 
 def _k(sizes: Sizes, group: _Group, unit: str) -> Check:
-    question = Question("k", f"k = {group.k}", f"have fewer than {group.k} {unit}", "the smallest class has {}")
+    question = ModelQuestion("k", f"k = {group.k}", f"have fewer than {group.k} {unit}", "the smallest class has {}")
     return Check(question, group.name, sizes.classes, sizes.classes_at_risk, sizes.rows, sizes.rows_at_risk, sizes.k)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp as sql
 
-from sqlanon.auditor.figures import Number, Question, rounded
+from sqlanon.auditor.figures import ModelQuestion, Number, rounded
 from sqlanon.auditor.statements import models
 from sqlanon.auditor.statements.classes import greatest
 from sqlanon.auditor.statements.columns import ColumnStatement, lacks_no_value
@@ -34,16 +34,18 @@ Measure = Callable[[Found], Number | None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedModel:
     """A requirement that a statement tests, or the reason why it does not."""
 
     name: str
-    question: Question
+    question: ModelQuestion
     measured: Measure
     reason: str = ""
 
 
-def ask(entry: SensitiveModel, name: str, flag: int, statement: ColumnStatement, reasons: Mapping[str, str]) -> Asked:
+def ask(
+    entry: SensitiveModel, name: str, flag: int, statement: ColumnStatement, reasons: Mapping[str, str]
+) -> AskedModel:
     """Let a statement test an entry under a name. `flag` numbers the values that entries name, `reasons` say by kind of
     distance why it cannot be measured.
     """
@@ -52,8 +54,8 @@ def ask(entry: SensitiveModel, name: str, flag: int, statement: ColumnStatement,
             return _diversity(entry, name, statement)
         case PSensitive():
             statement.test(name, models.holds_values(entry.p))
-            question = Question("p_sensitive", f"p = {entry.p}", *_too_few(entry.p), entry.column)
-            return Asked(name, question, least_values)
+            question = ModelQuestion("p_sensitive", f"p = {entry.p}", *_too_few(entry.p), entry.column)
+            return AskedModel(name, question, least_values)
         case Alpha():
             return _alpha(entry, name, flag, statement)
         case TCloseness():
@@ -94,19 +96,19 @@ def _too_few(number: int) -> tuple[str, str]:
     return f"have fewer than {number} {values}", "the least is {}"
 
 
-def _diversity(entry: LDiversity, name: str, statement: ColumnStatement) -> Asked:
+def _diversity(entry: LDiversity, name: str, statement: ColumnStatement) -> AskedModel:
     if entry.kind == "distinct":
         statement.test(name, models.holds_values(entry.l))
-        question = Question("l_diversity", f"l = {entry.l}", *_too_few(entry.l), entry.column, entry.kind)
-        return Asked(name, question, least_values)
+        question = ModelQuestion("l_diversity", f"l = {entry.l}", *_too_few(entry.l), entry.column, entry.kind)
+        return AskedModel(name, question, least_values)
     if entry.kind == "entropy":
         statement.test(name, models.has_entropy(entry.l))
         words = (f"l = {entry.l} (entropy)", f"have an entropy below ln {entry.l}", "the least is ln {}")
-        return Asked(name, Question("l_diversity", *words, entry.column, entry.kind), effective_values)
+        return AskedModel(name, ModelQuestion("l_diversity", *words, entry.column, entry.kind), effective_values)
     return _recursive(entry, name, statement)
 
 
-def _recursive(entry: LDiversity, name: str, statement: ColumnStatement) -> Asked:
+def _recursive(entry: LDiversity, name: str, statement: ColumnStatement) -> AskedModel:
     if entry.c is None:
         raise ValueError("recursive l-diversity has a constant")
     tail = f"tail_{entry.l}"
@@ -117,7 +119,7 @@ def _recursive(entry: LDiversity, name: str, statement: ColumnStatement) -> Aske
     )
     statement.figures[f"without_{tail}"] = total_where(sql.Not(this=models.positive(tail)), literal(1))
     statement.test(name, models.is_recursive(tail, entry.c))
-    question = Question(
+    question = ModelQuestion(
         "l_diversity",
         f"l = {entry.l}, c = {entry.c:f} (recursive)",
         f"have a most frequent value of at least {entry.c:f} times those from rank {entry.l} on",
@@ -129,7 +131,7 @@ def _recursive(entry: LDiversity, name: str, statement: ColumnStatement) -> Aske
     def measured(found: Found) -> Number | None:
         return None if found[f"without_{tail}"] else rounded(found[f"recursive_{entry.l}"])
 
-    return Asked(name, question, measured)
+    return AskedModel(name, question, measured)
 
 
 def recursive_key(entry: LDiversity) -> str:
@@ -137,26 +139,26 @@ def recursive_key(entry: LDiversity) -> str:
     return f"{entry.l},{entry.c:f}"
 
 
-def _alpha(entry: Alpha, name: str, flag: int, statement: ColumnStatement) -> Asked:
+def _alpha(entry: Alpha, name: str, flag: int, statement: ColumnStatement) -> AskedModel:
     statement.aggregates[f"flagged_{flag}"] = models.flagged(flag, statement.held)
     statement.figures[f"alpha_{flag}"] = sql.Max(this=models.share(f"flagged_{flag}"))
     statement.test(name, models.within_alpha(f"flagged_{flag}", entry.alpha))
     complaint = f"hold the value in a share above {entry.alpha:f}"
-    question = Question("alpha", f"alpha = {entry.alpha:f}", complaint, "the greatest is {}", entry.column)
-    return Asked(name, question, lambda found: rounded(found[f"alpha_{flag}"]))
+    question = ModelQuestion("alpha", f"alpha = {entry.alpha:f}", complaint, "the greatest is {}", entry.column)
+    return AskedModel(name, question, lambda found: rounded(found[f"alpha_{flag}"]))
 
 
-def _closeness(entry: TCloseness, name: str, statement: ColumnStatement, reason: str) -> Asked:
+def _closeness(entry: TCloseness, name: str, statement: ColumnStatement, reason: str) -> AskedModel:
     by = "" if entry.distance == "equal" else f" ({entry.distance})"
     complaint = f"lie farther than {entry.t:f} from the whole"
     words = (f"t = {entry.t:f}{by}", complaint, "the greatest distance is {}")
-    question = Question("t_closeness", *words, entry.column, entry.distance)
+    question = ModelQuestion("t_closeness", *words, entry.column, entry.distance)
     if reason:
-        return Asked(name, question, lambda found: None, reason)
+        return AskedModel(name, question, lambda found: None, reason)
     work, scale = _work(entry, statement)
     statement.figures[entry.distance] = sql.Max(this=models.distance(work, scale))
     statement.test(name, models.within_distance(work, entry.t, scale))
-    return Asked(name, question, lambda found: rounded(found[entry.distance]))
+    return AskedModel(name, question, lambda found: rounded(found[entry.distance]))
 
 
 def _work(entry: TCloseness, statement: ColumnStatement) -> tuple[str, sql.Expression]:
@@ -173,7 +175,7 @@ def _work(entry: TCloseness, statement: ColumnStatement) -> tuple[str, sql.Expre
     return "excess", literal(1)
 
 
-def _likeness(entry: BetaLikeness, name: str, statement: ColumnStatement) -> Asked:
+def _likeness(entry: BetaLikeness, name: str, statement: ColumnStatement) -> AskedModel:
     held, reference = statement.held, statement.reference
     counts = {f"beyond_{name}": models.beyond_beta(held, reference, entry.beta)}
     if entry.kind == "enhanced":
@@ -184,10 +186,10 @@ def _likeness(entry: BetaLikeness, name: str, statement: ColumnStatement) -> Ask
     by = "" if entry.kind == "basic" else " (enhanced)"
     complaint = f"hold a value with a gain above {entry.beta:f}{also}"
     words = (f"beta = {entry.beta:f}{by}", complaint, "the greatest is {}")
-    return Asked(name, Question("beta_likeness", *words, entry.column, entry.kind), greatest_gain)
+    return AskedModel(name, ModelQuestion("beta_likeness", *words, entry.column, entry.kind), greatest_gain)
 
 
-def _disclosure(entry: DeltaDisclosure, name: str, statement: ColumnStatement) -> Asked:
+def _disclosure(entry: DeltaDisclosure, name: str, statement: ColumnStatement) -> AskedModel:
     passes = models.within_delta(entry.delta)
     complaint = f"hold a value whose share is off by more than e^{entry.delta:f}"
     by = ""
@@ -200,4 +202,4 @@ def _disclosure(entry: DeltaDisclosure, name: str, statement: ColumnStatement) -
         by = " (all values)"
     statement.test(name, passes)
     words = (f"delta = {entry.delta:f}{by}", complaint, "the greatest is {}")
-    return Asked(name, Question("delta_disclosure", *words, entry.column, entry.kind), greatest_logarithm)
+    return AskedModel(name, ModelQuestion("delta_disclosure", *words, entry.column, entry.kind), greatest_logarithm)

@@ -16,7 +16,7 @@ from sqlanon.cli.settings import Settings, flags, phases
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.planning.operations import Kept
+    from sqlanon.planning.operations import KeptEvidence
     from sqlanon.release.evidence.document import Document
 
 FILE = click.Path(path_type=Path)
@@ -61,7 +61,7 @@ def _list(settings: Settings, path: Path) -> None:
     settings.console.print(grid(heading, [_line(item) for item in kept], right=(5, 6)))
 
 
-def _head(item: Kept) -> dict[str, Any]:
+def _head(item: KeptEvidence) -> dict[str, Any]:
     from sqlanon.release.evidence.document import published
 
     document = item.document
@@ -71,7 +71,7 @@ def _head(item: Kept) -> dict[str, Any]:
     return {**{name: document[name] for name in names}, "outcome": outcome, "k": None if after is None else after["k"]}
 
 
-def _line(item: Kept) -> tuple[str, ...]:
+def _line(item: KeptEvidence) -> tuple[str, ...]:
     head = _head(item)
     return (
         head["run"],

@@ -17,7 +17,7 @@ from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
-    from sqlanon.reports.explore.server import Asked, Explorer
+    from sqlanon.reports.explore.server import Explorer, PageRequest
 
 FILE = click.Path(path_type=Path)
 
@@ -92,10 +92,10 @@ def _announce(settings: Settings, url: str, lock: Path) -> None:
         settings.note("only this machine can reach it; Ctrl-C ends it")
 
 
-def _asked(explorer: Explorer, given: dict[str, Any]) -> Asked:
+def _asked(explorer: Explorer, given: dict[str, Any]) -> PageRequest:
     """The requirement of a question; what is left empty is the spec's."""
-    from sqlanon.reports.explore.server import Asked
+    from sqlanon.reports.explore.server import PageRequest
 
     k, limit = str(given.get("k") or "").strip(), str(given.get("limit") or "").strip()
     own = explorer.own
-    return Asked(parsed_k(k) if k else own.k, parsed_limit(limit) if limit else own.limit)
+    return PageRequest(parsed_k(k) if k else own.k, parsed_limit(limit) if limit else own.limit)

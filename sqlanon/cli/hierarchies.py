@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Shown:
+class ShownHierarchy:
     """One hierarchy as it is printed."""
 
     column: str
@@ -118,7 +118,7 @@ def _files(columns: tuple[str, ...], folder: Path | None, delimiter: str, *, for
     return files
 
 
-def _shown(report: HierarchyReport, rows: int) -> Shown:
+def _shown(report: HierarchyReport, rows: int) -> ShownHierarchy:
     content: dict[str, Any] = {
         "height": len(report.labels) - 1,
         "values": report.values,
@@ -129,7 +129,7 @@ def _shown(report: HierarchyReport, rows: int) -> Shown:
     sample = list(islice(report.rows(), rows)) if rows else []
     if rows:
         content["sample"] = [list(row) for row in sample]
-    return Shown(report.column, content, sample)
+    return ShownHierarchy(report.column, content, sample)
 
 
 def _export(report: HierarchyReport, path: Path, delimiter: str) -> None:
@@ -137,7 +137,7 @@ def _export(report: HierarchyReport, path: Path, delimiter: str) -> None:
         csv.writer(lines, delimiter=delimiter, lineterminator="\n").writerows(report.rows())
 
 
-def _show(settings: Settings, item: Shown) -> None:
+def _show(settings: Settings, item: ShownHierarchy) -> None:
     from sqlanon.cli.console import facts, grid, number
 
     content, console = item.content, settings.console

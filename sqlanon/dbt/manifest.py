@@ -30,7 +30,7 @@ _SOURCE = re.compile(rf"source\({_NAME},{_NAME}\)")
 
 
 @dataclass(frozen=True)
-class Node:
+class ManifestNode:
     """A model, seed, snapshot or source of a project."""
 
     name: str
@@ -60,9 +60,9 @@ class Manifest:
 
     adapter: str
     """The kind of database that the manifest was written for."""
-    nodes: tuple[Node, ...]
+    nodes: tuple[ManifestNode, ...]
 
-    def releases(self, names: tuple[str, ...] = ()) -> list[Node]:
+    def releases(self, names: tuple[str, ...] = ()) -> list[ManifestNode]:
         """The models that sqlanon writes; UsageError where one that is asked for is none."""
         found = {node.name: node for node in self.nodes if node.is_release}
         for name in names:
@@ -75,7 +75,7 @@ class Manifest:
             raise UsageError(f"no model is materialized as {MATERIALIZATION} and has a source in meta.sqlanon")
         return [found[name] for name in names] if names else list(found.values())
 
-    def referred(self, text: str, model: str) -> Node:
+    def referred(self, text: str, model: str) -> ManifestNode:
         """What a model's meta names as its source: a name, ref('name') or source('group', 'name')."""
         as_source, as_ref = _SOURCE.fullmatch(text.strip()), _REF.fullmatch(text.strip())
         group = as_source[1] if as_source else None
@@ -88,7 +88,7 @@ class Manifest:
             )
         return found[0]
 
-    def reading(self, schema: str, name: str) -> Node | None:
+    def reading(self, schema: str, name: str) -> ManifestNode | None:
         """The node that a relation of the database is, if any."""
         return next((node for node in self.nodes if node.relation == (schema, name)), None)
 
@@ -107,19 +107,19 @@ def read_manifest(path: Path) -> Manifest:
         raise UsageError(f"{path}: is not a manifest of dbt; run `dbt parse`") from None
 
 
-def _nodes(content: Mapping[str, Any], project: str) -> Iterator[Node]:
+def _nodes(content: Mapping[str, Any], project: str) -> Iterator[ManifestNode]:
     for entry in content["nodes"].values():
         if entry["resource_type"] in ("model", "seed", "snapshot") and entry["config"]["materialized"] != "ephemeral":
             yield _node(entry, project)
     for entry in content["sources"].values():
         jinja = reference("source", entry["source_name"], entry["name"])
-        yield Node(entry["name"], (entry["schema"], entry["identifier"]), jinja, group=entry["source_name"])
+        yield ManifestNode(entry["name"], (entry["schema"], entry["identifier"]), jinja, group=entry["source_name"])
 
 
-def _node(entry: Mapping[str, Any], project: str) -> Node:
+def _node(entry: Mapping[str, Any], project: str) -> ManifestNode:
     own = entry["package_name"] == project
     jinja = reference("ref", entry["name"]) if own else reference("ref", entry["package_name"], entry["name"])
-    return Node(
+    return ManifestNode(
         name=entry["name"],
         relation=(entry["schema"], entry["alias"]),
         jinja=jinja,
@@ -153,7 +153,7 @@ BESIDE = ("source", "respondent", "columns", "default_role", "search")
 """The other keys that a model's meta may have."""
 
 
-def spec_of(manifest: Manifest, model: Node, url: str, folder: Path) -> Spec:
+def spec_of(manifest: Manifest, model: ManifestNode, url: str, folder: Path) -> Spec:
     """The spec of a model's release; SpecError names every problem, with the keys of the meta."""
     meta = dict(model.meta or {})
     _refuse_unknown(meta, model.name)

@@ -23,7 +23,7 @@ from pathlib import Path
 import yaml
 from sqlglot import exp
 
-from sqlanon.dbt.manifest import MATERIALIZATION, Manifest, Node, reference
+from sqlanon.dbt.manifest import MATERIALIZATION, Manifest, ManifestNode, reference
 from sqlanon.dbt.project import Project, read_yaml
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, UsageError
@@ -264,7 +264,7 @@ def lock_beside(model: Path) -> Path:
 def write_model(
     project: Project,
     manifest: Manifest,
-    node: Node,
+    node: ManifestNode,
     spec: Spec,
     options: Options = DEFAULT,
     known: Lock | None = None,

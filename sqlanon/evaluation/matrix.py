@@ -118,7 +118,7 @@ MOST_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True)
-class Bounds:
+class MatrixBounds:
     """What the matrix says before any node is tried."""
 
     least_upper_bound: Node
@@ -205,13 +205,13 @@ class MatrixEvaluator:
         query = matrix(frequency.table, frequency.shape.layout, self._k)
         return scratch.create("distance-vector matrix", "matrix", query)
 
-    def _measure_bounds(self) -> Bounds:
+    def _measure_bounds(self) -> MatrixBounds:
         columns = len(self._counts.heights)
         upper = Statement("least upper bound", least_upper_bound(self._table, columns))
         lowest = Statement("lowest height", lowest_height(self._table, columns, self._counts.limit))
         [distances] = self._engine.query(upper)
         [(height,)] = self._engine.query(lowest)
-        return Bounds(tuple(int(distance or 0) for distance in distances), int(height))
+        return MatrixBounds(tuple(int(distance or 0) for distance in distances), int(height))
 
     def _bounded(self, lattice: Lattice) -> Lattice:
         """Above the least upper bound every verdict repeats, so a minimal solution lies below it."""

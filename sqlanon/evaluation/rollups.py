@@ -48,7 +48,7 @@ PRIOR = 0.5
 """The exponent before anything is known: merging values merges fewer classes than independence would have it."""
 
 
-class Sizes:
+class ClassForecast:
     """Estimates of the number of classes of nodes.
 
     If columns were independent and cells full, generalizing would shrink the number of classes by the loss of entropy.
@@ -151,7 +151,7 @@ class RollUps:
         self._figures = figures
         self._sets: list[FrequencySetOf] = []
         self._clock = 0
-        self.sizes = Sizes(root.rows)
+        self.sizes = ClassForecast(root.rows)
 
     def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
         """The set to evaluate each node on; makes new sets first where that pays for these nodes."""

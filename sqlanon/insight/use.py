@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlanon.auditor.request import NUMBERS, Opened
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
-from sqlanon.insight.adversary.links import Linked, Side, shown_rows
+from sqlanon.insight.adversary.links import LinkedPeople, TableSide, shown_rows
 from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions, labels_of, published, source_people
 from sqlanon.insight.usefulness import (
     ColumnUtility,
@@ -95,7 +95,7 @@ def _shown(run: Run, target: Relation) -> Relation:
         return target
     opened = Opened.at(run.engine, target, "audited")
     keys = [opened.key(name, as_text=True) for name in run.binding.names]
-    return Query(shown_rows(Linked(Side(opened.expression(), keys), blank=True)))
+    return Query(shown_rows(LinkedPeople(TableSide(opened.expression(), keys), blank=True)))
 
 
 def _rows(run: Run, relation: Relation) -> int:
@@ -112,8 +112,8 @@ def _columns(run: Run, base: Base, target: Relation) -> Iterator[ColumnUtility]:
         yield measure_column(
             run.engine,
             Hierarchy(item, hierarchy, base.nulls[position], position),
-            Side(source.expression(), [source.key(item.name, as_text=True)]),
-            Side(released.expression(), [released.key(item.name, as_text=True)]),
+            TableSide(source.expression(), [source.key(item.name, as_text=True)]),
+            TableSide(released.expression(), [released.key(item.name, as_text=True)]),
             base.rows,
             run.scratch,
         )

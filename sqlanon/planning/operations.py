@@ -25,7 +25,7 @@ from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptEvidence:
     """The evidence of a run, and where it lies."""
 
     document: Document
@@ -66,7 +66,7 @@ def releases(spec: Spec) -> list[Spec]:
 # -- evidence ----------------------------------------------------------------------------------------------------------
 
 
-def evidence(spec: Spec, options: Options = DEFAULT) -> list[Kept]:
+def evidence(spec: Spec, options: Options = DEFAULT) -> list[KeptEvidence]:
     """The evidence that is kept of a spec's runs, in files and tables, newest first."""
     if not spec.evidence.tables:
         return in_folder(spec.evidence_folder)
@@ -83,12 +83,12 @@ def evidence_of(spec: Spec, run: str, options: Options = DEFAULT) -> Document:
         return EvidenceTables(engine, found.in_schemas[0]).with_statements(found.document)
 
 
-def in_folder(place: Path | None) -> list[Kept]:
+def in_folder(place: Path | None) -> list[KeptEvidence]:
     """The evidence in a folder, newest first."""
-    return [] if place is None else [Kept(document, place) for document in folder.read(place)]
+    return [] if place is None else [KeptEvidence(document, place) for document in folder.read(place)]
 
 
-def one_of(kept: list[Kept], run: str) -> Kept:
+def one_of(kept: list[KeptEvidence], run: str) -> KeptEvidence:
     """The one whose id begins like this; UsageError when there is none, or several."""
     found = {item.run: item for item in kept if item.run.startswith(run)}
     if len(found) != 1:
@@ -97,7 +97,7 @@ def one_of(kept: list[Kept], run: str) -> Kept:
     return next(iter(found.values()))
 
 
-def _everywhere(spec: Spec, engine: Engine) -> list[Kept]:
+def _everywhere(spec: Spec, engine: Engine) -> list[KeptEvidence]:
     """The folder is the spec's own; tables are shared by the specs of a schema, which their targets tell apart."""
     kept = {item.run: item for item in in_folder(spec.evidence_folder)}
     targets = {place_name(one.target) for one in releases(spec)}
@@ -106,7 +106,7 @@ def _everywhere(spec: Spec, engine: Engine) -> list[Kept]:
         for document in tables.read() if tables.exist else ():
             if document["run"] not in kept and document["target"] not in targets:
                 continue
-            before = kept.get(document["run"], Kept(document))
+            before = kept.get(document["run"], KeptEvidence(document))
             kept[document["run"]] = replace(before, in_schemas=(*before.in_schemas, schema))
     return sorted(kept.values(), key=lambda item: finished(item.document), reverse=True)
 
@@ -155,7 +155,7 @@ def _target_schemas(spec: Spec, engine: Engine) -> Iterator[tuple[str, ...]]:
             yield target.schema
 
 
-def _outlived(kept: list[Kept], keep: int | None, keep_days: float | None) -> list[Kept]:
+def _outlived(kept: list[KeptEvidence], keep: int | None, keep_days: float | None) -> list[KeptEvidence]:
     oldest = None if keep_days is None else datetime.now(UTC) - timedelta(days=keep_days)
     # Failures are counted apart: however many there are, they push out no evidence of a release.
     seen: dict[tuple[str, bool], int] = {}
@@ -169,7 +169,7 @@ def _outlived(kept: list[Kept], keep: int | None, keep_days: float | None) -> li
     return gone
 
 
-def _remove(item: Kept, engine: Engine) -> None:
+def _remove(item: KeptEvidence, engine: Engine) -> None:
     if item.in_folder is not None:
         folder.remove(item.in_folder, item.run)
     for schema in item.in_schemas:

@@ -22,7 +22,7 @@ from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoding.local_statements import LevelOf
 from sqlanon.recoding.mondrian import regions as regions_sql
-from sqlanon.recoding.mondrian.cuts import Asked, satisfies
+from sqlanon.recoding.mondrian.cuts import CutQuestion, satisfies
 from sqlanon.search.base import SearchResult
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.combinations import Combinations, combine
@@ -64,7 +64,7 @@ class Iterations:
         self.stored = tuple(stored)
         self.requirement: Requirement = requirement_of(run.binding, rows=made.rows)
         grouping = self.requirement.groupings[0]
-        self.asked = Asked(grouping.measures(), grouping.satisfied(), made.value_tables, made.persons)
+        self.asked = CutQuestion(grouping.measures(), grouping.satisfied(), made.value_tables, made.persons)
         self.allowed = run.binding.limit_rows(made.rows)
         self.steps: list[dict[str, object]] = []
         self.checks = 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.recoding.mondrian.cuts import Asked
+from sqlanon.recoding.mondrian.cuts import CutQuestion
 from sqlanon.sql.build import all_of, equal, named, subquery
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import whole
@@ -56,7 +56,7 @@ def keyed(rows: Table, levels: Sequence[LevelOf], carried: Sequence[str]) -> exp
     return select.select(*items, copy=False)
 
 
-def classes_of(keyed_rows: Table, levels: Sequence[LevelOf], asked: Asked, first: int) -> exp.Select:
+def classes_of(keyed_rows: Table, levels: Sequence[LevelOf], asked: CutQuestion, first: int) -> exp.Select:
     """The classes of keyed rows: `class` numbers those that satisfy and is NULL for the others."""
     keys = [item.key for item in levels]
     verdicts = asked.satisfied_sides(exp.select().from_(table_expression(keyed_rows)), keys)

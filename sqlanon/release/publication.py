@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
-from sqlanon.auditor.breaches import Linked, Taxonomy, in_one_table
+from sqlanon.auditor.breaches import GuardingTaxonomy, Linked, in_one_table
 from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
@@ -60,7 +60,7 @@ def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> 
     )
     absent = has_null(engine, "taxonomy", made.codes[asked.column])
     paths = hierarchy_sql.paths(hierarchy.table.table, hierarchy.height)
-    return Linked(published, targets, people, Taxonomy(paths, hierarchy.height, absent))
+    return Linked(published, targets, people, GuardingTaxonomy(paths, hierarchy.height, absent))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.session import Session
+from sqlanon.search.session import SearchSession
 
 
 def search(
@@ -19,7 +19,7 @@ def search(
     progress: Progress | None = None,
 ) -> SearchResult:
     """The first acceptable node on one greedy path from the bottom."""
-    session = Session(evaluator, objective, preferences, budget, progress, marks=False)
+    session = SearchSession(evaluator, objective, preferences, budget, progress, marks=False)
     node: Node | None = evaluator.lattice.bottom
     stopped = False
     try:
@@ -34,7 +34,7 @@ def search(
     raise session.infeasible(stopped)
 
 
-def generalized(session: Session, node: Node, among: tuple[int, ...] | None = None) -> Node | None:
+def generalized(session: SearchSession, node: Node, among: tuple[int, ...] | None = None) -> Node | None:
     """One step up in the column with the most distinct generalized values; None at the end.
 
     Steps that keep to the constraints on vectors come first.
@@ -55,7 +55,7 @@ def generalized(session: Session, node: Node, among: tuple[int, ...] | None = No
     return max(steps)[-1] if steps else None
 
 
-def _result(session: Session, node: Node) -> SearchResult:
+def _result(session: SearchSession, node: Node) -> SearchResult:
     return session.result(
         "datafly",
         [node],

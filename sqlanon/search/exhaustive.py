@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, not_better_than
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.session import Session
+from sqlanon.search.session import SearchSession
 
 
 def search(
@@ -19,7 +19,7 @@ def search(
     progress: Progress | None = None,
 ) -> SearchResult:
     """The best node under the metric; ties go to the preferences, then to vector order."""
-    session = Session(evaluator, objective, preferences, budget, progress)
+    session = SearchSession(evaluator, objective, preferences, budget, progress)
     try:
         session.check([evaluator.lattice.top])
         session.check_all(evaluator.lattice)
@@ -43,7 +43,7 @@ def search(
     )
 
 
-def _best(session: Session, acceptable: list[Node]) -> list[Node]:
+def _best(session: SearchSession, acceptable: list[Node]) -> list[Node]:
     """All nodes that share the best score."""
     session.measure([node for node in acceptable if session.objective.needs_figures(session.verdicts[node])])
     scores = {node: session.objective.score(session.verdicts[node]) for node in acceptable}

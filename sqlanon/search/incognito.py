@@ -14,7 +14,7 @@ from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, Step
 from sqlanon.search.minimal import report_minimal
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.session import Session
+from sqlanon.search.session import SearchSession
 
 Columns = tuple[int, ...]
 Levels = tuple[int, ...]
@@ -32,7 +32,7 @@ def search(
     progress: Progress | None = None,
 ) -> SearchResult:
     """All acceptable nodes, and the preferred one of the minimal ones."""
-    session = Session(evaluator, objective, preferences, budget, progress)
+    session = SearchSession(evaluator, objective, preferences, budget, progress)
     try:
         session.check([evaluator.lattice.top])
         if not evaluator.monotone:
@@ -83,7 +83,7 @@ class _Subset:
 class _Incognito:
     """The iterations over subsets of growing size."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SearchSession) -> None:
         self._session = session
         self._lattice = session.evaluator.lattice
         self._columns = range(len(self._lattice.top))

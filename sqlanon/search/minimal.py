@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.preferences import DEFAULT_POLICIES, Preferences
 from sqlanon.search.questions import Classifier
-from sqlanon.search.session import Session
+from sqlanon.search.session import SearchSession
 
 
 def search(
@@ -19,7 +19,7 @@ def search(
     progress: Progress | None = None,
 ) -> SearchResult:
     """All minimal nodes, and the preferred one of them."""
-    session = Session(evaluator, objective, preferences, budget, progress)
+    session = SearchSession(evaluator, objective, preferences, budget, progress)
     classifier = Classifier(session)
     try:
         classifier.ask([evaluator.lattice.top])
@@ -31,7 +31,7 @@ def search(
     return report_minimal(session, "minimal", stopped)
 
 
-def report_minimal(session: Session, algorithm: str, stopped: bool, *, enumerates: bool = False) -> SearchResult:
+def report_minimal(session: SearchSession, algorithm: str, stopped: bool, *, enumerates: bool = False) -> SearchResult:
     """The answer of an algorithm that decided nodes: all minimal ones of those acceptable, the preferred one chosen."""
     acceptable = session.marking.acceptable & session.allowed
     if not acceptable:

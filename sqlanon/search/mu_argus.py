@@ -12,7 +12,7 @@ from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.datafly import generalized
 from sqlanon.search.preferences import Preferences
-from sqlanon.search.session import Session
+from sqlanon.search.session import SearchSession
 
 LARGEST = 3
 """Columns in the largest combinations that are checked."""
@@ -28,7 +28,7 @@ def search(
     progress: Progress | None = None,
 ) -> SearchResult:
     """A node whose combinations of up to three columns each satisfy the requirement, on one greedy path."""
-    session = Session(evaluator, objective, preferences, budget, progress, marks=False)
+    session = SearchSession(evaluator, objective, preferences, budget, progress, marks=False)
     node: Node | None = evaluator.lattice.bottom
     stopped = False
     try:
@@ -43,7 +43,7 @@ def search(
     raise session.infeasible(stopped)
 
 
-def _failing_combination(session: Session, node: Node) -> tuple[int, ...] | None:
+def _failing_combination(session: SearchSession, node: Node) -> tuple[int, ...] | None:
     """The columns of the smallest combination that fails, the one that suppresses most; None when all satisfy."""
     for size in range(1, min(LARGEST, len(node)) + 1):
         parts = {
@@ -67,17 +67,17 @@ def _is_checked(weights: tuple[float, ...], columns: tuple[int, ...]) -> bool:
     return all(tag >= least for tag, least in zip(tags, TAGS[len(columns)], strict=True))
 
 
-def _suppressed(session: Session, node: Node) -> int:
+def _suppressed(session: SearchSession, node: Node) -> int:
     if node not in session.verdicts:
         raise BudgetSpent
     return session.verdicts[node].suppressed
 
 
-def _projected(session: Session, node: Node, columns: tuple[int, ...]) -> Node:
+def _projected(session: SearchSession, node: Node, columns: tuple[int, ...]) -> Node:
     return tuple(level if column in columns else session.evaluator.heights[column] for column, level in enumerate(node))
 
 
-def _result(session: Session, node: Node) -> SearchResult:
+def _result(session: SearchSession, node: Node) -> SearchResult:
     return session.result(
         "mu_argus",
         [node],

@@ -21,7 +21,7 @@ from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progr
 from sqlanon.search.node_sets import Coding, Totals, members
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.questions import Forecast, Sample, remaining_bits
-from sqlanon.search.session import BATCH, Session
+from sqlanon.search.session import BATCH, SearchSession
 
 STEPS = 12
 """Into how many steps suppression up to the limit is divided for bounds."""
@@ -116,7 +116,7 @@ def search(
     progress: Progress | None = None,
 ) -> SearchResult:
     """The best node under the metric; ties go to the preferences, then to vector order."""
-    run = _Optimal(Session(evaluator, objective, preferences, budget, progress))
+    run = _Optimal(SearchSession(evaluator, objective, preferences, budget, progress))
     try:
         run.explore()
         stopped = False
@@ -128,7 +128,7 @@ def search(
 class _Optimal:
     """The state of one run."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SearchSession) -> None:
         self._session = session
         evaluator, objective = session.evaluator, session.objective
         bits = remaining_bits(objective.context)

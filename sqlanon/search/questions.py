@@ -23,7 +23,7 @@ from operator import getitem
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Context, Verdict
 from sqlanon.search.node_sets import Coding, members
-from sqlanon.search.session import BATCH, Session
+from sqlanon.search.session import BATCH, SearchSession
 
 Bits = tuple[tuple[float, ...], ...]
 """For each column, for each level: how much a value still tells, in bits."""
@@ -225,7 +225,7 @@ CAUTION = 0.3
 class Classifier:
     """Asks through a session, and learns which questions settle most."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SearchSession) -> None:
         self._session = session
         rows = max(2, session.evaluator.rows)
         bits = remaining_bits(session.objective.context)

@@ -13,7 +13,7 @@ from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progr
 from sqlanon.search.node_sets import Totals
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.questions import Classifier
-from sqlanon.search.session import BATCH, Session
+from sqlanon.search.session import BATCH, SearchSession
 
 
 def search(
@@ -24,7 +24,7 @@ def search(
     progress: Progress | None = None,
 ) -> SearchResult:
     """A vector of the least height any acceptable vector has: the preferred one there, else the first in order."""
-    run = _FindVector(Session(evaluator, objective, preferences, budget, progress))
+    run = _FindVector(SearchSession(evaluator, objective, preferences, budget, progress))
     try:
         run.find()
         stopped = False
@@ -36,7 +36,7 @@ def search(
 class _FindVector:
     """The state of one run."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SearchSession) -> None:
         self._session = session
         self._classifier = Classifier(session)
         lattice = session.evaluator.lattice

@@ -21,7 +21,7 @@ BATCH = 32
 """Nodes asked for in one batch, where an algorithm has that many to ask for."""
 
 
-class Session:
+class SearchSession:
     """The state every algorithm shares."""
 
     def __init__(

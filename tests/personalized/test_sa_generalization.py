@@ -158,7 +158,7 @@ def test_the_audit_measures_the_enumeration_of_reconstructions(shared_engine: En
             given(shown),
             given(guarding),
             given([{"class": 1, "m": number}]),
-            audit_breaches.Taxonomy(given(paths), taxonomy.height, has_null=False),
+            audit_breaches.GuardingTaxonomy(given(paths), taxonomy.height, has_null=False),
         )
         asked = Personalized(column="a", guarding="b", p_breach=Decimal("0.5"), primary=primary)
         found = measure_breaches(shared_engine, linked, asked, primary=primary)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sqlanon import pipeline
 from sqlanon.auditor import Consistency
-from sqlanon.auditor.consistency import Assignment
+from sqlanon.auditor.consistency import RowAssignment
 from sqlanon.spec import spec_from_dict
 from tests.fitting import fitting
 from tests.fixtures_support import PAPERS, Labels, Row, load_case, read_csv
@@ -134,7 +134,7 @@ def test_partners_equal_those_of_all_assignments(edges: list[list[bool]], rows: 
             for r, o in enumerate(chosen):
                 expected[o].add(r)
     pairs = [(o, r) for o in range(5) for r in released if edges[o][r]]
-    found = Assignment(dict.fromkeys(range(5), 1), dict.fromkeys(released, 1), pairs)
+    found = RowAssignment(dict.fromkeys(range(5), 1), dict.fromkeys(released, 1), pairs)
     assert found.complete == any(expected)
     if found.complete:
         assert found.partners() == {o: len(each) for o, each in enumerate(expected)}
@@ -145,8 +145,8 @@ def _check_combined(edges: list[list[bool]], rows: int) -> None:
     """Equal rows of the source as one combination say what they say one by one."""
     doubled = [edges[0], *edges[:-1]]
     pairs = [(o, r) for o in range(5) for r in range(rows) if doubled[o][r]]
-    single = Assignment(dict.fromkeys(range(5), 1), dict.fromkeys(range(rows), 1), pairs)
-    combined = Assignment(
+    single = RowAssignment(dict.fromkeys(range(5), 1), dict.fromkeys(range(rows), 1), pairs)
+    combined = RowAssignment(
         {0: 2, 1: 1, 2: 1, 3: 1},
         dict.fromkeys(range(rows), 1),
         [(o, r) for o in range(4) for r in range(rows) if edges[o][r]],

@@ -19,7 +19,7 @@ from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, SqlanonError, UsageError
 from sqlanon.planning import operations
-from sqlanon.planning.operations import Kept
+from sqlanon.planning.operations import KeptEvidence
 from sqlanon.release.evidence import statements as evidence_sql
 from sqlanon.release.evidence import store as folder
 from sqlanon.release.evidence.store import EvidenceTables
@@ -415,7 +415,7 @@ def test_evidence_goes_only_where_neither_number_nor_age_keeps_it(
     runs: list[tuple[str, float]], keep: int | None, days: float | None
 ) -> None:
     kept = [
-        Kept({"run": f"{place:012x}", "target": target, "finished": (NOW - timedelta(days=age)).isoformat()})
+        KeptEvidence({"run": f"{place:012x}", "target": target, "finished": (NOW - timedelta(days=age)).isoformat()})
         for place, (target, age) in enumerate(runs)
     ]
     gone = {item.run for item in operations._outlived(kept, keep, days)}

@@ -15,8 +15,8 @@ from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock import Lock
-from sqlanon.search.schemes.domain import Domain
-from sqlanon.search.schemes.families import SCHEMES, Tree
+from sqlanon.search.schemes.domain import LeafDomain
+from sqlanon.search.schemes.families import SCHEMES, EnumerationTree
 from sqlanon.search.schemes.problem import Space
 from sqlanon.spec import Spec
 from tests.cli.support import CommandLine
@@ -32,8 +32,8 @@ VALUES = ["married", "wid\\ow", "divörced", "single", "", None]
 AGES = [17, 21, 25, 34, 52]
 TREE = {"been": ["married", "wid\\ow", "divörced"], "nev'er": ["single", ""]}
 DOMAINS = (
-    Domain.of(6, [(0, 0, 0, 1, 1, 2)], apart=True),
-    Domain.of(5, [(0, 1, 1, 2, 3), (0, 0, 0, 0, 1)]),
+    LeafDomain.of(6, [(0, 0, 0, 1, 1, 2)], apart=True),
+    LeafDomain.of(5, [(0, 1, 1, 2, 3), (0, 0, 0, 0, 1)]),
 )
 COUNTS: dict[tuple[int, ...], int] = {
     (0, 0): 4, (0, 1): 1, (0, 3): 5, (1, 1): 2, (1, 4): 3, (2, 2): 1, (2, 3): 2,
@@ -72,7 +72,7 @@ def spec_of(database: Database, algorithm: str, **search: Any) -> Spec:
 
 
 def least_cost(schemes: tuple[str, str], metric: str, k: int = 3) -> float:
-    space = Space(tuple(Tree(SCHEMES[name], domain) for name, domain in zip(schemes, DOMAINS, strict=True)))
+    space = Space(tuple(EnumerationTree(SCHEMES[name], domain) for name, domain in zip(schemes, DOMAINS, strict=True)))
     rows = len(ROWS)
     found = brute_force(space, FakeEvaluator(COUNTS, [6, 5], k, rows // 5, metric))
     assert found is not None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.recoding.mondrian.recoder import Partition, Partitioning, Settings
+from sqlanon.recoding.mondrian.recoder import MondrianSettings, Partition, Partitioning
 from sqlanon.source.binding import bind
 from sqlanon.source.combinations import combine
 from sqlanon.source.frequency import scan, store_hierarchies
@@ -48,7 +48,7 @@ def partitioned(
         made = combine(engine, binding, base, store_hierarchies(engine, binding, base, scratch), scratch)
         grouping = requirement_of(binding, rows=base.rows).whole
         assert grouping is not None
-        wanted = Settings(relaxed, guided, weights or (1.0,) * len(binding.names))
+        wanted = MondrianSettings(relaxed, guided, weights or (1.0,) * len(binding.names))
         partitioning = Partitioning(engine, scratch, made, grouping, wanted)
         yield partitioning, partitioning.run() if partitioning.satisfiable() else None
 

@@ -13,7 +13,7 @@ import pytest
 
 from sqlanon.errors import RequirementError, UsageError
 from sqlanon.pipeline import prepare
-from sqlanon.reports.explore.server import Asked, Explorer, Served, node_of
+from sqlanon.reports.explore.server import Explorer, PageRequest, Served, node_of
 from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import Limit, load_spec
 from tests.report.support import RARE, command, people
@@ -86,13 +86,13 @@ def test_explorer(engine_url: str, folder: Path) -> None:
         own = explorer.view(explorer.own)
         assert own["lattice"]["chosen"] == [1, 0, 0]
         assert own["own"] is True
-        other = explorer.evaluate((0, 0, 0), Asked(60, Limit.parse("0")))
+        other = explorer.evaluate((0, 0, 0), PageRequest(60, Limit.parse("0")))
         assert other["own"] is False
         verdicts = {
             tuple(levels): (suppressed, classes) for levels, suppressed, classes, _ in other["lattice"]["evaluated"]
         }
         assert verdicts[(0, 0, 0)] == (129, 0)
-        nothing = explorer.view(Asked(200, Limit.parse("0")))
+        nothing = explorer.view(PageRequest(200, Limit.parse("0")))
         assert nothing["lattice"]["chosen"] is None
         assert "Nothing acceptable" in nothing["message"]
         with pytest.raises(UsageError, match="no such node"):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
-from sqlanon.search.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
+from sqlanon.search.schemes.costs import BlockCost, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Block, identity, of_blocks
 from sqlanon.search.schemes.problem import Space
 
@@ -64,11 +64,11 @@ class FakeEvaluator:
             for combination, rows in self.counts.items()
         )
 
-    def measure(self, intervals: Sequence[Interval], own: Side) -> list[Measured]:
+    def measure(self, intervals: Sequence[CostInterval], own: CostSide) -> list[Measured]:
         self.checks += len(intervals)
         return [self._measure(interval, own) for interval in intervals]
 
-    def _measure(self, interval: Interval, own: Side) -> Measured:
+    def _measure(self, interval: CostInterval, own: CostSide) -> Measured:
         above, below = self.classes(interval.upper), self.classes(interval.lower)
         cost, suppressed = self.cost(interval.end(own))
 
@@ -86,7 +86,12 @@ class FakeEvaluator:
         return Measured(cost, suppressed, bound, dead, sum(rows * rows for rows in below.values()))
 
     def block_costs(
-        self, intervals: Sequence[Interval], own: Side, pivot: int, blocks: Sequence[Block], slacks: Sequence[float]
+        self,
+        intervals: Sequence[CostInterval],
+        own: CostSide,
+        pivot: int,
+        blocks: Sequence[Block],
+        slacks: Sequence[float],
     ) -> list[list[BlockCost]]:
         size = len(self.frequencies[pivot])
         found = []
@@ -100,8 +105,8 @@ class FakeEvaluator:
                 there.rows, there.frequencies = self.rows, self.frequencies
                 ends = [(*end[:pivot], part, *end[pivot + 1 :]) for end in (interval.lower, interval.upper)]
                 alone = (*interval.lower[:pivot], single, *interval.lower[pivot + 1 :])
-                answer = there._measure(Interval(*ends), own)
-                extra = answer.static - there._measure(Interval.point(alone), own).static
+                answer = there._measure(CostInterval(*ends), own)
+                extra = answer.static - there._measure(CostInterval.point(alone), own).static
                 if extra <= slack:
                     costs.append(BlockCost(index, answer.cost, answer.suppressed, answer.bound))
             found.append(costs)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.search.base import Budget
-from sqlanon.search.schemes.domain import Domain
+from sqlanon.search.schemes.domain import LeafDomain
 from sqlanon.search.schemes.exact import search
-from sqlanon.search.schemes.families import SCHEMES, Tree
+from sqlanon.search.schemes.families import SCHEMES, EnumerationTree
 from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
 from tests.schemes.fake import FakeEvaluator, brute_force
 from tests.schemes.test_families import WORK_CLASS, domains
@@ -34,7 +34,7 @@ TECHNIQUES = {
 def problems(draw: st.DrawFn) -> tuple[Space, FakeEvaluator]:
     columns = [draw(domains(most=4)) for _ in range(draw(st.integers(1, 3)))]
     schemes = [draw(st.sampled_from(sorted(SCHEMES))) for _ in columns]
-    space = Space(tuple(Tree(SCHEMES[name], domain) for name, domain in zip(schemes, columns, strict=True)))
+    space = Space(tuple(EnumerationTree(SCHEMES[name], domain) for name, domain in zip(schemes, columns, strict=True)))
     combination = st.tuples(*(st.integers(0, domain.size - 1) for domain in columns))
     counts = draw(st.dictionaries(combination, st.integers(1, 6), min_size=1, max_size=12))
     rows = sum(counts.values())
@@ -103,7 +103,7 @@ def test_l4_penalties_of_the_hierarchical_discernibility_metric() -> None:
     merged = ((0, 1, 2, 3, 4, 4, 5, 6),)
     assert evaluator.penalty(merged, (4,)) == pytest.approx(4 / 19)
     assert evaluator.penalty(merged, (5,)) == pytest.approx(1 / 16)
-    found = solved(Space((Tree(SCHEMES["sps"], WORK_CLASS),)), evaluator, "bottom_up")
+    found = solved(Space((EnumerationTree(SCHEMES["sps"], WORK_CLASS),)), evaluator, "bottom_up")
     assert found is not None
     assert found.cost == 0
 
@@ -114,7 +114,7 @@ def test_l4_penalties_of_the_hierarchical_discernibility_metric() -> None:
     numbers=st.lists(st.integers(0, 5), min_size=16, max_size=16),
     metric=st.sampled_from(["dm", "hdm"]),
 )
-def test_l5_costs_never_rise_with_the_space(columns: list[Domain], numbers: list[int], metric: str) -> None:
+def test_l5_costs_never_rise_with_the_space(columns: list[LeafDomain], numbers: list[int], metric: str) -> None:
     combinations = product(*(range(domain.size) for domain in columns))
     counts = {item: rows for item, rows in zip(combinations, numbers, strict=False) if rows}
     if not counts:
@@ -122,7 +122,7 @@ def test_l5_costs_never_rise_with_the_space(columns: list[Domain], numbers: list
     cost = {}
     for name, scheme in SCHEMES.items():
         evaluator = FakeEvaluator(counts, [domain.size for domain in columns], 3, sum(counts.values()), metric)
-        found = solved(Space(tuple(Tree(scheme, domain) for domain in columns)), evaluator, "bottom_up")
+        found = solved(Space(tuple(EnumerationTree(scheme, domain) for domain in columns)), evaluator, "bottom_up")
         assert found is not None
         cost[name] = found.cost
     for smaller, larger in [("bhs", "ghs"), ("ghs", "gops"), ("gops", "ops"), ("ops", "sps"), ("gops", "gsps")]:

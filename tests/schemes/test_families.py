@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlanon.search.schemes.domain import Domain, Partition, blocks, canonical, identity, of_blocks, whole
-from sqlanon.search.schemes.exact import Node, children
-from sqlanon.search.schemes.families import SCHEMES, Tree, within
+from sqlanon.search.schemes.domain import LeafDomain, Partition, blocks, canonical, identity, of_blocks, whole
+from sqlanon.search.schemes.exact import OpenNode, children
+from sqlanon.search.schemes.families import SCHEMES, EnumerationTree, within
 from sqlanon.search.schemes.indexes import from_indexes, indexes_of
 from sqlanon.search.schemes.problem import Space
 
-WORK_CLASS = Domain.of(8, [(0, 0, 0, 1, 2, 2, 3, 3)])
+WORK_CLASS = LeafDomain.of(8, [(0, 0, 0, 1, 2, 2, 3, 3)])
 """Li and Li 2007, Figure 1."""
 
 COUNTS = {"bhs": 3, "ghs": 17, "gops": 40, "gsps": 67, "ops": 128, "sps": 4140}
@@ -34,7 +34,7 @@ def all_partitions(size: int) -> Iterator[Partition]:
     return grow(())
 
 
-def is_valid(name: str, domain: Domain, partition: Partition) -> bool:
+def is_valid(name: str, domain: LeafDomain, partition: Partition) -> bool:
     """NULL, the last leaf where there is one, stays apart until all leaves are one group."""
     if not domain.apart or partition == whole(domain.size):
         return is_valid_of_values(name, domain, partition)
@@ -42,7 +42,7 @@ def is_valid(name: str, domain: Domain, partition: Partition) -> bool:
     return absent not in values and any(values) and is_valid_of_values(name, domain.values, tuple(values))
 
 
-def is_valid_of_values(name: str, domain: Domain, partition: Partition) -> bool:
+def is_valid_of_values(name: str, domain: LeafDomain, partition: Partition) -> bool:
     """The definitions of section 2, read word by word: on pairs of leaves and their distance in the hierarchy."""
 
     def distance(first: int, second: int) -> int:
@@ -80,7 +80,7 @@ def test_l1_number_of_valid_generalizations(name: str, expected: int) -> None:
     assert set(found) == {item for item in all_partitions(8) if is_valid(name, WORK_CLASS, item)}
 
 
-def cuts(domain: Domain) -> int:
+def cuts(domain: LeafDomain) -> int:
     """Sets of nodes, each leaf below exactly one: a node with one child is another cut than that child."""
     nodes = [group for level in domain.levels for group in blocks(level)]
     chosen = (choice for size in range(1, domain.size + 1) for choice in combinations(nodes, size))
@@ -97,7 +97,7 @@ def paper(*groups: set[int]) -> Partition:
 
 
 def test_l2_children_in_the_set_partitioning_scheme() -> None:
-    tree = Tree(SCHEMES["sps"], Domain.of(5))
+    tree = EnumerationTree(SCHEMES["sps"], LeafDomain.of(5))
     assert set(tree.merges(paper({1}, {2, 3}, {4}, {5}))) == {
         paper({1}, {2, 3, 4}, {5}),
         paper({1}, {2, 3}, {4, 5}),
@@ -112,7 +112,7 @@ def test_l2_children_in_the_set_partitioning_scheme() -> None:
 
 
 def test_l2_each_of_the_fifteen_partitions_once() -> None:
-    tree = Tree(SCHEMES["sps"], Domain.of(4))
+    tree = EnumerationTree(SCHEMES["sps"], LeafDomain.of(4))
     found = list(visited_upwards(tree, identity(4)))
     assert len(found) == 15
     assert set(found) == set(all_partitions(4))
@@ -120,8 +120,10 @@ def test_l2_each_of_the_fifteen_partitions_once() -> None:
 
 def test_l3_children_by_the_applicators_of_a_node() -> None:
     """Example 3: three children by the first column, one by the second, in which the first stays as it is."""
-    space = Space((Tree(SCHEMES["sps"], Domain.of(4)), Tree(SCHEMES["sps"], Domain.of(2))))
-    node = Node((paper({1, 2}, {3}, {4}), paper({1}, {2})), (0, 1), 0.0)
+    space = Space(
+        (EnumerationTree(SCHEMES["sps"], LeafDomain.of(4)), EnumerationTree(SCHEMES["sps"], LeafDomain.of(2)))
+    )
+    node = OpenNode((paper({1, 2}, {3}, {4}), paper({1}, {2})), (0, 1), 0.0)
     by_first, by_second = children(space, node, (0, 1), upwards=True)
     second = paper({1}, {2})
     assert {child.generalization for child in by_first} == {
@@ -137,23 +139,23 @@ def test_l3_children_by_the_applicators_of_a_node() -> None:
 @pytest.mark.parametrize("name", ["gsps", "gops"])
 def test_l3_one_child_where_the_hierarchy_guides(name: str) -> None:
     node = paper({1}, {2, 3}, {4}, {5, 6}, {7}, {8})
-    assert Tree(SCHEMES[name], WORK_CLASS).merges(node) == (paper({1}, {2, 3}, {4}, {5, 6}, {7, 8}),)
+    assert EnumerationTree(SCHEMES[name], WORK_CLASS).merges(node) == (paper({1}, {2, 3}, {4}, {5, 6}, {7, 8}),)
 
 
-def visited_upwards(tree: Tree, start: Partition) -> Iterator[Partition]:
+def visited_upwards(tree: EnumerationTree, start: Partition) -> Iterator[Partition]:
     yield start
     for child in tree.merges(start):
         yield from visited_upwards(tree, child)
 
 
-def visited_downwards(tree: Tree, start: Partition) -> Iterator[Partition]:
+def visited_downwards(tree: EnumerationTree, start: Partition) -> Iterator[Partition]:
     yield start
     for child in tree.splits(start):
         yield from visited_downwards(tree, child)
 
 
 @st.composite
-def domains(draw: st.DrawFn, most: int = 6) -> Domain:
+def domains(draw: st.DrawFn, most: int = 6) -> LeafDomain:
     """Small domains with up to two levels between, their groups ranges of leaves."""
     size = draw(st.integers(1, most))
     levels = []
@@ -167,17 +169,19 @@ def domains(draw: st.DrawFn, most: int = 6) -> Domain:
         below = canonical(numbers)
         levels.append(below)
     if size < 3 or not draw(st.booleans()):
-        return Domain.of(size, levels)
+        return LeafDomain.of(size, levels)
     # The last leaf is NULL: alone below the top.
-    return Domain.of(size, [canonical([*level[:-1], -1]) for level in levels], apart=True)
+    return LeafDomain.of(size, [canonical([*level[:-1], -1]) for level in levels], apart=True)
 
 
 @pytest.mark.parametrize("name", COUNTS)
 @settings(max_examples=25, deadline=None)
 @given(domain=domains())
-def test_trees_reach_every_valid_generalization_once_and_stay_within_their_bounds(name: str, domain: Domain) -> None:
+def test_trees_reach_every_valid_generalization_once_and_stay_within_their_bounds(
+    name: str, domain: LeafDomain
+) -> None:
     scheme = SCHEMES[name]
-    tree = Tree(scheme, domain)
+    tree = EnumerationTree(scheme, domain)
     expected = sorted(item for item in all_partitions(domain.size) if is_valid(name, domain, item))
     assert sorted(scheme.generalizations(domain)) == expected
     assert scheme.count(domain) == (cuts(domain.values) if name == "ghs" else len(expected))
@@ -202,8 +206,8 @@ def test_c5_index_sets_of_k_optimize() -> None:
 @pytest.mark.parametrize("name", sorted(set(COUNTS) - {"gops"}))
 def test_trees_of_a_hierarchy_across_the_order(name: str) -> None:
     """Nodes need not be ranges of the leaves; only gops asks for that, and says so."""
-    domain = Domain.of(5, [(0, 1, 0, 1, 2)])
-    tree = Tree(SCHEMES[name], domain)
+    domain = LeafDomain.of(5, [(0, 1, 0, 1, 2)])
+    tree = EnumerationTree(SCHEMES[name], domain)
     expected = sorted(item for item in all_partitions(5) if is_valid(name, domain, item))
     assert sorted(visited_upwards(tree, identity(5))) == expected
     assert sorted(item for item in visited_downwards(tree, whole(5)) if tree.allows(item)) == expected

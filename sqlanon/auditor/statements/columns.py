@@ -30,8 +30,8 @@ from sqlglot import exp
 from sqlanon.auditor.statements import models
 from sqlanon.auditor.statements.classes import NARROW, WIDE, Steps, greatest, least, statement, step, times, wide
 from sqlanon.auditor.statements.values import (
-    Side,
-    Values,
+    AuditedValues,
+    CountedSide,
     class_number,
     code_of,
     holdings,
@@ -43,14 +43,14 @@ from sqlanon.sql.build import count, equal, is_null, is_present, named, subquery
 from sqlanon.sql.relations import cast, column, identifier, literal
 
 
-def cells(audited: Side, keys: Sequence[exp.Expression]) -> Steps:
+def cells(audited: CountedSide, keys: Sequence[exp.Expression]) -> Steps:
     """The steps from `domain` and `reference` to `weighed`."""
     if audited.person is not None:
         return _by_persons(audited, keys, audited.person)
     return _by_windows(audited, keys)
 
 
-def _by_windows(audited: Side, keys: Sequence[exp.Expression]) -> Steps:
+def _by_windows(audited: CountedSide, keys: Sequence[exp.Expression]) -> Steps:
     names = [f"k_{position}" for position in range(len(keys))]
     items = [named(key.copy(), name) for name, key in zip(names, keys, strict=True)]
     grouped = exp.select(*items, named(audited.value.copy(), "value"), named(count(), "members"))
@@ -75,7 +75,7 @@ def _by_windows(audited: Side, keys: Sequence[exp.Expression]) -> Steps:
     }
 
 
-def _by_persons(audited: Side, keys: Sequence[exp.Expression], person: exp.Expression) -> Steps:
+def _by_persons(audited: CountedSide, keys: Sequence[exp.Expression], person: exp.Expression) -> Steps:
     rows = with_domain(exp.select().from_(audited.relation.copy(), copy=False), audited.value)
     steps = holdings("audited", rows, keys, person, code_of(audited.value))
     steps["sizes"] = sized("audited")
@@ -104,7 +104,7 @@ OF_CLASS = frozenset({"size", "total", "reference_values"})
 """What is the same for every value."""
 
 
-def classes(audited: Side, keys: Sequence[exp.Expression], values: int, *, has_null: bool) -> exp.Select:
+def classes(audited: CountedSide, keys: Sequence[exp.Expression], values: int, *, has_null: bool) -> exp.Select:
     """The size of each class and, as members_<code>, how many have each value.
 
     A value that appeared after the values were numbered is in none of them: the sums tell.
@@ -132,7 +132,7 @@ def reference_in_one_row(columns: Sequence[str], values: int) -> exp.Select:
 
 
 def steps(
-    audited: Side, keys: Sequence[exp.Expression], columns: Sequence[str], values: int, *, has_null: bool
+    audited: CountedSide, keys: Sequence[exp.Expression], columns: Sequence[str], values: int, *, has_null: bool
 ) -> Steps:
     """The steps from `domain` and `reference` to `side_by_side`: a row for each class."""
     both = exp.select(exp.Star()).from_(step("classes"), copy=False).join(step("whole"), join_type="cross", copy=False)
@@ -322,7 +322,7 @@ SAFE = 2**61
 
 
 @dataclass(frozen=True)
-class Domain:
+class ColumnDomain:
     """What is known of a column before it is measured."""
 
     rows: int
@@ -340,9 +340,9 @@ class Domain:
 class ColumnStatement:
     """Aggregates of a class, figures over all classes and tests of each, gathered into one statement."""
 
-    values: Values
+    values: AuditedValues
     keys: Sequence[exp.Expression]
-    domain: Domain
+    domain: ColumnDomain
     aggregates: dict[str, exp.Expression] = field(default_factory=dict)
     figures: dict[str, exp.Expression] = field(default_factory=dict)
     ranked: bool = False

@@ -96,7 +96,7 @@ def _cells(name: str) -> exp.Select:
 
 
 @dataclass(frozen=True)
-class Side:
+class CountedSide:
     """A relation with the sensitive column as a grouping key, and the person's where persons are counted."""
 
     relation: exp.Expression
@@ -114,11 +114,11 @@ class Taxonomy:
 
 
 @dataclass(frozen=True)
-class Values:
+class AuditedValues:
     """What is read of a sensitive column's values."""
 
-    audited: Side
-    source: Side | None
+    audited: CountedSide
+    source: CountedSide | None
     text: exp.Expression
     """The text of column `value`, byte-wise."""
     flagged: tuple[str, ...] = ()
@@ -133,12 +133,12 @@ class Values:
         return self.audited.person is not None
 
     @property
-    def reference(self) -> Side:
+    def reference(self) -> CountedSide:
         """Where shares of the whole come from: the source, or the table itself."""
         return self.audited if self.source is None else self.source
 
 
-def domain_counts(values: Values) -> exp.Select:
+def domain_counts(values: AuditedValues) -> exp.Select:
     """One row: the rows of the table and of the reference, distinct values, whether NULL is one of them, how many
     values the declared order does not list, how many the taxonomy does not cover.
     """
@@ -160,7 +160,7 @@ def domain_counts(values: Values) -> exp.Select:
     return select.from_(subquery(joined, "known"), copy=False)
 
 
-def reference_queries(values: Values) -> Steps:
+def reference_queries(values: AuditedValues) -> Steps:
     """The queries up to `reference`."""
     queries = _person_counts(values) if values.persons else _row_counts(values)
     held = column("held_reference" if values.persons else "reference")
@@ -197,7 +197,7 @@ def with_domain(select: exp.Select, value: exp.Expression) -> exp.Select:
     return select.join(step("domain"), on=on, join_type="left", copy=False)
 
 
-def _distinct_values(values: Values) -> exp.Query:
+def _distinct_values(values: AuditedValues) -> exp.Query:
     sides = [values.audited] if values.source is None else [values.audited, values.source]
     queries = [
         exp.select(named(side.value.copy(), "value")).distinct(copy=False).from_(side.relation.copy(), copy=False)
@@ -212,7 +212,7 @@ def _numbered(relation: exp.Expression, *items: exp.Expression) -> exp.Select:
     return exp.select(column("value"), *items, named(code, "code")).from_(relation, copy=False)
 
 
-def _row_counts(values: Values) -> Steps:
+def _row_counts(values: AuditedValues) -> Steps:
     """`domain` with its rows of the reference; values that only the table has are none of its rows."""
     side = values.reference
     found: exp.Query = (
@@ -232,7 +232,7 @@ def _row_counts(values: Values) -> Steps:
     return {"domain": domain, "counted": exp.select(exp.Star()).from_(step("domain"), copy=False)}
 
 
-def _person_counts(values: Values) -> Steps:
+def _person_counts(values: AuditedValues) -> Steps:
     """`domain`, and for each of its values how many persons of the reference hold it and how many it stands for."""
     side = values.reference
     if side.person is None:
@@ -278,7 +278,7 @@ def _labelled(taxonomy: Taxonomy) -> exp.Select:
     return _with_taxonomy(exp.select(*items).from_(step("counted"), copy=False), taxonomy, "counted")
 
 
-def _rank(values: Values) -> exp.Expression:
+def _rank(values: AuditedValues) -> exp.Expression:
     """The place of column `value` in the declared order, from 1; NULL before all, what is not listed after all."""
     rank = exp.Case().when(is_null(column("value")), literal(0))
     for place, text in enumerate(values.order, start=1):
@@ -286,7 +286,7 @@ def _rank(values: Values) -> exp.Expression:
     return rank.else_(literal(len(values.order) + 1))
 
 
-def _ranked(values: Values, name: str) -> exp.Select:
+def _ranked(values: AuditedValues, name: str) -> exp.Select:
     rank = _rank(values) if values.order else column("code")
     return exp.select(exp.Star(), named(rank, "rank")).from_(step(name), copy=False)
 

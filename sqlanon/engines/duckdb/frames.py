@@ -52,12 +52,12 @@ class FrameEngine(DuckDBEngine):
         except duckdb.Error as error:
             raise translate(error, "session") from None
 
-    def keep(self) -> Kept:
+    def keep(self) -> KeptFrame:
         """A second session of the same database, which goes on when this one ends."""
-        return Kept(duckdb.connect(self._place))
+        return KeptFrame(duckdb.connect(self._place))
 
 
-class Kept:
+class KeptFrame:
     """Tables of a database in memory that are still to be read."""
 
     def __init__(self, connection: Any) -> None:

@@ -138,7 +138,7 @@ order by 1
 _SET_SCHEMA = "select format('ALTER TABLE %s SET SCHEMA %I', cast(:staging as text), cast(:schema as text))"
 
 
-class Facts(NamedTuple):
+class ReplacedTable(NamedTuple):
     """What decides whether a table can be replaced."""
 
     oid: int
@@ -168,14 +168,14 @@ def replace(engine: Engine, staging: Table, target: Table) -> None:
         _make_again(engine, target, text, description)
 
 
-def _facts(engine: Engine, table: Table) -> Facts | None:
+def _facts(engine: Engine, table: Table) -> ReplacedTable | None:
     name = quoted_name(table, "postgres")
     for row in engine.query(Statement("replace", fill(_FACTS, "postgres", name=name))):
-        return Facts(*row)
+        return ReplacedTable(*row)
     return None
 
 
-def _refuse_what_would_be_lost(engine: Engine, old: Facts, target: Table) -> None:
+def _refuse_what_would_be_lost(engine: Engine, old: ReplacedTable, target: Table) -> None:
     if old.kind in ("v", "m"):
         raise EngineError(f"the target {target} is a view: drop it first or choose another target")
     if old.kind == "p" or old.inheritance:
@@ -194,7 +194,7 @@ def _refuse_what_would_be_lost(engine: Engine, old: Facts, target: Table) -> Non
         raise EngineError(f"{count} on the target {target}, the first is {views[0][0]}: drop them before publishing")
 
 
-def _keepsakes(engine: Engine, old: Facts, new: Facts, target: Table) -> list[tuple[str, str]]:
+def _keepsakes(engine: Engine, old: ReplacedTable, new: ReplacedTable, target: Table) -> list[tuple[str, str]]:
     name = quoted_name(target, "postgres")
     found: list[tuple[str, str]] = []
     for template in KEEPSAKES:
@@ -203,7 +203,7 @@ def _keepsakes(engine: Engine, old: Facts, new: Facts, target: Table) -> list[tu
     return found
 
 
-def _move(engine: Engine, new: Facts, staging: Table, target: Table) -> None:
+def _move(engine: Engine, new: ReplacedTable, staging: Table, target: Table) -> None:
     if new.persistence == "u":
         # A table without write-ahead log is emptied after a crash: good for scratch, not for a release.
         logged = exp.AlterSet(option=exp.var("LOGGED"))

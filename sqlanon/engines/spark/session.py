@@ -193,7 +193,7 @@ CONNECT_SECONDS = 10.0
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-class Opened(NamedTuple):
+class OpenedSpark(NamedTuple):
     """A session, and what may be done with it."""
 
     session: Any
@@ -207,11 +207,11 @@ class Opened(NamedTuple):
     """Tables that it makes end with this process."""
 
 
-def open_session(scheme: str, rest: str) -> Opened:
+def open_session(scheme: str, rest: str) -> OpenedSpark:
     """Open what the URL names."""
     _prepare_pyspark()
     if scheme == "sc":
-        return Opened(_connect(rest), remote=True)
+        return OpenedSpark(_connect(rest), remote=True)
     master = master_of(rest)
     return _active() if master.name == ACTIVE else _started(master)
 
@@ -227,17 +227,17 @@ def _prepare_pyspark() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
-def _active() -> Opened:
+def _active() -> OpenedSpark:
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
     if session is None:
         raise UsageError("spark://active: no Spark session is active in this process; make one, or name a master")
     remote = type(session).__module__.startswith("pyspark.sql.connect")
-    return Opened(session, borrowed=True, remote=remote, alone=not remote and _is_in_memory(session))
+    return OpenedSpark(session, borrowed=True, remote=remote, alone=not remote and _is_in_memory(session))
 
 
-def _started(master: Master) -> Opened:
+def _started(master: Master) -> OpenedSpark:
     session = new_session(master)
     for key, value in master.settings.items():
         if session.conf.isModifiable(key):
@@ -247,7 +247,7 @@ def _started(master: Master) -> Opened:
     if master.schema:
         session.catalog.setCurrentDatabase(master.schema)
     alone = _is_in_memory(session)
-    return Opened(session, alone=alone, fleeting=alone and is_temporary(session.conf.get(WAREHOUSE)))
+    return OpenedSpark(session, alone=alone, fleeting=alone and is_temporary(session.conf.get(WAREHOUSE)))
 
 
 def _is_in_memory(session: Any) -> bool:

@@ -51,7 +51,7 @@ _PREFIX = "sqlanon_attack_"
 
 
 @dataclass(frozen=True)
-class Side:
+class TableSide:
     """A relation and its columns as texts that compare byte by byte."""
 
     relation: exp.Expression
@@ -59,17 +59,19 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkedPeople:
     """A table that people are looked for in."""
 
-    side: Side
+    side: TableSide
     pairs: Sequence[Table] | None = None
     """For each key, the labels that cover each value; None: values are as people have them."""
     blank: bool = False
     """Rows without any quasi-identifier may be anybody's who matches no class."""
 
 
-def pairs(labelled: Table, value: exp.Expression, labels: Sequence[exp.Expression], side: Side, key: int) -> exp.Query:
+def pairs(
+    labelled: Table, value: exp.Expression, labels: Sequence[exp.Expression], side: TableSide, key: int
+) -> exp.Query:
     """A value with each of its labels that a release has; NULL is covered by itself and by the top."""
     released = exp.select(named(side.keys[key].copy(), "label")).distinct().from_(side.relation.copy(), copy=False)
     found: exp.Query | None = None
@@ -95,7 +97,7 @@ def more_pairs(found: exp.Query, read: Table) -> exp.Query:
     return exp.union(found, more, distinct=False, copy=False)
 
 
-def unknown_labels(labelled: Table, labels: Sequence[exp.Expression], linked: Linked, key: int) -> exp.Select:
+def unknown_labels(labelled: Table, labels: Sequence[exp.Expression], linked: LinkedPeople, key: int) -> exp.Select:
     """The labels of a release that no value of the hierarchy has, with their rows."""
     found: exp.Query | None = None
     for label in labels:
@@ -111,20 +113,20 @@ def unknown_labels(labelled: Table, labels: Sequence[exp.Expression], linked: Li
     return select.where(*kept, copy=False).group_by(own.copy(), copy=False)
 
 
-def _blank(linked: Linked) -> exp.Expression:
+def _blank(linked: LinkedPeople) -> exp.Expression:
     """A row that shows nothing of its quasi-identifier."""
     return all_of(
         any_of([is_null(key.copy()), equal(key.copy(), cast(literal(TOP), "text"))]) for key in linked.side.keys
     )
 
 
-def shown_rows(linked: Linked) -> exp.Select:
+def shown_rows(linked: LinkedPeople) -> exp.Select:
     """The rows that show something of their quasi-identifier."""
     select = exp.select(exp.Star()).from_(linked.side.relation.copy(), copy=False)
     return select.where(exp.Not(this=exp.Paren(this=_blank(linked))))
 
 
-def linking(people: Side, linked: Linked, within: Sequence[int]) -> tuple[exp.Select, list[str]]:
+def linking(people: TableSide, linked: LinkedPeople, within: Sequence[int]) -> tuple[exp.Select, list[str]]:
     """How many people match a row, one row, up to each number of rows; `certain`: one row, which fits nobody else."""
     known = exp.GTE(this=column("candidates"), expression=literal(1))
     one = equal(column("candidates"), literal(1))
@@ -141,7 +143,7 @@ def linking(people: Side, linked: Linked, within: Sequence[int]) -> tuple[exp.Se
     return _with_steps(exp.select(*items).from_(_step("candidates"), copy=False), people, linked), list(figures)
 
 
-def suppressed(people: Side, linked: Linked) -> tuple[exp.Select, list[str]]:
+def suppressed(people: TableSide, linked: LinkedPeople) -> tuple[exp.Select, list[str]]:
     """People of the source who match no class: that they were suppressed, and why, is plain to see."""
     nobody = equal(column("found"), literal(0))
     blanked = scalar(exp.select(count()).from_(linked.side.relation.copy(), copy=False).where(_blank(linked)))
@@ -155,7 +157,7 @@ def suppressed(people: Side, linked: Linked) -> tuple[exp.Select, list[str]]:
     return _with_steps(exp.select(*items).from_(_step("candidates"), copy=False), people, linked), list(figures)
 
 
-def names(people: Side, linked: Linked, name: exp.Expression, limit: int) -> exp.Select:
+def names(people: TableSide, linked: LinkedPeople, name: exp.Expression, limit: int) -> exp.Select:
     """Who is re-identified for certain; asked for by name only."""
     certain = all_of(
         [equal(column("candidates", "candidates"), literal(1)), equal(column("others", "candidates"), literal(1))]
@@ -166,7 +168,7 @@ def names(people: Side, linked: Linked, name: exp.Expression, limit: int) -> exp
     return _with_steps(select.order_by(column("name"), copy=False).limit(limit, copy=False), people, linked)
 
 
-def generalized(people: Side, linked: Linked, columns: Sequence[str]) -> exp.Select:
+def generalized(people: TableSide, linked: LinkedPeople, columns: Sequence[str]) -> exp.Select:
     """People with the labels that cover them, as a table with a release's columns; one row for each match."""
     if linked.pairs is None:
         items = [named(key.copy(), name) for key, name in zip(people.keys, columns, strict=True)]
@@ -180,7 +182,7 @@ def generalized(people: Side, linked: Linked, columns: Sequence[str]) -> exp.Sel
 
 
 def intersection(
-    people: Side, first: Linked, second: Linked, values: tuple[exp.Expression, exp.Expression]
+    people: TableSide, first: LinkedPeople, second: LinkedPeople, values: tuple[exp.Expression, exp.Expression]
 ) -> tuple[exp.Select, list[str]]:
     """People in two releases: how many have one value in the one, in the other, and in common; values are texts."""
     queries: dict[str, exp.Query] = {"people": _people(people)}
@@ -216,14 +218,14 @@ def intersection(
     return _statement(select, queries), list(figures)
 
 
-def _cells(linked: Linked, value: exp.Expression) -> exp.Select:
+def _cells(linked: LinkedPeople, value: exp.Expression) -> exp.Select:
     keys = linked.side.keys
     items = [named(key.copy(), f"q_{place}") for place, key in enumerate(keys)]
     select = exp.select(*items, named(value.copy(), "v")).distinct()
     return select.from_(linked.side.relation.copy(), copy=False)
 
 
-def _holds(linked: Linked, place: int) -> exp.Select:
+def _holds(linked: LinkedPeople, place: int) -> exp.Select:
     """Each value that a person may have by one release."""
     select = exp.select(column("who", "people"), column("v", f"cells_{place}")).distinct()
     return _matched(select.from_(_step("people"), copy=False), linked, f"cells_{place}")
@@ -234,23 +236,23 @@ def _flagged(place: int) -> exp.Select:
     return exp.select(column("who"), column("v"), *flags).from_(_step(f"holds_{place}"), copy=False)
 
 
-def _people(people: Side) -> exp.Select:
+def _people(people: TableSide) -> exp.Select:
     return _grouped(people, "who", "p")
 
 
-def _classes(linked: Linked) -> exp.Select:
+def _classes(linked: LinkedPeople) -> exp.Select:
     select = _grouped(linked.side, "id", "n")
     return select.where(exp.Not(this=exp.Paren(this=_blank(linked)))) if linked.blank else select
 
 
-def _grouped(side: Side, number: str, counted: str) -> exp.Select:
+def _grouped(side: TableSide, number: str, counted: str) -> exp.Select:
     order = exp.Order(expressions=[exp.Ordered(this=key.copy()) for key in side.keys])
     items = [named(key.copy(), f"q_{place}") for place, key in enumerate(side.keys)]
     select = exp.select(named(exp.Window(this=exp.RowNumber(), order=order), number), *items, named(count(), counted))
     return select.from_(side.relation.copy(), copy=False).group_by(*(key.copy() for key in side.keys), copy=False)
 
 
-def _matched(select: exp.Select, linked: Linked, classes: str) -> exp.Select:
+def _matched(select: exp.Select, linked: LinkedPeople, classes: str) -> exp.Select:
     """People joined to the classes whose labels cover them."""
     width = len(linked.side.keys)
     labels: list[exp.Expression] = [column(f"q_{place}", "people") for place in range(width)]
@@ -263,7 +265,7 @@ def _matched(select: exp.Select, linked: Linked, classes: str) -> exp.Select:
     return select.join(_step(classes), on=on, copy=False)
 
 
-def _with_steps(select: exp.Select, people: Side, linked: Linked) -> exp.Select:
+def _with_steps(select: exp.Select, people: TableSide, linked: LinkedPeople) -> exp.Select:
     """`candidates`: each combination of people, its `p`, rows `found`, `candidates` and `others` who match them."""
     others = exp.Window(this=exp.Sum(this=column("p", "people")), partition_by=[column("id", "classes")])
     each = exp.select(column("who", "people"), column("n", "classes"), named(others, "others"))
@@ -322,10 +324,10 @@ class People:
     relation: Relation
     columns: Mapping[str, str]
 
-    def side(self, engine: Engine, names: Sequence[str]) -> Side:
+    def side(self, engine: Engine, names: Sequence[str]) -> TableSide:
         opened = Opened.at(engine, self.relation, "known")
         opened.require(*(self.columns[name] for name in names))
-        return Side(opened.expression(), [opened.key(self.columns[name], as_text=True) for name in names])
+        return TableSide(opened.expression(), [opened.key(self.columns[name], as_text=True) for name in names])
 
 
 def label_pairs(
@@ -340,7 +342,7 @@ def label_pairs(
 ) -> Labels:
     """Make the tables of labels: `people` are all tables whose values are looked up, with their columns' names."""
     names = tuple(item.name for item in known_by)
-    linked = Linked(_side(engine, release, names), blank=blank)
+    linked = LinkedPeople(_side(engine, release, names), blank=blank)
     tables = []
     for position, item in enumerate(known_by):
         known = _domain(engine, item, people)
@@ -445,14 +447,16 @@ def people_as_released(engine: Engine, people: People, table: Relation, labels: 
     return Query(generalized(known, linked, labels.columns))
 
 
-def _both(engine: Engine, people: People, table: Relation, labels: Labels | Sequence[str]) -> tuple[Side, Linked]:
+def _both(
+    engine: Engine, people: People, table: Relation, labels: Labels | Sequence[str]
+) -> tuple[TableSide, LinkedPeople]:
     names = labels.columns if isinstance(labels, Labels) else tuple(labels)
     side = _side(engine, table, names)
-    linked = Linked(side, labels.pairs, labels.blank) if isinstance(labels, Labels) else Linked(side)
+    linked = LinkedPeople(side, labels.pairs, labels.blank) if isinstance(labels, Labels) else LinkedPeople(side)
     return people.side(engine, names), linked
 
 
-def _side(engine: Engine, table: Relation, names: Sequence[str]) -> Side:
+def _side(engine: Engine, table: Relation, names: Sequence[str]) -> TableSide:
     opened = Opened.at(engine, table, "audited")
     opened.require(*names)
-    return Side(opened.expression(), [opened.key(name, as_text=True) for name in names])
+    return TableSide(opened.expression(), [opened.key(name, as_text=True) for name in names])

@@ -6,7 +6,7 @@ Reads aggregates of both tables; leaves nothing but scratch tables, which are dr
 from __future__ import annotations
 
 from sqlanon.insight.usefulness.measures import (
-    Counted,
+    CountedTables,
     Hierarchy,
     associations,
     classify,
@@ -28,7 +28,7 @@ __all__ = [
     "Association",
     "Classification",
     "ColumnUtility",
-    "Counted",
+    "CountedTables",
     "GroupMeans",
     "Hierarchy",
     "TableUtility",

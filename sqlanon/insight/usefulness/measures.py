@@ -20,7 +20,7 @@ from sqlanon.auditor.figures import rounded
 from sqlanon.auditor.labels import read_labels
 from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.insight.adversary.links import Side
+from sqlanon.insight.adversary.links import TableSide
 from sqlanon.insight.usefulness import statements as utility_sql
 from sqlanon.insight.usefulness.result import Association, Classification, ColumnUtility, GroupMeans, TableUtility
 from sqlanon.source import frequency_statements as frequency_sql
@@ -41,7 +41,7 @@ class Hierarchy:
 
 
 def measure_column(
-    engine: Engine, hierarchy: Hierarchy, source: Side, released: Side, rows: int, scratch: Scratch
+    engine: Engine, hierarchy: Hierarchy, source: TableSide, released: TableSide, rows: int, scratch: Scratch
 ) -> ColumnUtility:
     """One column; `source` and `released` are the tables by its text alone, blanked rows left out."""
     stored, step = hierarchy.stored, f"utility of {hierarchy.item.name}"
@@ -77,7 +77,7 @@ def _with_read(
     hierarchy: Hierarchy,
     known: Table,
     texts: Sequence[exp.Expression],
-    released: Side,
+    released: TableSide,
     scratch: Scratch,
 ) -> Table:
     """The labels of the hierarchy, with ranges and sets of the release that are read by their form."""
@@ -101,7 +101,7 @@ BATCH = 20
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedTables:
     """A table grouped by its quasi-identifier and sensitive columns, in a scratch table."""
 
     table: Table
@@ -112,7 +112,7 @@ class Counted:
 
 def count_tables(
     engine: Engine, tables: Sequence[Relation], columns: Sequence[str], sensitive: Sequence[str], scratch: Scratch
-) -> list[Counted]:
+) -> list[CountedTables]:
     """Group each table once."""
     found = []
     for place, table in enumerate(tables):
@@ -121,12 +121,12 @@ def count_tables(
         keys = frequency_sql.base_keys([opened.key(name) for name in columns], [opened.key(name) for name in sensitive])
         query = frequency_sql.base_groups(opened.expression(), keys)
         made = scratch.create("count combinations", f"b{place}", query)
-        found.append(Counted(made, dict(zip((*columns, *sensitive), keys, strict=True)), len(columns)))
+        found.append(CountedTables(made, dict(zip((*columns, *sensitive), keys, strict=True)), len(columns)))
     return found
 
 
 def table_figures(
-    engine: Engine, released: Counted, columns: Sequence[ColumnUtility], rows: int, blanked: int
+    engine: Engine, released: CountedTables, columns: Sequence[ColumnUtility], rows: int, blanked: int
 ) -> TableUtility:
     """The measures of a release of so many rows of its source; blanked rows are one class that counts as suppressed."""
     [(classes, found, squares)] = engine.query(
@@ -162,7 +162,7 @@ def _total(figures: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(figures) else None
 
 
-def associations(engine: Engine, before: Counted, after: Counted) -> tuple[Association, ...]:
+def associations(engine: Engine, before: CountedTables, after: CountedTables) -> tuple[Association, ...]:
     """Cramer's V of every pair of columns in both tables."""
     pairs = list(combinations(before.names, 2))
     values = [_cramers_v(engine, counted, pairs) for counted in (before, after)]
@@ -171,7 +171,7 @@ def associations(engine: Engine, before: Counted, after: Counted) -> tuple[Assoc
     )
 
 
-def _cramers_v(engine: Engine, counted: Counted, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, float]]:
+def _cramers_v(engine: Engine, counted: CountedTables, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, float]]:
     found: list[tuple[float, float]] = []
     for first in range(0, len(pairs), BATCH):
         batch = [(counted.names[one], counted.names[other]) for one, other in pairs[first : first + BATCH]]
@@ -201,9 +201,9 @@ def group_means(
     """Means of a number by the released labels of a column, whose `pairs` say which values a label covers."""
     before, after = Opened.at(engine, source, "known"), Opened.at(engine, target, "audited")
     query = utility_sql.group_means(
-        Side(before.expression(), [before.key(by, as_text=True)]),
+        TableSide(before.expression(), [before.key(by, as_text=True)]),
         column(sensitive, before.alias),
-        Side(after.expression(), [after.key(by, as_text=True)]),
+        TableSide(after.expression(), [after.key(by, as_text=True)]),
         column(sensitive, after.alias),
         pairs,
     )
@@ -222,10 +222,12 @@ def group_means(
     )
 
 
-def classify(engine: Engine, before: Counted, after: Counted, columns: Sequence[str], target: str) -> Classification:
+def classify(
+    engine: Engine, before: CountedTables, after: CountedTables, columns: Sequence[str], target: str
+) -> Classification:
     """Tell a sensitive column from each quasi-identifier, and from all of them."""
 
-    def accuracy(counted: Counted, chosen: Sequence[str]) -> tuple[float, float]:
+    def accuracy(counted: CountedTables, chosen: Sequence[str]) -> tuple[float, float]:
         query = utility_sql.stump(counted.table, [counted.names[name] for name in chosen], counted.names[target])
         [(rows, right, usual)] = engine.query(Statement("classification", query))
         return int(right) / int(rows), int(usual) / int(rows)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlanon.auditor.statements.classes import double
-from sqlanon.insight.adversary.links import Side
+from sqlanon.insight.adversary.links import TableSide
 from sqlanon.insight.adversary.statements import same
 from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total, total_where
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
@@ -36,7 +36,7 @@ def labels(labelled: Table, texts: Sequence[exp.Expression], *, has_null: bool) 
     return result
 
 
-def unknown_labels(labels_table: Table, released: Side) -> exp.Select:
+def unknown_labels(labels_table: Table, released: TableSide) -> exp.Select:
     """The released labels that the hierarchy has at no level."""
     known = exp.select(column("label")).distinct().from_(table_expression(labels_table))
     known = known.where(is_present(column("label")))
@@ -57,7 +57,7 @@ def leaf_count(labels_table: Table) -> exp.Select:
     return exp.select(count()).from_(table_expression(labels_table)).where(equal(column("level"), literal(0)))
 
 
-def levels_that_fit(labels_table: Table, released: Side) -> exp.Select:
+def levels_that_fit(labels_table: Table, released: TableSide) -> exp.Select:
     """Each level with the number of released labels that it has, and how many labels are released."""
     distinct = _released(released)
     known = exp.select(column("level"), column("label")).distinct().from_(table_expression(labels_table))
@@ -68,14 +68,14 @@ def levels_that_fit(labels_table: Table, released: Side) -> exp.Select:
     return select.join(subquery(known, "known"), on=on, copy=False).group_by(column("level", "known"), copy=False)
 
 
-def _released(released: Side) -> exp.Select:
+def _released(released: TableSide) -> exp.Select:
     """Released labels with their rows `r`."""
     [key] = released.keys
     select = exp.select(named(key.copy(), "label"), named(count(), "r")).from_(released.relation.copy(), copy=False)
     return select.group_by(key.copy(), copy=False)
 
 
-def leaves_covered(labels_table: Table, released: Side, level: int | None) -> exp.Select:
+def leaves_covered(labels_table: Table, released: TableSide, level: int | None) -> exp.Select:
     """One row: released rows times the leaves that their label covers, released rows, labels, rows of unknown labels.
 
     A label that no hierarchy knows may cover every leaf.
@@ -95,7 +95,7 @@ def leaves_covered(labels_table: Table, released: Side, level: int | None) -> ex
     return select.join(subquery(covered, "covered"), on=on, join_type="left", copy=False)
 
 
-def entropy(labels_table: Table, source: Side, released: Side, level: int) -> exp.Select:
+def entropy(labels_table: Table, source: TableSide, released: TableSide, level: int) -> exp.Select:
     """One row: bits lost by the rows of the source at a level, and by the rows of each label that are missing."""
     [key] = source.keys
     values = exp.select(named(key.copy(), "leaf"), named(count(), "f")).from_(source.relation.copy(), copy=False)
@@ -182,7 +182,9 @@ def _association(index: int, base: Table, one: str, other: str) -> exp.Select:
     )
 
 
-def group_means(source: Side, value: exp.Expression, released: Side, there: exp.Expression, pairs: Table) -> exp.Select:
+def group_means(
+    source: TableSide, value: exp.Expression, released: TableSide, there: exp.Expression, pairs: Table
+) -> exp.Select:
     """One row: groups, rows, the mean and greatest difference of group means, the source's deviation and both means.
 
     A group is a released label; in the source it is everybody whom the label covers.

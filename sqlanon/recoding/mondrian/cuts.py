@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.recoding.mondrian.regions import Space, active, when, with_regions
+from sqlanon.recoding.mondrian.regions import ValueSpace, active, when, with_regions
 from sqlanon.sql.build import all_of, any_of, equal, is_null, is_present, named, subquery, total_where
 from sqlanon.sql.classes import classes
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
@@ -23,7 +23,7 @@ MOST_CUTS = 1_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class CutQuestion:
     """What both sides of a cut must satisfy."""
 
     measures: Sequence[Measures]
@@ -40,7 +40,7 @@ class Asked:
         return exp.select(*items, named(self.satisfied.copy(), "kept")).from_(subquery(found, "found"))
 
 
-def satisfies(points: Table, asked: Asked) -> exp.Select:
+def satisfies(points: Table, asked: CutQuestion) -> exp.Select:
     """Whether all points together, as one class, satisfy."""
     rows = exp.select().from_(table_expression(points))
     found = classes(Counted(rows, (), asked.persons), asked.measures, asked.tables)
@@ -50,7 +50,7 @@ def satisfies(points: Table, asked: Asked) -> exp.Select:
 # -- strict ------------------------------------------------------------------------------------------------------------
 
 
-def strict_cuts(points: Table, looked: Table, space: Space) -> exp.Select:
+def strict_cuts(points: Table, looked: Table, space: ValueSpace) -> exp.Select:
     """The first choice of each active region, where both sides have the least rows that a class must have."""
     best = exp.select(
         column("region"), named(exp.Min(this=column("dim")), "dim"), named(exp.Min(this=column("choice")), "choice")
@@ -65,7 +65,7 @@ def _with_next(cuts: exp.Select) -> exp.Select:
     return exp.select(exp.Star(), following).from_(subquery(cuts, "found"), copy=False)
 
 
-def candidates(points: Table, looked: Table, space: Space) -> exp.Select:
+def candidates(points: Table, looked: Table, space: ValueSpace) -> exp.Select:
     """The cuts to judge: the first choice at a column; where that is known to fail, all."""
     order = exp.Order(expressions=[exp.Ordered(this=column("choice"))])
     place = exp.Window(this=exp.RowNumber(), partition_by=[column("region")], order=order)
@@ -80,7 +80,7 @@ def candidates(points: Table, looked: Table, space: Space) -> exp.Select:
     return exp.select(*names).from_(subquery(placed, "placed"), copy=False).where(wanted)
 
 
-def judged_cuts(points: Table, tried: Table, space: Space, asked: Asked) -> exp.Select:
+def judged_cuts(points: Table, tried: Table, space: ValueSpace, asked: CutQuestion) -> exp.Select:
     """For each region with candidates the first allowable one; `cut` is NULL where there is none."""
     left = when(exp.LTE(this=space.chosen("p", "r"), expression=column("cut", "r")), literal(0))
     side = named(exp.Case(ifs=[left], default=literal(1)), "side")
@@ -104,7 +104,7 @@ def _failing() -> exp.Expression:
     return total_where(exp.Not(this=column("kept")), literal(1))
 
 
-def _choices(points: Table, looked: Table, space: Space) -> exp.Select:
+def _choices(points: Table, looked: Table, space: ValueSpace) -> exp.Select:
     """Where the chosen column of each active region can be cut. `choice` is less the better a cut is: between branches
     of the hierarchy, the higher the better, then even, then left; the last digits are the cut's ordinal."""
     carried = ["top", "dim", *(["tried"] if "tried" in space.known else [])]
@@ -148,11 +148,11 @@ def _over(function: exp.Expression) -> exp.Expression:
     return exp.Window(this=function, partition_by=[column("region")], order=order)
 
 
-def _ordinals(space: Space) -> int:
+def _ordinals(space: ValueSpace) -> int:
     return max(item.steps for item in space.dimensions) + 1
 
 
-def _choice(space: Space) -> exp.Expression:
+def _choice(space: ValueSpace) -> exp.Expression:
     below, rows = column("below", "c"), column("rows", "c")
     difference = exp.Sub(this=exp.Mul(this=literal(2), expression=below), expression=rows)
     uneven: exp.Expression = exp.Abs(this=exp.Paren(this=difference))
@@ -172,7 +172,7 @@ def _choice(space: Space) -> exp.Expression:
 # -- relaxed -----------------------------------------------------------------------------------------------------------
 
 
-def parted(points: Table, looked: Table, space: Space) -> exp.Query:
+def parted(points: Table, looked: Table, space: ValueSpace) -> exp.Query:
     """The points of active regions by `side`: rows in the order of the chosen column, the first half on side 0.
 
     A combination that lies across the middle is parted: some of its rows here, some there.
@@ -212,7 +212,7 @@ def _side(measured: exp.Select, kept: Sequence[str], side: int) -> exp.Select:
     return exp.select(*items).from_(subquery(measured, "measured")).where(some)
 
 
-def relaxed_cuts(sides: Table, asked: Asked | None) -> exp.Select:
+def relaxed_cuts(sides: Table, asked: CutQuestion | None) -> exp.Select:
     """The cut of each parted region; where something beyond k is asked, `cut` is NULL unless both sides satisfy."""
     left, right = (exp.Case(ifs=[when(equal(column("side"), literal(side)), column("v"))]) for side in (0, 1))
     ends = exp.select(
@@ -237,7 +237,7 @@ def relaxed_cuts(sides: Table, asked: Asked | None) -> exp.Select:
 
 
 def parted_points(
-    points: Table, looked: Table, sides: Table, cuts: Table, space: Space, *, only_active: bool
+    points: Table, looked: Table, sides: Table, cuts: Table, space: ValueSpace, *, only_active: bool
 ) -> exp.Query:
     """The points after a round of relaxed cuts; regions that were not cut keep theirs as they were."""
     carried = [*space.ordinals, *space.others, "n"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.recoding.mondrian.regions import Space, when
+from sqlanon.recoding.mondrian.regions import ValueSpace, when
 from sqlanon.sql.build import all_of, any_of, concat, count, equal, is_null, is_present, named, subquery
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import whole
@@ -298,7 +298,7 @@ def labels(named_table: Table, width: int) -> exp.Select:
     return exp.select(*items).from_(table_expression(named_table)).group_by(column("class"))
 
 
-def assignment(points: Table, named_table: Table, space: Space, coded: Sequence[str]) -> exp.Select:
+def assignment(points: Table, named_table: Table, space: ValueSpace, coded: Sequence[str]) -> exp.Select:
     """The class of each combination, or of each part of its rows where these may be parted."""
     keys = [*space.ordinals, *([*coded, "first_row", "last_row"] if space.relaxed else [])]
     items: list[exp.Expression] = [

@@ -28,9 +28,9 @@ from sqlanon.recoding.kinds import RegionLookup
 from sqlanon.recoding.mondrian import cuts as cuts_sql
 from sqlanon.recoding.mondrian import labels as labels_sql
 from sqlanon.recoding.mondrian import regions as regions_sql
-from sqlanon.recoding.mondrian.cuts import Asked
+from sqlanon.recoding.mondrian.cuts import CutQuestion
 from sqlanon.recoding.mondrian.labels import OrderedDomain
-from sqlanon.recoding.mondrian.regions import Dimension, Space
+from sqlanon.recoding.mondrian.regions import Dimension, ValueSpace
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
@@ -40,7 +40,7 @@ from sqlanon.sql.relations import Table
 
 
 @dataclass(frozen=True)
-class Settings:
+class MondrianSettings:
     """How regions are cut."""
 
     relaxed: bool
@@ -54,7 +54,7 @@ class Partition:
 
     regions: Table
     points: Table
-    space: Space
+    space: ValueSpace
     rounds: int
     judged: int
     """Regions that were tried at a column, over all rounds."""
@@ -64,14 +64,14 @@ class Partitioning:
     """Cuts all regions round by round until none of them can be cut."""
 
     def __init__(
-        self, engine: Engine, scratch: Scratch, made: Combinations, asked: Grouping, settings: Settings
+        self, engine: Engine, scratch: Scratch, made: Combinations, asked: Grouping, settings: MondrianSettings
     ) -> None:
         self.engine = engine
         self.scratch = scratch
         self.made = made
         self.plain = all(isinstance(model, KAnonymity) and not model.persons for model in asked.models)
         """Counts of rows decide everything."""
-        self.asked = Asked(asked.measures(), asked.satisfied(), made.value_tables, made.persons)
+        self.asked = CutQuestion(asked.measures(), asked.satisfied(), made.value_tables, made.persons)
         self.space = self._space(asked, settings)
         self._again = Again(scratch)
         self._done: tuple[Table, Table] | None = None
@@ -161,7 +161,7 @@ class Partitioning:
         for table, query in zip(self._done, (regions, kept), strict=True):
             self.engine.execute(Statement("final regions", regions_sql.appended(table, query)))
 
-    def _space(self, asked: Grouping, settings: Settings) -> Space:
+    def _space(self, asked: Grouping, settings: MondrianSettings) -> ValueSpace:
         domains, relaxed = self.made.domains, settings.relaxed
         most = max(settings.weights)
         dimensions = [
@@ -183,7 +183,7 @@ class Partitioning:
         if guided:
             query = regions_sql.ladder(guided, max(item.levels for item in dimensions))
             ladder = self.scratch.create("branches", "ladder", query)
-        return Space(
+        return ValueSpace(
             tuple(dimensions),
             tuple(others),
             self.made.rows,
@@ -320,8 +320,8 @@ def _partition(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> tuple
     return made, partitioning.run()
 
 
-def _settings(run: Run) -> Settings:
+def _settings(run: Run) -> MondrianSettings:
     spec = run.binding.spec
     wanted = spec.search.mondrian
     weights = tuple(float(spec.weight(name)) for name in run.binding.names)
-    return Settings(wanted.kind == "relaxed", wanted.cuts == "guided", weights)
+    return MondrianSettings(wanted.kind == "relaxed", wanted.cuts == "guided", weights)

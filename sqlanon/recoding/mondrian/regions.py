@@ -43,7 +43,7 @@ class Dimension:
 
 
 @dataclass(frozen=True)
-class Space:
+class ValueSpace:
     """The columns, what else points carry, and what is known of classes."""
 
     dimensions: tuple[Dimension, ...]
@@ -103,7 +103,7 @@ def ladder(domains: Sequence[tuple[Dimension, Table]], levels: int) -> exp.Query
     return parts[0] if len(parts) == 1 else exp.union(*parts, distinct=False)
 
 
-def first_points(combinations: Table, space: Space) -> exp.Select:
+def first_points(combinations: Table, space: ValueSpace) -> exp.Select:
     """All combinations, in region 0."""
     rows = {"first_row": literal(1), "last_row": column("n"), "n": column("n")}
     items: list[exp.Expression] = [
@@ -122,7 +122,7 @@ def _narrow(most: int, first: int) -> str:
     return next(kind for end, kind in NARROW[first:] if most < end)
 
 
-def first_region(space: Space) -> exp.Select:
+def first_region(space: ValueSpace) -> exp.Select:
     """Region 0, the whole space."""
     items: list[exp.Expression] = [named(cast(literal(0), "int"), name) for name in ("region", "top")]
     items += [named(cast(literal(0), "bigint"), name) for name in space.known]
@@ -131,7 +131,7 @@ def first_region(space: Space) -> exp.Select:
     return exp.select(*items)
 
 
-def looked_at(points: Table, regions: Table, space: Space) -> exp.Select:
+def looked_at(points: Table, regions: Table, space: ValueSpace) -> exp.Select:
     """The regions with their rows, the values that occur in them and the column to cut: the widest."""
     sizes: list[exp.Expression] = [column("region"), named(whole(exp.Sum(this=column("n"))), "n")]
     for item in space.dimensions:
@@ -150,7 +150,7 @@ def looked_at(points: Table, regions: Table, space: Space) -> exp.Select:
     return exp.select(*kept, named(cast(_dimension(space), "int"), "dim")).from_(subquery(ranked, "ranked"), copy=False)
 
 
-def _width(item: Dimension, space: Space) -> exp.Expression:
+def _width(item: Dimension, space: ValueSpace) -> exp.Expression:
     """The range of the values that occur, of the range of all, times the weight; -1 where there is no cut."""
     low, high = column(f"a_{item.position}", "s"), column(f"b_{item.position}", "s")
     extent = cast(exp.Paren(this=exp.Sub(this=high, expression=low)), "double")
@@ -171,7 +171,7 @@ def _has(names: str, item: Dimension) -> exp.Expression:
     return exp.NEQ(this=bit, expression=literal(0))
 
 
-def _dimension(space: Space) -> exp.Expression:
+def _dimension(space: ValueSpace) -> exp.Expression:
     ifs = [when(exp.LT(this=column("n"), expression=literal(2 * space.least)), exp.Null())]
     none = exp.LT(this=column("widest"), expression=literal(0))
     if space.relaxed:
@@ -204,13 +204,13 @@ def numbers(table: Table, name: str) -> exp.Select:
     return exp.select(count(), exp.Max(this=column(name))).from_(table_expression(table))
 
 
-def final_regions(looked: Table, space: Space) -> exp.Select:
+def final_regions(looked: Table, space: ValueSpace) -> exp.Select:
     """The final regions with their bounds and values."""
     names = ("region", "n", *space.ranges("lo", "hi", "a", "b"))
     return exp.select(*(column(name) for name in names)).from_(table_expression(looked)).where(is_null(column("dim")))
 
 
-def final_points(points: Table, looked: Table, space: Space) -> exp.Select:
+def final_points(points: Table, looked: Table, space: ValueSpace) -> exp.Select:
     """The points of the final regions."""
     items = [column(name, "p") for name in (*space.ordinals, *space.others, "n", "region")]
     return with_regions(points, looked, items, is_null(column("dim", "r")))
@@ -239,7 +239,7 @@ def numbered(cuts: exp.Query, looked: Table) -> exp.Select:
     )
 
 
-def next_regions(looked: Table, cuts: Table, space: Space, *, only_active: bool) -> exp.Select:
+def next_regions(looked: Table, cuts: Table, space: ValueSpace, *, only_active: bool) -> exp.Select:
     """The regions after a round: both parts of those that were cut; of the others, what is known of their cuts."""
     cut = is_present(column("cut", "c"))
     right = _is("s", "side", 1)
@@ -264,7 +264,7 @@ def next_regions(looked: Table, cuts: Table, space: Space, *, only_active: bool)
     return select.where(*conditions, copy=False)
 
 
-def _known(name: str, space: Space) -> exp.Expression:
+def _known(name: str, space: ValueSpace) -> exp.Expression:
     """What is known of a region's cuts after a round: a first choice failed, or everything at its column."""
     own = column(name, "r")
     kept = own.copy() if name == "failed" and space.inherits else cast(literal(0), "bigint")
@@ -279,7 +279,7 @@ def _known(name: str, space: Space) -> exp.Expression:
     return exp.Case(ifs=[*ifs, when(only_first, changes[0])], default=changes[1])
 
 
-def next_points(points: Table, looked: Table, cuts: Table, space: Space, *, only_active: bool) -> exp.Select:
+def next_points(points: Table, looked: Table, cuts: Table, space: ValueSpace, *, only_active: bool) -> exp.Select:
     """The points after a round of strict cuts."""
     beyond = exp.GT(this=space.chosen("p", "c"), expression=column("cut", "c"))
     moved = when(all_of([is_present(column("cut", "c")), beyond]), column("other", "c"))

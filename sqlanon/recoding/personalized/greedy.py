@@ -36,7 +36,7 @@ Effects = dict[tuple[int, int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Partition:
+class GreedyPartition:
     """A part of a general domain (Definition 4), by its ordinals."""
 
     low: int
@@ -45,7 +45,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Node:
+class SplitNode:
     """A node of a hierarchy, by its ordinals and leaves."""
 
     low: int
@@ -58,10 +58,10 @@ class Split:
     """A candidate: what to split, and by how much the loss changes."""
 
     attribute: Attribute
-    partition: Partition
+    partition: GreedyPartition
     cut: int | None
     change: Fraction
-    children: tuple[Partition, ...]
+    children: tuple[GreedyPartition, ...]
 
 
 @dataclass
@@ -71,21 +71,21 @@ class General:
     attribute: Attribute
     before: list[int]
     """Rows with an ordinal below each place."""
-    nodes: dict[tuple[int, int], Node]
+    nodes: dict[tuple[int, int], SplitNode]
     """By level and first ordinal."""
-    partitions: list[Partition] = field(default_factory=list)
+    partitions: list[GreedyPartition] = field(default_factory=list)
 
     def whole(self) -> None:
         """Begin with one part of everything."""
         last = self.attribute.last
         natural = self.attribute.natural
-        self.partitions = [Partition(0, last) if natural else self._least(0, last, self.attribute.height)]
+        self.partitions = [GreedyPartition(0, last) if natural else self._least(0, last, self.attribute.height)]
 
-    def _least(self, low: int, high: int, level: int) -> Partition:
+    def _least(self, low: int, high: int, level: int) -> GreedyPartition:
         """The lowest node of these ordinals: one of which only one child occurs is that child."""
         while level > 0 and self.nodes[level - 1, low].high == high:
             level -= 1
-        return Partition(low, high, level)
+        return GreedyPartition(low, high, level)
 
     def rows(self, low: int, high: int) -> int:
         return self.before[high + 1] - self.before[low]
@@ -108,7 +108,7 @@ class General:
                 extra = Fraction(0) if weight is None else weight * lost / leaves
                 yield replace(split, change=split.change + extra)
 
-    def _cuts(self, partition: Partition, effects: Effects) -> Iterator[tuple[Split, int, int]]:
+    def _cuts(self, partition: GreedyPartition, effects: Effects) -> Iterator[tuple[Split, int, int]]:
         share = self.attribute.weight / self.attribute.values
         low, high = partition.low, partition.high
         size, lost, hopeless = self.size(low, high), 0, 0
@@ -117,13 +117,13 @@ class General:
             lost, hopeless = lost + step[0], hopeless + step[1]
             gained = self.rows(low, cut) * (size - self.size(low, cut))
             gained += self.rows(cut + 1, high) * (size - self.size(cut + 1, high))
-            parts = (Partition(low, cut), Partition(cut + 1, high))
+            parts = (GreedyPartition(low, cut), GreedyPartition(cut + 1, high))
             yield Split(self.attribute, partition, cut, -share * gained, parts), lost, hopeless
 
-    def _children(self, partition: Partition, effects: Effects) -> Iterator[tuple[Split, int, int]]:
+    def _children(self, partition: GreedyPartition, effects: Effects) -> Iterator[tuple[Split, int, int]]:
         share = self.attribute.weight / self.attribute.values
         size = self.nodes[partition.level, partition.low].leaves
-        parts: list[Partition] = []
+        parts: list[GreedyPartition] = []
         gained, place = 0, partition.low
         while place <= partition.high:
             child = self.nodes[partition.level - 1, place]
@@ -143,10 +143,10 @@ class General:
 def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded:
     """Split as long as the loss falls."""
     guarded = guard(run, base, stored)
-    return _Search(guarded).recoded()
+    return _GreedySearch(guarded).recoded()
 
 
-class _Search:
+class _GreedySearch:
     """A greedy search under way."""
 
     def __init__(self, guarded: Guarded) -> None:
@@ -306,7 +306,7 @@ def _general(guarded: Guarded, item: Attribute) -> General:
         for level in levels if found else ():
             low, high, leaves = (int(value) for value in found[3 * level : 3 * level + 3])
             if low == ordinal:
-                nodes[level, low] = Node(low, high, leaves)
+                nodes[level, low] = SplitNode(low, high, leaves)
     general = General(item, before, nodes)
     general.whole()
     return general

@@ -17,7 +17,7 @@ from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.schemes import statements as schemes_sql
 from sqlanon.recoding.schemes.statements import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
-from sqlanon.search.schemes.costs import BlockCost, Generalization, Interval, Measured, Side
+from sqlanon.search.schemes.costs import BlockCost, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Block, Partition, identity
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.scratch import Recipe, Scratch
@@ -94,19 +94,19 @@ class SchemeCosts:
         """Whether rows alone decide over a class."""
         return self._judging.plain
 
-    def measure(self, intervals: Sequence[Interval], own: Side) -> list[Measured]:
+    def measure(self, intervals: Sequence[CostInterval], own: CostSide) -> list[Measured]:
         found: list[Measured] = []
         size = max(1, min(BATCH, MOST_CELLS // max(1, self._combinations.count)))
         for start in range(0, len(intervals), size):
             found += self._measure(intervals[start : start + size], own)
         return found
 
-    def _measure(self, intervals: Sequence[Interval], own: Side) -> list[Measured]:
+    def _measure(self, intervals: Sequence[CostInterval], own: CostSide) -> list[Measured]:
         distinct = list(dict.fromkeys(intervals))
         places = tuple(range(len(self._columns)))
         given = self._load(distinct, places, [0.0] * len(distinct))
         if own not in self._asked:
-            query = schemes_sql.measured(given, self._price, self._judging, upper=own is Side.UPPER)
+            query = schemes_sql.measured(given, self._price, self._judging, upper=own is CostSide.UPPER)
             self._asked[own] = Statement("cost candidates", query, texts={})
         answers = {
             int(row[0]): Measured(_figure(row[1]), int(row[2]), _figure(row[3]), int(row[4]), _figure(row[5]))
@@ -139,7 +139,12 @@ class SchemeCosts:
     # -- groups of the pivot -------------------------------------------------------------------------------------
 
     def block_costs(
-        self, intervals: Sequence[Interval], own: Side, pivot: int, blocks: Sequence[Block], slacks: Sequence[float]
+        self,
+        intervals: Sequence[CostInterval],
+        own: CostSide,
+        pivot: int,
+        blocks: Sequence[Block],
+        slacks: Sequence[float],
     ) -> list[list[BlockCost]]:
         table, extras = self._stored(pivot, blocks, max(slacks))
         found: list[list[BlockCost]] = []
@@ -148,9 +153,9 @@ class SchemeCosts:
         return found
 
     def _batches(
-        self, asked: Sequence[tuple[Interval, float]], extras: Sequence[float]
-    ) -> Iterator[list[tuple[Interval, float]]]:
-        batch: list[tuple[Interval, float]] = []
+        self, asked: Sequence[tuple[CostInterval, float]], extras: Sequence[float]
+    ) -> Iterator[list[tuple[CostInterval, float]]]:
+        batch: list[tuple[CostInterval, float]] = []
         expected = 0
         for interval, slack in asked:
             admitted = bisect_right(extras, slack)
@@ -163,7 +168,7 @@ class SchemeCosts:
             yield batch
 
     def _block_costs(
-        self, batch: Sequence[tuple[Interval, float]], own: Side, pivot: int, table: Table
+        self, batch: Sequence[tuple[CostInterval, float]], own: CostSide, pivot: int, table: Table
     ) -> list[list[BlockCost]]:
         rows = self._block_figures(batch, own, pivot, table)
         found: list[list[BlockCost]] = [[] for _ in batch]
@@ -172,12 +177,16 @@ class SchemeCosts:
         self.checks += len(rows)
         return [sorted(costs, key=lambda item: item.block) for costs in found]
 
-    def _block_figures(self, batch: Sequence[tuple[Interval, float]], own: Side, pivot: int, table: Table) -> list[Row]:
+    def _block_figures(
+        self, batch: Sequence[tuple[CostInterval, float]], own: CostSide, pivot: int, table: Table
+    ) -> list[Row]:
         places = tuple(place for place in range(len(self._columns)) if place != pivot)
         given = self._load([interval for interval, _ in batch], places, [slack for _, slack in batch])
         asked = (own, pivot, table)
         if asked not in self._asked:
-            query = schemes_sql.block_costs(given, pivot, table, self._price, self._judging, upper=own is Side.UPPER)
+            query = schemes_sql.block_costs(
+                given, pivot, table, self._price, self._judging, upper=own is CostSide.UPPER
+            )
             self._asked[asked] = Statement("cost groups", query, texts={})
         rows = self._engine.query(self._asked[asked])
         self._scratch.drop(given.maps, given.candidates)
@@ -225,7 +234,7 @@ class SchemeCosts:
         """Squares of classes grow by at least what they grow by with no other column generalized."""
         table = self._store(pivot, blocks, [0.0] * len(blocks), 0.0)
         bottom = tuple(identity(len(column.rows)) for column in self._columns)
-        rows = self._block_figures([(Interval.point(bottom), inf)], Side.LOWER, pivot, table)
+        rows = self._block_figures([(CostInterval.point(bottom), inf)], CostSide.LOWER, pivot, table)
         self._scratch.drop(table)
         static = {int(str(row[1])): float(str(row[6])) for row in rows}
         alone = {block[0]: static.get(index, 0.0) for index, block in enumerate(blocks) if len(block) == 1}
@@ -235,7 +244,7 @@ class SchemeCosts:
 
     # -- loading -------------------------------------------------------------------------------------------------
 
-    def _load(self, intervals: Sequence[Interval], places: Sequence[int], slacks: Sequence[float]) -> Candidates:
+    def _load(self, intervals: Sequence[CostInterval], places: Sequence[int], slacks: Sequence[float]) -> Candidates:
         pairs: dict[tuple[int, Partition, Partition], int] = {}
         listed = []
         for index, (interval, slack) in enumerate(zip(intervals, slacks, strict=True)):

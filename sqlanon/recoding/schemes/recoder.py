@@ -27,9 +27,9 @@ from sqlanon.search.schemes import exact
 from sqlanon.search.schemes import heuristics as annealing
 from sqlanon.search.schemes import heuristics as genetic
 from sqlanon.search.schemes import heuristics as top_down
-from sqlanon.search.schemes.costs import Evaluator, Generalization
-from sqlanon.search.schemes.domain import Block, Domain, Partition, blocks, canonical, is_range
-from sqlanon.search.schemes.families import SCHEMES, Tree
+from sqlanon.search.schemes.costs import CostEvaluator, Generalization
+from sqlanon.search.schemes.domain import Block, LeafDomain, Partition, blocks, canonical, is_range
+from sqlanon.search.schemes.families import SCHEMES, EnumerationTree
 from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
 from sqlanon.source.combination_statements import leaves_of_domain
 from sqlanon.source.combinations import Combinations, combine
@@ -60,7 +60,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Column:
+class LeafColumn:
     """The leaves of a column in their order."""
 
     name: str
@@ -80,8 +80,8 @@ class Column:
         return tuple(leaf.rows for leaf in self.leaves)
 
     @cached_property
-    def domain(self) -> Domain:
-        return Domain.of(len(self.leaves), self.levels[1:], apart=self.apart)
+    def domain(self) -> LeafDomain:
+        return LeafDomain.of(len(self.leaves), self.levels[1:], apart=self.apart)
 
     def groups(self, partition: Partition) -> tuple[Group, ...]:
         """The groups of a partition with labels that tell them apart; NULL is in none."""
@@ -148,7 +148,7 @@ def _unlike(label: str, taken: set[str]) -> str:
     return found
 
 
-def read_column(engine: Engine, name: str, stored: StoredDomain, bounds: LevelBounds) -> Column:
+def read_column(engine: Engine, name: str, stored: StoredDomain, bounds: LevelBounds) -> LeafColumn:
     """The leaves of a column at the least level allowed."""
     if bounds.max is not None and bounds.max < stored.height:
         raise UsageError(f"columns.{name}.levels.max: schemes generalize as far as they must; leave it out")
@@ -174,7 +174,7 @@ def read_column(engine: Engine, name: str, stored: StoredDomain, bounds: LevelBo
             f"{MOST_LEAVES}: raise columns.{name}.levels.min"
         )
     height = stored.height - bounds.min
-    return Column(
+    return LeafColumn(
         name,
         tuple(_leaf(group, height) for group in members),
         leaf_of,
@@ -203,7 +203,7 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-Heuristic = Callable[[Space, Evaluator, Budget, int, Progress | None], Solution]
+Heuristic = Callable[[Space, CostEvaluator, Budget, int, Progress | None], Solution]
 
 HEURISTICS: dict[str, Heuristic] = {
     "tds": top_down.specialize,
@@ -221,10 +221,10 @@ WIDE = 4096
 
 
 @dataclass(frozen=True)
-class Problem:
+class SchemeProblem:
     """A search over the schemes of a spec, all but the algorithm."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[LeafColumn, ...]
     space: Space
     costs: SchemeCosts
     metric: str
@@ -275,7 +275,7 @@ def _combined(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Combin
     return combine(run.engine, run.binding, base, stored, run.scratch)
 
 
-def problem_on(run: Run, made: Combinations) -> Problem:
+def problem_on(run: Run, made: Combinations) -> SchemeProblem:
     """The columns, schemes and costs that a spec asks for, on these combinations."""
     spec, names = run.binding.spec, run.binding.names
     # A spec's own default, or in a comparison the metric of another algorithm, is none that schemes minimize.
@@ -301,20 +301,20 @@ def problem_on(run: Run, made: Combinations) -> Problem:
         least=max(1, run.binding.k),
         metric=metric,
     )
-    return Problem(columns, Space(trees), costs, metric)
+    return SchemeProblem(columns, Space(trees), costs, metric)
 
 
-def _tree(run: Run, name: str, column: Column) -> Tree:
+def _tree(run: Run, name: str, column: LeafColumn) -> EnumerationTree:
     spec = run.binding.spec
     usual = spec.search.algorithm if spec.search.algorithm in SCHEMES else "ghs"
     scheme = SCHEMES[spec.columns[name].scheme or usual]
     problem = scheme.problem(column.domain)
     if problem is not None:
         raise UsageError(f"columns.{name}.scheme: {problem}")
-    return Tree(scheme, column.domain)
+    return EnumerationTree(scheme, column.domain)
 
 
-def _recoded(run: Run, made: Combinations, problem: Problem, found: Solution) -> Recoded:
+def _recoded(run: Run, made: Combinations, problem: SchemeProblem, found: Solution) -> Recoded:
     chosen = found.generalization
     groups = tuple(column.groups(part) for column, part in zip(problem.columns, chosen, strict=True))
     scores, classes = _scores(run, problem, chosen)
@@ -342,7 +342,7 @@ def _recoded(run: Run, made: Combinations, problem: Problem, found: Solution) ->
     )
 
 
-def _scores(run: Run, problem: Problem, chosen: Generalization) -> tuple[dict[str, float], int]:
+def _scores(run: Run, problem: SchemeProblem, chosen: Generalization) -> tuple[dict[str, float], int]:
     """The figures of the release, over the same domains as those of every other recoding."""
     covered = [column.leaves_of_groups(part) for column, part in zip(problem.columns, chosen, strict=True)]
     assignment = problem.costs.assignment(chosen, covered)

@@ -21,9 +21,9 @@ from sqlglot import exp
 from sqlanon.auditor.models import ask
 from sqlanon.auditor.request import Opened, Request, text_key
 from sqlanon.auditor.statements.classes import classes, classes_of_persons
-from sqlanon.auditor.statements.columns import ColumnStatement, Domain
+from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
-from sqlanon.auditor.statements.values import Side, Taxonomy, Values, domain_counts
+from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import Family
 from sqlanon.release import statements as release_sql
@@ -69,7 +69,7 @@ def named_sizes(
     return exp.select(*_named(figures)).from_(subquery(found, "classes"), copy=False)
 
 
-def named_domain(values: Values) -> exp.Select:
+def named_domain(values: AuditedValues) -> exp.Select:
     """One row: what there is to compare of a sensitive column, and what an order or a hierarchy leaves out."""
     select = domain_counts(values)
     select.set("expressions", [named(item, name) for name, item in zip(DOMAIN, select.expressions, strict=True)])
@@ -103,7 +103,7 @@ def _named(figures: Mapping[str, exp.Expression]) -> list[exp.Expression]:
     return [named(value, name) for name, value in figures.items()]
 
 
-UNKNOWN = Domain(rows=2**40, reference_rows=2**40, values=2**40, has_null=True)
+UNKNOWN = ColumnDomain(rows=2**40, reference_rows=2**40, values=2**40, has_null=True)
 """Nobody knows how much data a script will read: products are wide, values may be many."""
 
 Taxonomies = Mapping[str, Query]
@@ -113,7 +113,7 @@ FAILS = "the release fails its audit"
 
 
 @dataclass(frozen=True)
-class Group:
+class AuditedGroup:
     """A quasi-identifier, with what its scratch tables are called after."""
 
     number: int
@@ -152,7 +152,7 @@ class Auditor:
         privacy = self._request.privacy
         groups = privacy.groups(self._request.quasi_identifier).items()
         for number, (name, (columns, k)) in enumerate(groups):
-            group = Group(number, name, columns, k or 1)
+            group = AuditedGroup(number, name, columns, k or 1)
             self._sizes(group)
             for name_of_column in self._request.columns:
                 models = [entry for entry in privacy.models() if entry.column == name_of_column]
@@ -172,7 +172,7 @@ class Auditor:
             f"{FAILS}: it has other rows than expected",
         )
 
-    def _sizes(self, group: Group) -> None:
+    def _sizes(self, group: AuditedGroup) -> None:
         query = named_sizes(self._audited.expression(), self._keys(group.columns), self._person(), group.k)
         unit = "rows" if self._person() is None else "persons"
         comment = f"Audit: the classes{group.words} in the staged table."
@@ -183,7 +183,7 @@ class Auditor:
             f"{FAILS}: k{group.words}",
         )
 
-    def _column(self, group: Group, name: str, models: Sequence[SensitiveModel]) -> None:
+    def _column(self, group: AuditedGroup, name: str, models: Sequence[SensitiveModel]) -> None:
         place = f"audit_{group.number}_{self._request.columns.index(name)}"
         values = self._values(name, models)
         self._comparable(group, name, values, place)
@@ -202,7 +202,7 @@ class Auditor:
                 f"{FAILS}: {question.model} {name}{group.words}",
             )
 
-    def _comparable(self, group: Group, name: str, values: Values, place: str) -> None:
+    def _comparable(self, group: AuditedGroup, name: str, values: AuditedValues, place: str) -> None:
         """Once for each column: every value has its place in the order and in the hierarchy that models go by."""
         if group.number or not (values.order or values.taxonomy):
             return
@@ -213,13 +213,13 @@ class Auditor:
             f"{FAILS}: a value of {name} has no place in its order or hierarchy",
         )
 
-    def _values(self, name: str, models: Sequence[SensitiveModel]) -> Values:
+    def _values(self, name: str, models: Sequence[SensitiveModel]) -> AuditedValues:
         ordered = [entry for entry in models if isinstance(entry, TCloseness) and entry.distance == "ordered"]
         source = self._source
         person = self._request.respondent
-        return Values(
-            audited=Side(self._audited.expression(), self._audited.key(name), self._person()),
-            source=Side(source.expression(), source.key(name), None if person is None else source.key(person)),
+        return AuditedValues(
+            audited=CountedSide(self._audited.expression(), self._audited.key(name), self._person()),
+            source=CountedSide(source.expression(), source.key(name), None if person is None else source.key(person)),
             text=text_key(column("value"), source.family(name), self._traits),
             flagged=tuple(entry.value for entry in models if isinstance(entry, Alpha)),
             ordered=bool(ordered),
@@ -237,7 +237,7 @@ class Auditor:
         height = len(relation.select.selects) - 1
         return Taxonomy(opened.expression(), opened.key("value"), height)
 
-    def _against(self, group: Group, population: Opened) -> None:
+    def _against(self, group: AuditedGroup, population: Opened) -> None:
         privacy = self._request.privacy
         matched = matched_classes(
             self._audited.expression(),

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.auditor.breaches import Taxonomy, breaches, in_one_table, nobody_exposed
+from sqlanon.auditor.breaches import GuardingTaxonomy, breaches, in_one_table, nobody_exposed
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import TOP, Family, Formula
 from sqlanon.recoding.kinds import NodeLookup, RegionLookup, Text
@@ -52,7 +52,7 @@ def write_breaches(pages: Pages, engine: Engine, binding: Binding, recoded: Tabl
         published,
         targets,
         people,
-        Taxonomy(paths, nodes.height, nodes.has_null),
+        GuardingTaxonomy(paths, nodes.height, nodes.has_null),
         p=Fraction(asked.asked.p_breach),
         primary=asked.asked.primary,
     )

@@ -199,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageRequest:
     """The requirement that somebody looks at: another k and another limit than the spec's, perhaps."""
 
     k: int | None
@@ -220,19 +220,19 @@ class Explorer:
             )
         self._known = known
         self._problems: dict[int | None, tuple[Problem, SqlEvaluator]] = {}
-        self._found: dict[Asked, SearchResult | str] = {}
+        self._found: dict[PageRequest, SearchResult | str] = {}
 
     @property
-    def own(self) -> Asked:
+    def own(self) -> PageRequest:
         """What the spec asks for."""
         k = None if self._spec.privacy.quasi_identifiers else self._spec.privacy.k
-        return Asked(k, self._spec.privacy.suppression.limit)
+        return PageRequest(k, self._spec.privacy.suppression.limit)
 
-    def view(self, asked: Asked) -> dict[str, Any]:
+    def view(self, asked: PageRequest) -> dict[str, Any]:
         """The lattice under a requirement, searched as the spec searches."""
         return self._shown(asked, self._searched(asked))
 
-    def evaluate(self, node: Node, asked: Asked) -> dict[str, Any]:
+    def evaluate(self, node: Node, asked: PageRequest) -> dict[str, Any]:
         """The lattice with one more node evaluated by the database."""
         evaluator = self._evaluator(asked)
         self._require(node, evaluator)
@@ -301,7 +301,7 @@ class Explorer:
             self._problems[k] = problem, evaluator
         return self._problems[k]
 
-    def _evaluator(self, asked: Asked) -> SqlEvaluator:
+    def _evaluator(self, asked: PageRequest) -> SqlEvaluator:
         _, evaluator = self._problem(asked.k)
         return evaluator.within(asked.limit.rows(self._frequency.rows))
 
@@ -309,7 +309,7 @@ class Explorer:
         weights = [self._spec.weight(name) for name in self._run.binding.names]
         return Objective.of(metric_named(self._spec.search.metric), evaluator, weights)
 
-    def _searched(self, asked: Asked) -> SearchResult | str:
+    def _searched(self, asked: PageRequest) -> SearchResult | str:
         """The answer of the spec's algorithm to a requirement, or why there is none."""
         if asked not in self._found:
             problem, _ = self._problem(asked.k)
@@ -321,7 +321,7 @@ class Explorer:
                 self._found[asked] = str(error)
         return self._found[asked]
 
-    def _shown(self, asked: Asked, found: SearchResult | str) -> dict[str, Any]:
+    def _shown(self, asked: PageRequest, found: SearchResult | str) -> dict[str, Any]:
         evaluator = self._evaluator(asked)
         objective = self._objective(evaluator)
         answered = isinstance(found, SearchResult)

@@ -20,7 +20,7 @@ Generalization = tuple[Partition, ...]
 """A partition for each column."""
 
 
-class Side(Enum):
+class CostSide(Enum):
     """Which end of an interval is the generalization asked about."""
 
     LOWER = "lower"
@@ -28,18 +28,18 @@ class Side(Enum):
 
 
 @dataclass(frozen=True)
-class Interval:
+class CostInterval:
     """All generalizations from `lower` up to `upper`."""
 
     lower: Generalization
     upper: Generalization
 
     @classmethod
-    def point(cls, generalization: Generalization) -> Interval:
+    def point(cls, generalization: Generalization) -> CostInterval:
         return cls(generalization, generalization)
 
-    def end(self, side: Side) -> Generalization:
-        return self.lower if side is Side.LOWER else self.upper
+    def end(self, side: CostSide) -> Generalization:
+        return self.lower if side is CostSide.LOWER else self.upper
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BlockCost(NamedTuple):
     bound: float
 
 
-class Evaluator(Protocol):
+class CostEvaluator(Protocol):
     """Answers for many intervals at once."""
 
     @property
@@ -86,11 +86,16 @@ class Evaluator(Protocol):
     def separable(self) -> bool:
         """Whether `block_costs` can be asked."""
 
-    def measure(self, intervals: Sequence[Interval], own: Side) -> list[Measured]:
+    def measure(self, intervals: Sequence[CostInterval], own: CostSide) -> list[Measured]:
         """In the order asked."""
 
     def block_costs(
-        self, intervals: Sequence[Interval], own: Side, pivot: int, blocks: Sequence[Block], slacks: Sequence[float]
+        self,
+        intervals: Sequence[CostInterval],
+        own: CostSide,
+        pivot: int,
+        blocks: Sequence[Block],
+        slacks: Sequence[float],
     ) -> list[list[BlockCost]]:
         """For each interval: the groups of the pivot's leaves that its slack admits, whatever the pivot's ends are.
 
@@ -101,7 +106,7 @@ class Evaluator(Protocol):
 class Clock:
     """Started when it is made."""
 
-    def __init__(self, budget: Budget, evaluator: Evaluator, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, budget: Budget, evaluator: CostEvaluator, now: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget
         self._evaluator = evaluator
         self._now = now

@@ -89,7 +89,7 @@ def refines(finer: Partition, coarser: Partition) -> bool:
 
 
 @dataclass(frozen=True)
-class Domain:
+class LeafDomain:
     """Nested partitions of the leaves, one for each level; the first is the identity, the last has one group."""
 
     levels: tuple[Partition, ...]
@@ -105,7 +105,7 @@ class Domain:
             raise ValueError("NULL joins when all values are one group")
 
     @classmethod
-    def of(cls, size: int, between: Iterable[Partition] = (), *, apart: bool = False) -> Domain:
+    def of(cls, size: int, between: Iterable[Partition] = (), *, apart: bool = False) -> LeafDomain:
         """A domain with these levels between the leaves and the top; equal levels count once."""
         found = [identity(size)]
         for level in (*between, whole(size)):
@@ -119,9 +119,9 @@ class Domain:
         return self.apart and len(block) == self.size - 1 and self.size - 1 not in block
 
     @cached_property
-    def values(self) -> Domain:
+    def values(self) -> LeafDomain:
         """The domain without the leaf that stands apart."""
-        return Domain.of(self.size - 1, [level[:-1] for level in self.levels[1:-1]]) if self.apart else self
+        return LeafDomain.of(self.size - 1, [level[:-1] for level in self.levels[1:-1]]) if self.apart else self
 
     @property
     def size(self) -> int:

@@ -14,7 +14,7 @@ from math import inf
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.search.base import Budget, BudgetSpent, Progress
-from sqlanon.search.schemes.costs import Clock, Evaluator, Generalization, Interval, Measured, Side
+from sqlanon.search.schemes.costs import Clock, CostEvaluator, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Partition, identity, whole
 from sqlanon.search.schemes.pivot import Completion
 from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques, replaced, sow
@@ -27,7 +27,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Node:
+class OpenNode:
     """A generalization and the columns that may still change below it in the tree: its applicators."""
 
     generalization: Generalization
@@ -38,13 +38,13 @@ class Node:
     """Of the pivot's leaves, from the node above."""
 
 
-Family = tuple[Node, tuple[int, ...], list[list[Node]]]
+Family = tuple[OpenNode, tuple[int, ...], list[list[OpenNode]]]
 """A node, the order of its applicators, and the children by each of them."""
 
 
 def search(
     space: Space,
-    evaluator: Evaluator,
+    evaluator: CostEvaluator,
     direction: Direction,
     techniques: Techniques,
     budget: Budget,
@@ -62,7 +62,7 @@ def search(
     return run.solution()
 
 
-def children(space: Space, node: Node, order: Sequence[int], *, upwards: bool) -> list[list[Node]]:
+def children(space: Space, node: OpenNode, order: Sequence[int], *, upwards: bool) -> list[list[OpenNode]]:
     """For each applicator its children (section 3.2): columns before it in the order are fixed in them."""
     groups = []
     for place, column in enumerate(order):
@@ -70,7 +70,7 @@ def children(space: Space, node: Node, order: Sequence[int], *, upwards: bool) -
         following = tree.merges(partition) if upwards else tree.splits(partition)
         groups.append(
             [
-                Node(replaced(node.generalization, column, child), tuple(order[place:]), node.bound, 0, node.prices)
+                OpenNode(replaced(node.generalization, column, child), tuple(order[place:]), node.bound, 0, node.prices)
                 for child in following
             ]
         )
@@ -83,7 +83,7 @@ class _Search:
     def __init__(
         self,
         space: Space,
-        evaluator: Evaluator,
+        evaluator: CostEvaluator,
         direction: Direction,
         techniques: Techniques,
         clock: Clock,
@@ -92,14 +92,14 @@ class _Search:
         self._space = space
         self._evaluator = evaluator
         self._direction = direction
-        self._side = Side.LOWER if direction == "bottom_up" else Side.UPPER
+        self._side = CostSide.LOWER if direction == "bottom_up" else CostSide.UPPER
         self._techniques = techniques
         self._clock = clock
         self._progress = progress
         self._completion = Completion.of(space, evaluator, self._side) if techniques.pivot else None
-        self._queue: list[tuple[float, int, Node]] = []
-        self._line: deque[Node] = deque()
-        self._working: list[Node] = []
+        self._queue: list[tuple[float, int, OpenNode]] = []
+        self._line: deque[OpenNode] = deque()
+        self._working: list[OpenNode] = []
         """Nodes taken from the queue whose children are not in it yet."""
         self._pushed = self._expanded = self._pruned = 0
         self._at_once = FEWEST_AT_ONCE
@@ -133,7 +133,7 @@ class _Search:
         upwards = self._direction == "bottom_up"
         start = self._space.bottom if upwards else self._space.top
         columns = tuple(column for column in self._space.columns if column != self._pivot)
-        self._working = [Node(start, columns, -inf)]
+        self._working = [OpenNode(start, columns, -inf)]
         root = self._measured(self._working)[0]
         self._working = []
         self._push([root])
@@ -147,7 +147,7 @@ class _Search:
             self._working = []
             self._report()
 
-    def _measured(self, nodes: Sequence[Node]) -> list[Node]:
+    def _measured(self, nodes: Sequence[OpenNode]) -> list[OpenNode]:
         """Ask for these nodes; what they are themselves may be the best so far."""
         found = self._evaluator.measure([self._interval(node) for node in nodes], self._side)
         answered = []
@@ -155,17 +155,17 @@ class _Search:
             if self._pivot is None and self._is_valid(node.generalization):
                 self._offer(node.generalization, answer.cost, answer.suppressed)
             bound = inf if answer.dead > self._evaluator.limit else max(node.bound, answer.bound)
-            answered.append(Node(node.generalization, node.applicators, bound, answer.static, node.prices))
+            answered.append(OpenNode(node.generalization, node.applicators, bound, answer.static, node.prices))
         return answered
 
     def _is_valid(self, generalization: Generalization) -> bool:
         return self._direction == "bottom_up" or self._space.allows(generalization)
 
-    def _interval(self, node: Node) -> Interval:
+    def _interval(self, node: OpenNode) -> CostInterval:
         ends = [self._ends(node, column) for column in self._space.columns]
-        return Interval(tuple(lower for lower, _ in ends), tuple(upper for _, upper in ends))
+        return CostInterval(tuple(lower for lower, _ in ends), tuple(upper for _, upper in ends))
 
-    def _ends(self, node: Node, column: int) -> tuple[Partition, Partition]:
+    def _ends(self, node: OpenNode, column: int) -> tuple[Partition, Partition]:
         tree, partition = self._space.trees[column], node.generalization[column]
         if column == self._pivot:
             return identity(tree.domain.size), whole(tree.domain.size)
@@ -175,7 +175,7 @@ class _Search:
             return partition, tree.ceiling(partition)
         return tree.floor(partition), partition
 
-    def _completed(self, completion: Completion, nodes: Sequence[Node]) -> list[Node]:
+    def _completed(self, completion: Completion, nodes: Sequence[OpenNode]) -> list[OpenNode]:
         """Solve the pivot for each node, for itself and as a bound of all that is below it."""
         intervals = [self._interval(node) for node in nodes]
         slacks = [self.best - node.static for node in nodes]
@@ -190,10 +190,10 @@ class _Search:
                 self._pruned += 1
                 continue
             self._solve_own(completion, replace(node, prices=prices), costs)
-            left.append(Node(node.generalization, node.applicators, bound, node.static, prices))
+            left.append(OpenNode(node.generalization, node.applicators, bound, node.static, prices))
         return left
 
-    def _solve_own(self, completion: Completion, node: Node, costs: Completion.Costs) -> None:
+    def _solve_own(self, completion: Completion, node: OpenNode, costs: Completion.Costs) -> None:
         """The node with the best partition of the pivot; its costs are no less than those behind the bound."""
         if not self._is_valid(replaced(node.generalization, completion.column, identity(completion.size))):
             return
@@ -202,7 +202,7 @@ class _Search:
             partition, cost, suppressed = found
             self._offer(replaced(node.generalization, completion.column, partition), cost, suppressed)
 
-    def _expand(self, nodes: Sequence[Node]) -> None:
+    def _expand(self, nodes: Sequence[OpenNode]) -> None:
         """Measure the children of these nodes and queue those that may hold something better."""
         upwards = self._direction == "bottom_up"
         orders = map(self._order, nodes)
@@ -245,17 +245,17 @@ class _Search:
             found.append({column for column, verdicts in lost.items() if all(verdicts)})
         return found
 
-    def _lost(self, node: Node) -> bool:
+    def _lost(self, node: OpenNode) -> bool:
         return self._hopeless(node.bound)
 
-    def _order(self, node: Node) -> tuple[int, ...]:
+    def _order(self, node: OpenNode) -> tuple[int, ...]:
         if not self._techniques.order_applicators:
             return node.applicators
         return tuple(sorted(node.applicators, key=lambda column: (-max(node.generalization[column]), column)))
 
     # -- the queue -----------------------------------------------------------------------------------------------
 
-    def _push(self, nodes: Iterable[Node]) -> None:
+    def _push(self, nodes: Iterable[OpenNode]) -> None:
         for node in nodes:
             self._pushed += 1
             if self._techniques.order_nodes:
@@ -263,9 +263,9 @@ class _Search:
             else:
                 self._line.append(node)
 
-    def _next(self) -> list[Node]:
+    def _next(self) -> list[OpenNode]:
         most = EXPANDED_AT_ONCE if self._completion is None else self._at_once
-        found: list[Node] = []
+        found: list[OpenNode] = []
         while len(found) < most and (self._queue or self._line):
             node = heapq.heappop(self._queue)[2] if self._queue else self._line.popleft()
             if self._techniques.reconsider and self._hopeless(node.bound):

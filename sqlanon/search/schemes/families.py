@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from sqlanon.search.schemes.domain import (
     Block,
-    Domain,
+    LeafDomain,
     Partition,
     blocks,
     canonical,
@@ -42,66 +42,66 @@ class Scheme(ABC):
     of_ranges: ClassVar[bool] = False
     """Groups are ranges of leaves wherever the nodes of the hierarchy are."""
 
-    def valid(self, domain: Domain, block: Block) -> bool:
+    def valid(self, domain: LeafDomain, block: Block) -> bool:
         """Whether these leaves may be one group."""
         if domain.apart and domain.size - 1 in block:
             return len(block) in (1, domain.size)
         return not domain.covers_values(block) and self._valid(domain, block)
 
-    def starting(self, domain: Domain, within: Sequence[int]) -> Iterator[Block]:
+    def starting(self, domain: LeafDomain, within: Sequence[int]) -> Iterator[Block]:
         """The valid groups inside these ascending leaves that have the first of them."""
         if not domain.apart:
             return self._starting(domain, within)
         values = [leaf for leaf in within if leaf < domain.size - 1]
         return (block for block in self._starting_apart(domain, within, values) if not domain.covers_values(block))
 
-    def _starting_apart(self, domain: Domain, within: Sequence[int], values: Sequence[int]) -> Iterator[Block]:
+    def _starting_apart(self, domain: LeafDomain, within: Sequence[int], values: Sequence[int]) -> Iterator[Block]:
         yield from self._starting(domain, values) if values else iter([tuple(within)])
         if len(within) == domain.size:
             yield tuple(within)
 
-    def closure(self, domain: Domain, leaves: Sequence[int]) -> Block:
+    def closure(self, domain: LeafDomain, leaves: Sequence[int]) -> Block:
         """The smallest valid group that has all these leaves."""
         if domain.apart and len(leaves) > 1 and domain.size - 1 in leaves:
             return tuple(range(domain.size))
         found = self._closure(domain, leaves)
         return tuple(range(domain.size)) if domain.covers_values(found) else found
 
-    def count(self, domain: Domain) -> int:
+    def count(self, domain: LeafDomain) -> int:
         """How many generalizations are valid; NULL joins all values when they are one group."""
         return self._count(domain.values)
 
     @abstractmethod
-    def _valid(self, domain: Domain, block: Block) -> bool: ...
+    def _valid(self, domain: LeafDomain, block: Block) -> bool: ...
 
     @abstractmethod
-    def _starting(self, domain: Domain, within: Sequence[int]) -> Iterator[Block]: ...
+    def _starting(self, domain: LeafDomain, within: Sequence[int]) -> Iterator[Block]: ...
 
     @abstractmethod
-    def _closure(self, domain: Domain, leaves: Sequence[int]) -> Block: ...
+    def _closure(self, domain: LeafDomain, leaves: Sequence[int]) -> Block: ...
 
     @abstractmethod
-    def _count(self, domain: Domain) -> int: ...
+    def _count(self, domain: LeafDomain) -> int: ...
 
-    def parts(self, domain: Domain, block: Block) -> list[Block]:
+    def parts(self, domain: LeafDomain, block: Block) -> list[Block]:
         """What the last step to this group merged, beside single leaves: all its pieces but the last, if several."""
         if domain.apart and len(block) == domain.size:
             return []
         *first, _ = self._pieces(domain, block)
         return [tuple(sorted(leaf for piece in first for leaf in piece))] if len(first) > 1 else []
 
-    def _pieces(self, domain: Domain, block: Block) -> list[Block]:
+    def _pieces(self, domain: LeafDomain, block: Block) -> list[Block]:
         return [(leaf,) for leaf in block]
 
-    def allows(self, domain: Domain, partition: Partition) -> bool:
+    def allows(self, domain: LeafDomain, partition: Partition) -> bool:
         """Whether the partition is a valid generalization."""
         return all(self.valid(domain, block) for block in blocks(partition))
 
-    def generalizations(self, domain: Domain) -> Iterator[Partition]:
+    def generalizations(self, domain: LeafDomain) -> Iterator[Partition]:
         """Every valid generalization, once."""
         return self._completed(domain, (), tuple(range(domain.size)))
 
-    def _completed(self, domain: Domain, done: tuple[Block, ...], left: Block) -> Iterator[Partition]:
+    def _completed(self, domain: LeafDomain, done: tuple[Block, ...], left: Block) -> Iterator[Partition]:
         if not left:
             yield of_blocks(done, domain.size)
             return
@@ -109,7 +109,7 @@ class Scheme(ABC):
             rest = tuple(leaf for leaf in left if leaf not in block)
             yield from self._completed(domain, (*done, block), rest)
 
-    def problem(self, domain: Domain) -> str | None:
+    def problem(self, domain: LeafDomain) -> str | None:
         """Why the scheme makes no sense on a domain; None where it does."""
         return None
 
@@ -119,19 +119,19 @@ class SetPartitioning(Scheme):
 
     name = "sps"
 
-    def _valid(self, domain: Domain, block: Block) -> bool:
+    def _valid(self, domain: LeafDomain, block: Block) -> bool:
         return True
 
-    def _starting(self, domain: Domain, within: Sequence[int]) -> Iterator[Block]:
+    def _starting(self, domain: LeafDomain, within: Sequence[int]) -> Iterator[Block]:
         first, *others = within
         for size in range(len(within)):
             for chosen in combinations(others, size):
                 yield (first, *chosen)
 
-    def _closure(self, domain: Domain, leaves: Sequence[int]) -> Block:
+    def _closure(self, domain: LeafDomain, leaves: Sequence[int]) -> Block:
         return tuple(sorted(leaves))
 
-    def _count(self, domain: Domain) -> int:
+    def _count(self, domain: LeafDomain) -> int:
         return bell(domain.size)
 
 
@@ -141,20 +141,20 @@ class OrderedPartitioning(Scheme):
     name = "ops"
     of_ranges = True
 
-    def _valid(self, domain: Domain, block: Block) -> bool:
+    def _valid(self, domain: LeafDomain, block: Block) -> bool:
         return is_range(block)
 
-    def _starting(self, domain: Domain, within: Sequence[int]) -> Iterator[Block]:
+    def _starting(self, domain: LeafDomain, within: Sequence[int]) -> Iterator[Block]:
         for size in range(1, len(within) + 1):
             if not is_range(within[:size]):
                 return
             if self._valid(domain, block := tuple(within[:size])):
                 yield block
 
-    def _closure(self, domain: Domain, leaves: Sequence[int]) -> Block:
+    def _closure(self, domain: LeafDomain, leaves: Sequence[int]) -> Block:
         return tuple(range(min(leaves), max(leaves) + 1))
 
-    def _count(self, domain: Domain) -> int:
+    def _count(self, domain: LeafDomain) -> int:
         return int(2 ** (domain.size - 1))
 
 
@@ -163,10 +163,10 @@ class GuidedSetPartitioning(Scheme):
 
     name = "gsps"
 
-    def _valid(self, domain: Domain, block: Block) -> bool:
+    def _valid(self, domain: LeafDomain, block: Block) -> bool:
         return self._closure(domain, block) == block
 
-    def _starting(self, domain: Domain, within: Sequence[int]) -> Iterator[Block]:
+    def _starting(self, domain: LeafDomain, within: Sequence[int]) -> Iterator[Block]:
         first, inside = within[0], set(within)
         yield (first,)
         for level in range(1, len(domain.levels)):
@@ -178,13 +178,13 @@ class GuidedSetPartitioning(Scheme):
                 for chosen in combinations(others, size):
                     yield tuple(sorted((*own, *(leaf for unit in chosen for leaf in unit))))
 
-    def _closure(self, domain: Domain, leaves: Sequence[int]) -> Block:
+    def _closure(self, domain: LeafDomain, leaves: Sequence[int]) -> Block:
         return tuple(sorted(leaf for unit in domain.units(leaves) for leaf in unit))
 
-    def _pieces(self, domain: Domain, block: Block) -> list[Block]:
+    def _pieces(self, domain: LeafDomain, block: Block) -> list[Block]:
         return domain.units(block)
 
-    def _count(self, domain: Domain) -> int:
+    def _count(self, domain: LeafDomain) -> int:
         return _count(domain, len(domain.levels) - 1, 0, _set_partitions)
 
 
@@ -193,20 +193,20 @@ class GuidedOrderedPartitioning(OrderedPartitioning):
 
     name = "gops"
 
-    def _valid(self, domain: Domain, block: Block) -> bool:
+    def _valid(self, domain: LeafDomain, block: Block) -> bool:
         return is_range(block) and self._closure(domain, block) == block
 
-    def _closure(self, domain: Domain, leaves: Sequence[int]) -> Block:
+    def _closure(self, domain: LeafDomain, leaves: Sequence[int]) -> Block:
         units = domain.units(leaves)
         return tuple(range(min(unit[0] for unit in units), max(unit[-1] for unit in units) + 1))
 
-    def _pieces(self, domain: Domain, block: Block) -> list[Block]:
+    def _pieces(self, domain: LeafDomain, block: Block) -> list[Block]:
         return domain.units(block)
 
-    def _count(self, domain: Domain) -> int:
+    def _count(self, domain: LeafDomain) -> int:
         return _count(domain, len(domain.levels) - 1, 0, _compositions)
 
-    def problem(self, domain: Domain) -> str | None:
+    def problem(self, domain: LeafDomain) -> str | None:
         if domain.contiguous:
             return None
         return "gops needs a hierarchy whose groups are ranges of the ordered values; choose gsps or ops"
@@ -218,10 +218,10 @@ class GroupHierarchical(Scheme):
     name = "ghs"
     of_ranges = True
 
-    def _valid(self, domain: Domain, block: Block) -> bool:
+    def _valid(self, domain: LeafDomain, block: Block) -> bool:
         return block == self._closure(domain, block)
 
-    def _starting(self, domain: Domain, within: Sequence[int]) -> Iterator[Block]:
+    def _starting(self, domain: LeafDomain, within: Sequence[int]) -> Iterator[Block]:
         inside, last = set(within), None
         for level in range(len(domain.levels)):
             group = domain.group(level, within[0])
@@ -231,13 +231,13 @@ class GroupHierarchical(Scheme):
                 yield group
             last = group
 
-    def _closure(self, domain: Domain, leaves: Sequence[int]) -> Block:
+    def _closure(self, domain: LeafDomain, leaves: Sequence[int]) -> Block:
         return domain.group(domain.meeting_level(leaves), leaves[0])
 
-    def parts(self, domain: Domain, block: Block) -> list[Block]:
+    def parts(self, domain: LeafDomain, block: Block) -> list[Block]:
         return []
 
-    def _count(self, domain: Domain) -> int:
+    def _count(self, domain: LeafDomain) -> int:
         """Cuts: a node with one child makes the same groups as that child, under another label."""
         return _count(domain, len(domain.levels) - 1, 0, lambda options: 1 + prod(options))
 
@@ -247,13 +247,13 @@ class BasicHierarchical(GroupHierarchical):
 
     name = "bhs"
 
-    def allows(self, domain: Domain, partition: Partition) -> bool:
+    def allows(self, domain: LeafDomain, partition: Partition) -> bool:
         return partition in domain.levels
 
-    def generalizations(self, domain: Domain) -> Iterator[Partition]:
+    def generalizations(self, domain: LeafDomain) -> Iterator[Partition]:
         return iter(domain.levels)
 
-    def _count(self, domain: Domain) -> int:
+    def _count(self, domain: LeafDomain) -> int:
         return len(domain.levels)
 
 
@@ -282,14 +282,14 @@ def bell(size: int) -> int:
     return found[size]
 
 
-def _children(domain: Domain, level: int, leaf: int) -> list[Block]:
+def _children(domain: LeafDomain, level: int, leaf: int) -> list[Block]:
     """The groups one level below the group that this leaf has at a level."""
     codes = canonical([domain.levels[level - 1][other] for other in domain.group(level, leaf)])
     members = domain.group(level, leaf)
     return [tuple(members[place] for place in block) for block in blocks(codes)]
 
 
-def _count(domain: Domain, level: int, leaf: int, combined: _Combined) -> int:
+def _count(domain: LeafDomain, level: int, leaf: int, combined: _Combined) -> int:
     if level == 0:
         return 1
     children = _children(domain, level, leaf)
@@ -320,11 +320,11 @@ def _without_single(size: int) -> int:
 
 
 @dataclass(frozen=True)
-class Tree:
+class EnumerationTree:
     """The generalizations that one column may have under its scheme."""
 
     scheme: Scheme
-    domain: Domain
+    domain: LeafDomain
 
     def __post_init__(self) -> None:
         # One cache for each tree: nodes of a search share the partitions of a column many times over.

@@ -18,9 +18,9 @@ from random import Random
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.search.base import Budget, BudgetSpent, Progress
-from sqlanon.search.schemes.costs import Clock, Evaluator, Generalization, Measured
-from sqlanon.search.schemes.domain import Domain, Partition, blocks, of_blocks
-from sqlanon.search.schemes.families import Tree
+from sqlanon.search.schemes.costs import Clock, CostEvaluator, Generalization, Measured
+from sqlanon.search.schemes.domain import LeafDomain, Partition, blocks, of_blocks
+from sqlanon.search.schemes.families import EnumerationTree
 from sqlanon.search.schemes.problem import Solution, Space, joined, measured, rank, replaced
 
 
@@ -45,7 +45,7 @@ def generalizations(space: Space, cut: Generalization) -> Iterator[Generalizatio
                 yield replaced(cut, column, parent)
 
 
-def _children(tree: Tree, partition: Partition) -> Iterator[Partition]:
+def _children(tree: EnumerationTree, partition: Partition) -> Iterator[Partition]:
     groups = blocks(partition)
     for index, block in enumerate(groups):
         units = tree.domain.units(block)
@@ -73,7 +73,7 @@ def random_cut(space: Space, source: Random) -> Generalization:
 class Best:
     """The best cut that a heuristic has seen, by rows above the limit and then cost; every answer is kept."""
 
-    evaluator: Evaluator
+    evaluator: CostEvaluator
     clock: Clock
     known: dict[Generalization, Measured] = field(default_factory=dict)
     cut: Generalization | None = None
@@ -107,7 +107,7 @@ COOLING = 0.96
 
 
 def anneal(
-    space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
+    space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
     """The best cut on a walk that takes worse cuts ever more rarely."""
     source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
@@ -133,7 +133,7 @@ def anneal(
     return best.solution()
 
 
-def _energy(found: Measured, evaluator: Evaluator) -> float:
+def _energy(found: Measured, evaluator: CostEvaluator) -> float:
     """The cost; rows above the limit weigh more than any cost."""
     excess = max(0, found.suppressed - evaluator.limit)
     return found.cost * (1 + excess) if excess else found.cost
@@ -149,7 +149,7 @@ MUTATION = 0.5
 
 
 def evolve(
-    space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
+    space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
     """The fittest cut of all generations."""
     source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
@@ -183,7 +183,7 @@ def _child(space: Space, fittest: list[Generalization], source: Random) -> Gener
     return child
 
 
-def _crossed(domain: Domain, one: Partition, other: Partition, source: Random) -> Partition:
+def _crossed(domain: LeafDomain, one: Partition, other: Partition, source: Random) -> Partition:
     """Below each node under the top, the cut of one parent or of the other; whole where the first parent is."""
     if len(domain.levels) < 2 or max(one) == 0 or max(other) == 0:
         return source.choice([one, other])
@@ -195,7 +195,7 @@ def _crossed(domain: Domain, one: Partition, other: Partition, source: Random) -
 
 
 def specialize(
-    space: Space, evaluator: Evaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
+    space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
     """Specialize as long as that lowers the cost within the limit. Nothing is random: any seed does the same."""
     best = Best(evaluator, Clock(budget, evaluator))

@@ -16,7 +16,7 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple
 
-from sqlanon.search.schemes.costs import BlockCost, Evaluator, Interval, Side
+from sqlanon.search.schemes.costs import BlockCost, CostEvaluator, CostInterval, CostSide
 from sqlanon.search.schemes.domain import Block, Partition, of_blocks
 from sqlanon.search.schemes.families import BasicHierarchical
 from sqlanon.search.schemes.problem import Space
@@ -203,12 +203,12 @@ class Completion:
     column: int
     size: int
     blocks: tuple[Block, ...]
-    evaluator: Evaluator
-    side: Side
+    evaluator: CostEvaluator
+    side: CostSide
     bits: tuple[int, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, space: Space, evaluator: Evaluator, side: Side) -> Completion | None:
+    def of(cls, space: Space, evaluator: CostEvaluator, side: CostSide) -> Completion | None:
         """The column with most generalizations, where the groups it allows are few enough; None: there is none."""
         if not evaluator.separable:
             return None
@@ -228,7 +228,7 @@ class Completion:
                 return cls(-negative, tree.domain.size, found, evaluator, side, bits)
         return None
 
-    def ask(self, intervals: Sequence[Interval], slacks: Sequence[float]) -> list[list[BlockCost]]:
+    def ask(self, intervals: Sequence[CostInterval], slacks: Sequence[float]) -> list[list[BlockCost]]:
         """The costs of groups for the other columns of each interval."""
         return self.evaluator.block_costs(intervals, self.side, self.column, self.blocks, slacks)
 

@@ -13,9 +13,9 @@ from math import prod
 from random import Random
 from typing import Literal
 
-from sqlanon.search.schemes.costs import Evaluator, Generalization, Interval, Measured, Side
+from sqlanon.search.schemes.costs import CostEvaluator, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Partition, blocks, canonical, identity, merged, whole
-from sqlanon.search.schemes.families import BasicHierarchical, Tree
+from sqlanon.search.schemes.families import BasicHierarchical, EnumerationTree
 
 Direction = Literal["bottom_up", "top_down"]
 
@@ -24,7 +24,7 @@ Direction = Literal["bottom_up", "top_down"]
 class Space:
     """All generalizations that may be chosen: one tree for each column."""
 
-    trees: tuple[Tree, ...]
+    trees: tuple[EnumerationTree, ...]
 
     @property
     def columns(self) -> range:
@@ -61,7 +61,7 @@ def replaced(generalization: Generalization, column: int, partition: Partition) 
     return (*generalization[:column], partition, *generalization[column + 1 :])
 
 
-def joins(tree: Tree, partition: Partition) -> Iterator[Partition]:
+def joins(tree: EnumerationTree, partition: Partition) -> Iterator[Partition]:
     """The partitions that merging two groups leads to, made valid by merging what the scheme wants with them."""
     if isinstance(tree.scheme, BasicHierarchical):
         yield from tree.merges(partition)
@@ -70,7 +70,7 @@ def joins(tree: Tree, partition: Partition) -> Iterator[Partition]:
         yield joined(tree, partition, (*first, *second))
 
 
-def joined(tree: Tree, partition: Partition, leaves: Sequence[int]) -> Partition:
+def joined(tree: EnumerationTree, partition: Partition, leaves: Sequence[int]) -> Partition:
     """The least valid partition above this one that has these leaves in one group."""
     found = set(leaves)
     while True:
@@ -81,7 +81,7 @@ def joined(tree: Tree, partition: Partition, leaves: Sequence[int]) -> Partition
         found = wider
 
 
-def _random(tree: Tree, source: Random) -> Partition:
+def _random(tree: EnumerationTree, source: Random) -> Partition:
     partition = identity(tree.domain.size)
     if isinstance(tree.scheme, BasicHierarchical):
         return source.choice(tree.domain.levels)
@@ -139,9 +139,9 @@ Take = Callable[[Sequence[Generalization], Sequence[Measured]], None]
 """Told of every generalization that was measured; may end the search by BudgetSpent."""
 
 
-def measured(evaluator: Evaluator, generalizations: Sequence[Generalization]) -> list[Measured]:
+def measured(evaluator: CostEvaluator, generalizations: Sequence[Generalization]) -> list[Measured]:
     """What single generalizations cost."""
-    return evaluator.measure([Interval.point(item) for item in generalizations], Side.LOWER)
+    return evaluator.measure([CostInterval.point(item) for item in generalizations], CostSide.LOWER)
 
 
 def rank(found: Measured, limit: int) -> tuple[int, float]:
@@ -149,7 +149,7 @@ def rank(found: Measured, limit: int) -> tuple[int, float]:
     return max(0, found.suppressed - limit), found.cost
 
 
-def sow(space: Space, evaluator: Evaluator, seed: int, take: Take) -> None:
+def sow(space: Space, evaluator: CostEvaluator, seed: int, take: Take) -> None:
     """Measure seeds; `take` keeps what it likes."""
     source = Random(seed)
     drawn = list(dict.fromkeys([space.bottom, space.top, *(space.random(source) for _ in range(RANDOM))]))
@@ -160,7 +160,7 @@ def sow(space: Space, evaluator: Evaluator, seed: int, take: Take) -> None:
     _descend(space, evaluator, ranked[0][1], source, take)
 
 
-def _descend(space: Space, evaluator: Evaluator, start: Generalization, source: Random, take: Take) -> None:
+def _descend(space: Space, evaluator: CostEvaluator, start: Generalization, source: Random, take: Take) -> None:
     """Merge the two groups that lower the cost most, as long as any do."""
     here, [current] = start, measured(evaluator, [start])
     while neighbours := list(space.coarser(here)):
