@@ -1,0 +1,1 @@
+"""From a recoding to the published table: classes measured anew, staging, audit, swap; lock file, script and evidence."""

@@ -1,0 +1,1 @@
+"""DuckDB through its own API: the embedded engine, its catalog and files, and dataframes as tables."""
