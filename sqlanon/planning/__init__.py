@@ -1,4 +1,4 @@
-"""What a plan is: the decision of an algorithm, grids of what-if questions, comparisons of algorithms, and what operators ask.
+"""What a plan is: an algorithm's decision, what-if grids, comparisons of algorithms, operations.
 
 Reads through `source` and `evaluation`, decides, and writes nothing.
 """

@@ -1,1 +1,1 @@
-"""From a recoding to the published table: classes measured anew, staging, audit, swap; lock file, script and evidence."""
+"""From a recoding to the published table: classes measured anew, staging, audit, swap; lock, script, evidence."""

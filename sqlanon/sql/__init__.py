@@ -1,4 +1,4 @@
-"""The kernel: names of relations, building blocks of statements, templates, traits of dialects, classes and their values.
+"""The kernel: relations, building blocks, templates, traits of dialects, classes and their values.
 
-Only what several rooms share. The statements of one room stand in its own `statements.py`. Knows no engine and runs nothing.
+Only what several rooms share; the statements of one room stand in its own `statements.py`. Runs nothing.
 """
