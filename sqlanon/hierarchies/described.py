@@ -5,7 +5,11 @@ Pure.
 
 from __future__ import annotations
 
-from sqlanon.hierarchies import Date, HierarchySpec, Interval, Mask, Table
+from sqlanon.hierarchies.choice import HierarchySpec
+from sqlanon.hierarchies.date import Date
+from sqlanon.hierarchies.interval import Interval
+from sqlanon.hierarchies.mask import Mask
+from sqlanon.hierarchies.table import Table
 
 
 def described(hierarchy: HierarchySpec, level: int, height: int, top: str) -> str:

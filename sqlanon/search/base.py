@@ -134,6 +134,21 @@ Step = Mapping[str, object]
 
 
 @dataclass(frozen=True)
+class Listing:
+    """The nodes that an algorithm lists beside the one it chose."""
+
+    minimal: Sequence[Node] = ()
+    """Acceptable nodes with no acceptable node below them that may be chosen."""
+    complete: bool = False
+    """Whether `minimal` lists all of them."""
+    acceptable: Sequence[Node] | None = None
+    """All acceptable nodes that may be chosen; None when the algorithm does not enumerate them."""
+
+
+NOTHING_LISTED = Listing()
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """The answer of one algorithm."""
 

@@ -6,7 +6,16 @@ The measure the others are held against; affordable on small lattices only.
 from __future__ import annotations
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, not_better_than
+from sqlanon.search.base import (
+    Budget,
+    BudgetSpent,
+    Evaluator,
+    Listing,
+    Objective,
+    Progress,
+    SearchResult,
+    not_better_than,
+)
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.session import SearchSession
 
@@ -37,9 +46,11 @@ def search(
         proven=not undecided,
         undecided=undecided,
         trace=session.trace,
-        minimal=session.coding.minimal(sum(1 << session.coding.number(node) for node in acceptable)),
-        minimal_complete=not undecided,
-        acceptable=None if undecided else acceptable,
+        listing=Listing(
+            session.coding.minimal(sum(1 << session.coding.number(node) for node in acceptable)),
+            complete=not undecided,
+            acceptable=None if undecided else acceptable,
+        ),
     )
 
 

@@ -13,7 +13,18 @@ from itertools import islice
 from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
-from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Meter, Objective, Progress, SearchResult, Step
+from sqlanon.search.base import (
+    NOTHING_LISTED,
+    Budget,
+    BudgetSpent,
+    Evaluator,
+    Listing,
+    Meter,
+    Objective,
+    Progress,
+    SearchResult,
+    Step,
+)
 from sqlanon.search.node_sets import Coding, Marking
 from sqlanon.search.preferences import ASKING_POLICIES, Candidate, Preferences, preferred
 
@@ -156,13 +167,12 @@ class SearchSession:
         proven: bool,
         undecided: int,
         trace: Sequence[Step],
-        minimal: Sequence[Node] = (),
-        minimal_complete: bool = False,
-        acceptable: Sequence[Node] | None = None,
+        listing: Listing = NOTHING_LISTED,
         verified: bool = True,
     ) -> SearchResult:
         """The answer of an algorithm that takes the first of the nodes that tie."""
         score = self.score(ties[0])
+        minimal, acceptable = listing.minimal, listing.acceptable
         self._ask_if_possible((*ties, *minimal))
         return SearchResult(
             algorithm=algorithm,
@@ -175,7 +185,7 @@ class SearchSession:
             undecided=undecided + self._left_out,
             ties=tuple(ties),
             minimal=tuple(minimal),
-            minimal_complete=minimal_complete,
+            minimal_complete=listing.complete,
             acceptable=None if acceptable is None else tuple(acceptable),
             verdicts={node: self.verdicts[node] for node in (*ties, *minimal) if node in self.verdicts},
             trace=tuple(trace),
