@@ -134,7 +134,7 @@ Step = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Listing:
+class ListedNodes:
     """The nodes that an algorithm lists beside the one it chose."""
 
     minimal: Sequence[Node] = ()
@@ -145,7 +145,7 @@ class Listing:
     """All acceptable nodes that may be chosen; None when the algorithm does not enumerate them."""
 
 
-NOTHING_LISTED = Listing()
+NO_NODES_LISTED = ListedNodes()
 
 
 @dataclass(frozen=True)

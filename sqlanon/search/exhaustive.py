@@ -10,7 +10,7 @@ from sqlanon.search.base import (
     Budget,
     BudgetSpent,
     Evaluator,
-    Listing,
+    ListedNodes,
     Objective,
     Progress,
     SearchResult,
@@ -46,7 +46,7 @@ def search(
         proven=not undecided,
         undecided=undecided,
         trace=session.trace,
-        listing=Listing(
+        listing=ListedNodes(
             session.coding.minimal(sum(1 << session.coding.number(node) for node in acceptable)),
             complete=not undecided,
             acceptable=None if undecided else acceptable,

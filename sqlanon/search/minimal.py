@@ -5,7 +5,7 @@ Decides every node by inheritance or by asking; the preferences then choose amon
 
 from __future__ import annotations
 
-from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Listing, Objective, Progress, SearchResult
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, ListedNodes, Objective, Progress, SearchResult
 from sqlanon.search.preferences import DEFAULT_POLICIES, Preferences
 from sqlanon.search.questions import Classifier
 from sqlanon.search.session import SearchSession
@@ -44,7 +44,7 @@ def report_minimal(session: SearchSession, algorithm: str, stopped: bool, *, enu
         proven=not undecided,
         undecided=undecided,
         trace=session.trace,
-        listing=Listing(
+        listing=ListedNodes(
             minimal,
             complete=not undecided,
             acceptable=session.coding.nodes(acceptable) if enumerates and not undecided else None,

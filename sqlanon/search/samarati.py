@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Listing, Objective, Progress, SearchResult
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, ListedNodes, Objective, Progress, SearchResult
 from sqlanon.search.node_sets import Totals
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.questions import Classifier
@@ -144,5 +144,5 @@ class _FindVector:
             proven=not stopped,
             undecided=(below | beside).bit_count() if stopped else 0,
             trace=session.trace,
-            listing=Listing(session.coding.nodes(solutions) if not below else ()),
+            listing=ListedNodes(session.coding.nodes(solutions) if not below else ()),
         )

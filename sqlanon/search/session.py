@@ -14,11 +14,11 @@ from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.base import (
-    NOTHING_LISTED,
+    NO_NODES_LISTED,
     Budget,
     BudgetSpent,
     Evaluator,
-    Listing,
+    ListedNodes,
     Meter,
     Objective,
     Progress,
@@ -167,7 +167,7 @@ class SearchSession:
         proven: bool,
         undecided: int,
         trace: Sequence[Step],
-        listing: Listing = NOTHING_LISTED,
+        listing: ListedNodes = NO_NODES_LISTED,
         verified: bool = True,
     ) -> SearchResult:
         """The answer of an algorithm that takes the first of the nodes that tie."""
