@@ -23,7 +23,7 @@ from sqlalchemy.engine import make_url
 
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
-from tests.spark_support import spark_base, spark_url
+from tests.kit.spark import spark_base, spark_url
 
 __all__ = ["spark_base", "spark_url"]
 

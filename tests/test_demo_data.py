@@ -5,7 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from sqlanon.demo import generate
-from tests.fixtures_support import Case, read_csv, read_yaml
+from tests.kit.papers import Case, read_csv, read_yaml
 
 DEMO = Path(str(files("sqlanon.demo")))
 

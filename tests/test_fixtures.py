@@ -10,7 +10,7 @@ import pytest
 
 from sqlanon.errors import SpecError
 from sqlanon.spec import load_spec
-from tests.fixtures_support import (
+from tests.kit.papers import (
     CASES,
     FIXTURES,
     BadSpec,

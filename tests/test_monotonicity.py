@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.counterexamples import (
+from tests.kit.counterexamples import (
     ORDER,
     SENSITIVE,
     WITH_RESPONDENTS,
@@ -24,7 +24,7 @@ from tests.counterexamples import (
     WITHOUT_SUPPRESSION,
     Counterexample,
 )
-from tests.oracle import (
+from tests.kit.oracle import (
     Alpha,
     Asked,
     BetaLikeness,

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures_support import load_case
-from tests.oracle import (
+from tests.kit.oracle import (
     Alpha,
     Asked,
     BetaLikeness,
@@ -37,6 +36,7 @@ from tests.oracle import (
     TOrdered,
     key_of,
 )
+from tests.kit.papers import load_case
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import CommandLine, patients, spec_values, write_spec
+from tests.kit.commands import CommandLine, patients, spec_values, write_spec
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import CommandLine, spec_values, write_spec
+from tests.kit.commands import CommandLine, spec_values, write_spec
 
 ALL = (
     "--l-diversity=disease=2",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sqlanon.lock import Lock
-from tests.cli.support import CommandLine, rows_of, spec_values, tables, write_spec
+from tests.kit.commands import CommandLine, rows_of, spec_values, tables, write_spec
 
 PLAN_KEYS = {
     "levels", "height", "rows", "suppressed", "classes", "minimal", "score", "checks", "lattice", "seconds",

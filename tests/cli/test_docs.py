@@ -21,7 +21,7 @@ import pytest
 
 import sqlanon
 from sqlanon.cli.main import COMMANDS, group, run
-from tests.forks import fork
+from tests.kit.processes import fork
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/cli.md")

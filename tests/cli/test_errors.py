@@ -15,8 +15,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.cli.support import COLUMNS, CommandLine, patients, spec_values, tables, write_spec
-from tests.fixtures_support import BadSpec, bad_specs
+from tests.kit.commands import COLUMNS, CommandLine, patients, spec_values, tables, write_spec
+from tests.kit.papers import BadSpec, bad_specs
 
 Values = dict[str, Any]
 

@@ -18,7 +18,7 @@ from sqlanon.cli.main import COMMANDS
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, RequirementError, SpecError, UsageError
 from sqlanon.runs import Options
-from tests.cli.support import CommandLine, tables, write_spec
+from tests.kit.commands import CommandLine, tables, write_spec
 
 ROOT = Path(__file__).parents[2]
 

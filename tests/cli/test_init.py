@@ -15,9 +15,9 @@ from sqlanon.draft.yaml import yaml_text, yaml_value
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec import load_spec
 from sqlanon.spec.document import read_document
-from tests.cli.support import CommandLine, tables
-from tests.engines.helpers import execute, open_at
-from tests.fixtures_support import adversarial_names
+from tests.kit.commands import CommandLine, tables
+from tests.kit.engine import execute, open_at
+from tests.kit.papers import adversarial_names
 
 WIDE = """
 CREATE TABLE wide AS

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import COLUMNS, PATIENTS, CommandLine, Outcome, patients, spec_values, write_spec
-from tests.engines.helpers import execute, open_at
+from tests.kit.commands import COLUMNS, PATIENTS, CommandLine, Outcome, patients, spec_values, write_spec
+from tests.kit.engine import execute, open_at
 
 VALUES = sorted({str(value) for row in PATIENTS for value in row if isinstance(value, str)})
 

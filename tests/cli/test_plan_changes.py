@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import COLUMNS, CommandLine, spec_values, tables, write_spec
-from tests.engines.helpers import execute, open_at
+from tests.kit.commands import COLUMNS, CommandLine, spec_values, tables, write_spec
+from tests.kit.engine import execute, open_at
 
 pytestmark = pytest.mark.kept_open
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlanon.lock import Lock
-from tests.cli.support import COLUMNS, CommandLine, patients, rows_of, spec_values, tables, write_spec
+from tests.kit.commands import COLUMNS, CommandLine, patients, rows_of, spec_values, tables, write_spec
 
 
 def fixed(**levels: int) -> dict[str, Any]:

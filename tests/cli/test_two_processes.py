@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from sqlanon.cli.main import run
-from tests.cli.support import CommandLine
-from tests.forks import fork
+from tests.kit.commands import CommandLine
+from tests.kit.processes import fork
 
 REFUSED = "another process has it open; close that process or wait for it to finish"
 

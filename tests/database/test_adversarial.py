@@ -18,8 +18,8 @@ from sqlanon.errors import EngineError
 from sqlanon.hierarchies.names import join_name
 from sqlanon.results import RunResult
 from sqlanon.spec import Spec, spec_from_dict
-from tests.database.support import at, create, literal, quoted, rows, run
-from tests.fixtures_support import adversarial_names, adversarial_values
+from tests.kit.papers import adversarial_names, adversarial_values
+from tests.kit.tables import at, create, literal, quoted, rows, run
 
 NAMES = adversarial_names()
 VALUES = adversarial_values()

@@ -32,7 +32,7 @@ from sqlanon.spec import spec_from_dict
 from sqlanon.sqlgen import sensitive as sensitive_sql
 from sqlanon.sqlgen.relations import Table, table_expression
 from sqlanon.sqlgen.values import Counted, ValueTables
-from tests.database.support import frequency, quoted, run
+from tests.kit.tables import frequency, quoted, run
 
 CLASS = 1_000_000
 MANY = 10**13

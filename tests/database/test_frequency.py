@@ -33,8 +33,8 @@ from sqlanon.scratch import Scratch
 from sqlanon.search.objective import Objective
 from sqlanon.spec import Spec
 from sqlanon.sqlgen import packing
-from tests.database.support import create, frequency, rows, run, spec_of
-from tests.fixtures_support import load_case
+from tests.kit.papers import load_case
+from tests.kit.tables import create, frequency, rows, run, spec_of
 
 FEWER = settings(
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

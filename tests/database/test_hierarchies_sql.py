@@ -15,8 +15,8 @@ from sqlanon.engines.base import Engine
 from sqlanon.errors import EngineError, HierarchyError, SpecError, SqlanonError
 from sqlanon.hierarchies import Family
 from sqlanon.hierarchy_store import report_hierarchy
-from tests.database.support import FEW, at, create, hierarchy_rows, quoted, rows, run, spec_of, stored
-from tests.fixtures_support import adversarial_values
+from tests.kit.papers import adversarial_values
+from tests.kit.tables import FEW, at, create, hierarchy_rows, quoted, rows, run, spec_of, stored
 
 LABELS = [value for value in adversarial_values() if value]
 

@@ -19,7 +19,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SpecError, SqlanonError
 from sqlanon.hierarchies.names import join_name
 from sqlanon.spec import Spec, spec_from_dict
-from tests.database.support import FEW, at, create, quoted, rows, run, stored
+from tests.kit.tables import FEW, at, create, quoted, rows, run, stored
 
 PAYLOADS = [
     "x'; DROP TABLE victims; --",

@@ -15,8 +15,8 @@ from sqlanon.engines.base import Engine
 from sqlanon.hierarchies import DateLevel, Family, Interval, IntervalLevel, Level, MaskLevel
 from sqlanon.sqlgen.labels import label
 from sqlanon.sqlgen.relations import column
-from tests.database.support import FEW, at, create, literal, rows, run
-from tests.fixtures_support import adversarial_values
+from tests.kit.papers import adversarial_values
+from tests.kit.tables import FEW, at, create, literal, rows, run
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from sqlanon.evaluate import SqlEvaluator
 from sqlanon.lattice import Lattice
 from sqlanon.metrics.registry import metric_named
 from sqlanon.planning import requirement_on
-from tests.database.support import frequency
-from tests.oracle import Problem
-from tests.random_problems import EVERYTHING, Asking, load, random_table
+from tests.kit.oracle import Problem
+from tests.kit.random_tables import EVERYTHING, Asking, load, random_table
+from tests.kit.tables import frequency
 
 SEEDS = [0, pytest.param(2, marks=pytest.mark.soak)]
 

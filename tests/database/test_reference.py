@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.oracle import (
+from tests.kit.oracle import (
     Alpha,
     Asked,
     BetaLikeness,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.dbt.support import (
+from tests.kit.dbt import (
     LOCK,
     RELEASE,
     TRIALS,

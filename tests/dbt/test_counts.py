@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from tests.dbt.conftest import Story
-from tests.oracle import Asked, DistinctL, EntropyL, K, RecursiveL, Table, TEqual, TOrdered
+from tests.kit.oracle import Asked, DistinctL, EntropyL, K, RecursiveL, Table, TEqual, TOrdered
 
 pytestmark = pytest.mark.dbt
 

@@ -12,7 +12,7 @@ from sqlanon.dbt.manifest import read_manifest
 from sqlanon.dbt.profile import connection_of
 from sqlanon.dbt.project import Project
 from sqlanon.errors import UsageError
-from tests.dbt.fake import FakeProject
+from tests.kit.fake_dbt import FakeProject
 
 SERVER = {
     "type": "postgres",

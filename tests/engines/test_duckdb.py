@@ -16,7 +16,7 @@ from sqlanon.errors import ConnectionFailed, EngineError, SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sqlgen.relations import File, Table, column
 from tests.engines.contract import VALUES, EngineContract
-from tests.engines.helpers import execute, open_at, query
+from tests.kit.engine import execute, open_at, query
 
 
 class TestDuckDB(EngineContract):
@@ -144,7 +144,7 @@ class TestOpening:
     def test_a_locked_file(self, duckdb_url: str) -> None:
         engine = open_at(duckdb_url)
         program = (
-            "import sys; from tests.engines.helpers import open_at; from sqlanon.errors import ConnectionFailed\n"
+            "import sys; from tests.kit.engine import open_at; from sqlanon.errors import ConnectionFailed\n"
             "try: open_at(sys.argv[1])\nexcept ConnectionFailed as error: print(error)"
         )
         command = [sys.executable, "-c", program, duckdb_url]
@@ -153,7 +153,7 @@ class TestOpening:
         assert "another process has it open" in done.stdout
 
     def test_a_forgotten_engine_leaves_no_noise(self) -> None:
-        program = "from tests.engines.helpers import open_at; engine = open_at('duckdb://')"
+        program = "from tests.kit.engine import open_at; engine = open_at('duckdb://')"
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
         assert done.stderr == ""

@@ -17,9 +17,9 @@ from sqlanon.engines.script_dialects import SCRIPT_DIALECTS
 from sqlanon.lock import Lock
 from sqlanon.script import compiled
 from sqlanon.spec import Spec
-from tests.fixtures_support import load_case
-from tests.golden.cases import CASES, GENERATED, GOLDEN, LEVELS, spec_of
-from tests.pipeline.support import Database
+from tests.kit.database import Database
+from tests.kit.golden_cases import CASES, GENERATED, GOLDEN, LEVELS, spec_of
+from tests.kit.papers import load_case
 
 pytestmark = pytest.mark.kept_open
 OTHERS = [name for name in SCRIPT_DIALECTS if name not in ("duckdb", "postgres")]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.support import CommandLine
+from tests.kit.commands import CommandLine
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from sqlanon.attack import Attack, AttackResult
 from sqlanon.errors import SqlanonError, UsageError
 from sqlanon.insight import AttackOptions
 from sqlanon.spec import Spec
-from tests.insight import support
-from tests.pipeline.support import Database
+from tests.kit import attacks as support
+from tests.kit.database import Database
 
 pytestmark = pytest.mark.kept_open
 

@@ -14,7 +14,7 @@ from sqlanon.errors import UsageError
 from sqlanon.insight import AttackOptions
 from sqlanon.label_reading import parts_of
 from sqlanon.spec import Spec, spec_from_dict
-from tests.pipeline.support import Database
+from tests.kit.database import Database
 
 pytestmark = pytest.mark.kept_open
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.support import CommandLine, Outcome
-from tests.pipeline.support import Database
+from tests.kit.commands import CommandLine, Outcome
+from tests.kit.database import Database
 
 pytestmark = pytest.mark.kept_open
 

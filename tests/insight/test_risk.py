@@ -20,11 +20,11 @@ from sqlanon.risk import subsets as subsets_module
 from sqlanon.risk.rollups import blocks, subsets
 from sqlanon.scratch import Scratch
 from sqlanon.sqlgen.relations import Table
-from tests.database.support import create
-from tests.database.support import run as execute
-from tests.fixtures_support import adversarial_names, adversarial_values, load_case
-from tests.insight import brute
-from tests.pipeline.audit_support import FEW, fill
+from tests.kit import risks as brute
+from tests.kit.audits import FEW, fill
+from tests.kit.papers import adversarial_names, adversarial_values, load_case
+from tests.kit.tables import create
+from tests.kit.tables import run as execute
 
 THRESHOLDS = ("0.05", "0.2", "0.34", "0.5")
 TYPES = {"a": "text", "b": "int", "c": "text", "d": "int", "who": "text"}

@@ -8,7 +8,7 @@ from sqlanon import measuring
 from sqlanon.errors import SourceError
 from sqlanon.runs import DEFAULT
 from sqlanon.spec import Spec, spec_from_dict
-from tests.pipeline.support import Database
+from tests.kit.database import Database
 
 TREE = {"any": {"lake": ["Genf", "Zug, town"], "river": ["Basel", "Bern"]}}
 ROWS = [("Basel", "flu"), ("Bern", "cold"), ("Genf", "flu"), ("Zug, town", "gout")] * 3

@@ -15,11 +15,12 @@ from sqlanon.errors import UsageError
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.utility import associations, classify, count_tables
-from tests.fixtures_support import load_case
-from tests.insight import brute, support
-from tests.pipeline.audit_support import FEW, fill
-from tests.pipeline.support import Database, case_spec
-from tests.pipeline.support import load_case as load_table
+from tests.kit import attacks as support
+from tests.kit import risks as brute
+from tests.kit.audits import FEW, fill
+from tests.kit.database import Database, case_spec
+from tests.kit.database import load_case as load_table
+from tests.kit.papers import load_case
 
 pytestmark = pytest.mark.kept_open
 

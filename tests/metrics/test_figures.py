@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 
 from sqlanon.lattice import Node
 from sqlanon.metrics.registry import METRICS
-from tests.search.fake import Class, Table, figures
-from tests.search.problems import Problem, problems
+from tests.kit.fake_evaluator import Class, Table, figures
+from tests.kit.search_problems import Problem, problems
 
 
 def classes_table(connection: duckdb.DuckDBPyConnection, table: Table, node: Node, classes: list[Class]) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.support import CommandLine
-from tests.personalized.support import FIGURES
+from tests.kit.commands import CommandLine
+from tests.kit.personalized import FIGURES
 
 pytestmark = pytest.mark.kept_open
 

@@ -15,8 +15,7 @@ from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.recoders import greedy
 from sqlanon.runs import DEFAULT
 from sqlanon.spec import spec_from_dict
-from tests.database.support import run
-from tests.personalized.support import (
+from tests.kit.personalized import (
     RELEASED,
     TYPES,
     figure_spec,
@@ -27,6 +26,7 @@ from tests.personalized.support import (
     released,
     tree_taxonomy,
 )
+from tests.kit.tables import run
 
 COLUMNS = ("age", "sex", "zip")
 VOTERS = {"name": "text", "age": "int", "sex": "text", "zip": "int"}

@@ -18,11 +18,11 @@ from sqlanon.recoding import Recoding
 from sqlanon.runs import DEFAULT
 from sqlanon.spec import spec_from_dict
 from sqlanon.workload import RandomQueries
-from tests.database.support import quoted
-from tests.personalized.brute import Row, Taxonomy, least_generalization
-from tests.personalized.support import greatest_breach, make, opened, released, tree_taxonomy
-from tests.pipeline.script_support import run_script
-from tests.pipeline.support import Database
+from tests.kit.breaches import Row, Taxonomy, least_generalization
+from tests.kit.database import Database
+from tests.kit.personalized import greatest_breach, make, opened, released, tree_taxonomy
+from tests.kit.scripts import run_script
+from tests.kit.tables import quoted
 
 AGE, PLACE, ILLNESS, GUARD, PERSON = "the age", 'pl"ace', "select", "group", "p.i.d"
 PLACES = {"north'": ["o'slo", "tromsø"], "south \\": ["", "café", "*x*"]}

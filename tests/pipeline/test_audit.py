@@ -18,7 +18,7 @@ from sqlanon.engines.base import Session
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import SourceError
 from sqlanon.sqlgen.relations import Table
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
 
 REFERENCE = (Path(__file__).parents[2] / "sql" / "reference" / "k_anonymity.sql").read_text(encoding="utf-8")
 COLUMNS = ("q1", "q2", "q3")

@@ -14,8 +14,8 @@ from sqlanon.audit import AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from sqlanon.sqlgen.relations import Table
-from tests.database.support import run
-from tests.pipeline.audit_support import taxonomy
+from tests.kit.audits import taxonomy
+from tests.kit.tables import run
 
 MILLION = 1_000_000
 STEP = Decimal("0.000000001")

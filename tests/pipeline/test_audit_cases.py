@@ -13,10 +13,10 @@ from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.spec import Privacy
 from sqlanon.sqlgen import audit_columns
 from sqlanon.sqlgen.relations import Table
-from tests import oracle
-from tests.database.support import at, create, run
-from tests.fixtures_support import adversarial_names, adversarial_values
-from tests.pipeline.audit_support import assert_equals_oracle, fill, measured, taxonomy
+from tests.kit import oracle
+from tests.kit.audits import assert_equals_oracle, fill, measured, taxonomy
+from tests.kit.papers import adversarial_names, adversarial_values
+from tests.kit.tables import at, create, run
 
 QUASI = ("zip", "marital", "sex")
 FIGURE_18 = [

@@ -14,9 +14,9 @@ from sqlanon import pipeline
 from sqlanon.audit import Consistency
 from sqlanon.audit.matching import Assignment
 from sqlanon.spec import spec_from_dict
-from tests.fitting import fitting
-from tests.fixtures_support import PAPERS, Labels, Row, load_case, read_csv
-from tests.pipeline.support import Database
+from tests.kit.cells import fitting
+from tests.kit.database import Database
+from tests.kit.papers import PAPERS, Labels, Row, load_case, read_csv
 
 SMALL = settings(
     max_examples=5, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -13,8 +13,8 @@ from sqlanon.audit import Request
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from sqlanon.sqlgen import audit_side_by_side
-from tests import oracle
-from tests.pipeline.audit_support import (
+from tests.kit import oracle
+from tests.kit.audits import (
     FEW,
     ROWS,
     TABLES,

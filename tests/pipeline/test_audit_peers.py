@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlanon.audit import AuditResult, Request
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
-from tests.pipeline.audit_support import FEW, fill, measured
+from tests.kit.audits import FEW, fill, measured
 
 COLUMNS = ("q1", "q2", "s", "n")
 TYPES = {"q1": "text", "q2": "text", "s": "text", "n": "int"}

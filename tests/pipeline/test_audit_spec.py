@@ -15,7 +15,7 @@ from sqlanon.errors import SourceError, UsageError
 from sqlanon.lock import Lock, lock_path
 from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
 from sqlanon.status import status
-from tests.pipeline.support import Database
+from tests.kit.database import Database
 
 DISEASES = {"lung": ["flu", "cold"], "stomach": ["ulcer", "gastritis"]}
 ROWS = [

@@ -20,9 +20,9 @@ from sqlanon.runs import DEFAULT, Run, running
 from sqlanon.scratch import Scratch
 from sqlanon.spec import load_spec, spec_from_dict
 from sqlanon.sqlgen.relations import Table
-from tests.fixtures_support import CASES, PAPERS, Case, Vector, load_case, read_csv
-from tests.pipeline import support
-from tests.pipeline.support import Database, case_spec, prepared, solved
+from tests.kit import database as support
+from tests.kit.database import Database, case_spec, prepared, solved
+from tests.kit.papers import CASES, PAPERS, Case, Vector, load_case, read_csv
 
 IN_MEMORY = "duckdb:///:memory:"
 PAPER_TABLES = {name: load_case(name) for name in CASES}

@@ -23,11 +23,11 @@ from sqlanon.search.preferences import POLICIES, Preferences
 from sqlanon.search.registry import ALGORITHMS
 from sqlanon.search.result import SearchResult
 from sqlanon.spec.search import Algorithm, Metric, Preference
-from tests.fixtures_support import load_case
-from tests.pipeline import support
-from tests.pipeline.support import Database, case_spec, prepared, solved
-from tests.search.cases import C1
-from tests.search.run import k_anonymous, run
+from tests.kit import database as support
+from tests.kit.database import Database, case_spec, prepared, solved
+from tests.kit.papers import load_case
+from tests.kit.search_tables import C1
+from tests.kit.searches import k_anonymous, run
 
 CASE = load_case("c1")
 WEIGHTS = {"zip": 9, "marital": 1, "sex": 1}

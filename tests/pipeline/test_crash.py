@@ -17,8 +17,8 @@ from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.runs import Options
 from sqlanon.spec import Spec
-from tests.forks import fork
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
+from tests.kit.processes import fork
 
 ROWS = [(zip_, disease) for zip_ in ("94138", "94139", "94141") for disease in ("flu", "cold")] * 2
 SPEC: dict[str, Any] = {

@@ -26,7 +26,7 @@ from sqlanon.runs import Options
 from sqlanon.spec import Spec, load_spec
 from sqlanon.sqlgen import evidence as evidence_sql
 from sqlanon.sqlgen.relations import Table
-from tests.pipeline.support import Database, Rows
+from tests.kit.database import Database, Rows
 
 METADATA = Path(__file__).parents[2] / "sql" / "metadata"
 TYPES = {"who": "text", "zip": "text", "age": "integer", "disease": "text", "cost": "bigint"}

@@ -23,7 +23,7 @@ from sqlanon.api import Options
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.notebook import html_table
-from tests.fixtures_support import Case, load_case, read_csv
+from tests.kit.papers import Case, load_case, read_csv
 
 ROOT = Path(__file__).parents[2]
 MAKERS: dict[str, Callable[[dict[str, list[Any]]], Any]] = {

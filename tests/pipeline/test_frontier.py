@@ -17,11 +17,11 @@ from sqlanon.results import PlanResult
 from sqlanon.runs import Options
 from sqlanon.search.result import SearchResult
 from sqlanon.spec import Limit, Spec
-from tests.fixtures_support import Case, load_case
-from tests.pipeline import support
-from tests.pipeline.support import Database, case_spec
-from tests.search.cases import C1, S2, S3
-from tests.search.run import k_anonymous, run
+from tests.kit import database as support
+from tests.kit.database import Database, case_spec
+from tests.kit.papers import Case, load_case
+from tests.kit.search_tables import C1, S2, S3
+from tests.kit.searches import k_anonymous, run
 
 TABLES = {"s2": S2, "s3": S3, "c1": C1}
 KS = (1, 2, 3, 5, 20)

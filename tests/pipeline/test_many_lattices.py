@@ -23,10 +23,10 @@ from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
 from sqlanon.search.result import SearchResult
-from tests.fixtures_support import labels_of
-from tests.pipeline.support import prepared
+from tests.kit.database import prepared
+from tests.kit.fake_evaluator import Table, at_least, score
+from tests.kit.papers import labels_of
 from tests.pipeline.test_search_properties import VALUES, cases, spec_of
-from tests.search.fake import Table, at_least, score
 
 KS = (1, 2, 3, 5)
 MANY = int(os.environ.get("SQLANON_LATTICE_TABLES", "60"))

@@ -14,9 +14,9 @@ from sqlanon.lock import Lock
 from sqlanon.metrics.base import Verdict
 from sqlanon.results import PlanResult
 from sqlanon.spec import Limit, Spec, spec_from_dict
-from tests.database.support import at
-from tests.pipeline.support import Database
-from tests.random_problems import ASKINGS, Asking, load, random_table
+from tests.kit.database import Database
+from tests.kit.random_tables import ASKINGS, Asking, load, random_table
+from tests.kit.tables import at
 
 pytestmark = pytest.mark.kept_open
 

@@ -15,10 +15,10 @@ from sqlanon.errors import InfeasibleError, RequirementError, SpecError
 from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.spec import spec_from_dict
-from tests.database.support import at
-from tests.oracle import Problem
-from tests.pipeline.support import Database
-from tests.random_problems import ASKINGS, EVERYTHING, QUASI_IDENTIFIER, Asking, load, random_table
+from tests.kit.database import Database
+from tests.kit.oracle import Problem
+from tests.kit.random_tables import ASKINGS, EVERYTHING, QUASI_IDENTIFIER, Asking, load, random_table
+from tests.kit.tables import at
 
 RELEASED = ("zip", "age", "sex", "disease", "stage")
 LIMIT = 8

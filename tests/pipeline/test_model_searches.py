@@ -16,11 +16,11 @@ from sqlanon.frequency import FrequencySet
 from sqlanon.planning import problem_of
 from sqlanon.runs import Run
 from sqlanon.spec import Spec
-from tests import oracle
-from tests.database.support import at
-from tests.oracle import Problem
-from tests.pipeline.support import prepared, solved
-from tests.random_problems import ASKINGS, EVERYTHING, Asking, load, random_table, with_respondents
+from tests.kit import oracle
+from tests.kit.database import prepared, solved
+from tests.kit.oracle import Problem
+from tests.kit.random_tables import ASKINGS, EVERYTHING, Asking, load, random_table, with_respondents
+from tests.kit.tables import at
 
 LIMIT = 5
 ALGORITHMS = (("optimal", LIMIT), ("incognito", LIMIT), ("minimal", LIMIT), ("optimal", 0), ("samarati", 0))

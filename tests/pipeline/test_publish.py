@@ -26,7 +26,7 @@ from sqlanon.lock import Lock
 from sqlanon.measured import release_query
 from sqlanon.results import PlanResult
 from sqlanon.spec import Spec
-from tests.pipeline.support import Database, Rows, changed
+from tests.kit.database import Database, Rows, changed
 
 TYPES = {"ssn": "text", "zip": "text", "born": "date", "age": "integer", "disease": "text", "cost": "decimal(8,2)"}
 ROWS: list[tuple[Any, ...]] = [

@@ -20,11 +20,11 @@ from sqlanon.lock import Lock
 from sqlanon.runs import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.together import Finding, check
-from tests.database.support import stored
-from tests.fixtures_support import adversarial_names
-from tests.oracle import K, Row
-from tests.pipeline.support import Database
-from tests.random_problems import ASKINGS, COLUMNS, QUASI_IDENTIFIER, Asking, load, random_table, with_respondents
+from tests.kit.database import Database
+from tests.kit.oracle import K, Row
+from tests.kit.papers import adversarial_names
+from tests.kit.random_tables import ASKINGS, COLUMNS, QUASI_IDENTIFIER, Asking, load, random_table, with_respondents
+from tests.kit.tables import stored
 
 REFERENCE = Path(__file__).parents[2] / "sql" / "reference" / "intersection.sql"
 

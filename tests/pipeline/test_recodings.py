@@ -26,7 +26,7 @@ from sqlanon.runs import DEFAULT, Run, running
 from sqlanon.spec import Spec
 from sqlanon.sqlgen.relations import Table
 from sqlanon.status import drift
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
 
 TYPES = {"Ma'rital. Select": "text", "age": "integer", "disease": "text"}
 ROWS: list[tuple[Any, ...]] = [

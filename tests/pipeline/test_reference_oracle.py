@@ -17,8 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.fixtures_support import load_case
-from tests.oracle import (
+from tests.kit.oracle import (
     Asked,
     BetaLikeness,
     Block,
@@ -42,6 +41,7 @@ from tests.oracle import (
     height,
     suppression,
 )
+from tests.kit.papers import load_case
 
 SOME = settings(max_examples=25, deadline=None, derandomize=True)
 COLUMNS = ("q1", "q2", "q3")

@@ -20,9 +20,9 @@ from sqlanon.schemes.families import SCHEMES
 from sqlanon.schemes.problem import Space
 from sqlanon.schemes.trees import Tree
 from sqlanon.spec import Spec
-from tests.cli.support import CommandLine
-from tests.pipeline.support import Database, changed
-from tests.schemes.fake import FakeEvaluator, brute_force
+from tests.kit.commands import CommandLine
+from tests.kit.database import Database, changed
+from tests.kit.fake_schemes import FakeEvaluator, brute_force
 
 pytestmark = pytest.mark.kept_open
 

@@ -17,9 +17,9 @@ from sqlanon.errors import UsageError
 from sqlanon.lock import Lock
 from sqlanon.script import compiled
 from sqlanon.spec import spec_from_dict
-from tests.pipeline.script_support import LIMIT, RELEASED, asked, loaded, published, run_script
-from tests.pipeline.support import Database
-from tests.random_problems import EVERYTHING, Asking, random_table
+from tests.kit.database import Database
+from tests.kit.random_tables import EVERYTHING, Asking, random_table
+from tests.kit.scripts import LIMIT, RELEASED, asked, loaded, published, run_script
 
 SEARCH = {"algorithm": "optimal", "metric": "dm"}
 TOP = {"zip": 2, "age": 2, "sex": 1}

@@ -11,9 +11,9 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.script import compiled
-from tests.pipeline.script_support import LIMIT, RELEASED, asked, loaded, published, statements
-from tests.pipeline.support import literal
-from tests.random_problems import QUASI_IDENTIFIER, TYPES, Asking, random_table
+from tests.kit.database import literal
+from tests.kit.random_tables import QUASI_IDENTIFIER, TYPES, Asking, random_table
+from tests.kit.scripts import LIMIT, RELEASED, asked, loaded, published, statements
 
 chdb = pytest.importorskip(
     "chdb.session", reason="ClickHouse scripts run in chdb, which `pip install sqlanon[chdb]` adds"

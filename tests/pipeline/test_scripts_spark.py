@@ -13,10 +13,10 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.script import compiled
-from tests.pipeline.script_support import RELEASED, as_texts, asked, loaded, published, statements
-from tests.pipeline.support import literal
-from tests.random_problems import QUASI_IDENTIFIER, TYPES, Asking, random_table
-from tests.spark_support import SETTINGS, require_java
+from tests.kit.database import literal
+from tests.kit.random_tables import QUASI_IDENTIFIER, TYPES, Asking, random_table
+from tests.kit.scripts import RELEASED, as_texts, asked, loaded, published, statements
+from tests.kit.spark import SETTINGS, require_java
 
 pytestmark = pytest.mark.spark
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sqlanon import pipeline
 from sqlanon.planning import problem_of
 from sqlanon.spec import Spec, spec_from_dict
-from tests.fixtures_support import Case, Row, Vector, below
-from tests.pipeline.support import Database, literal, prepared, solved
+from tests.kit.database import Database, literal, prepared, solved
+from tests.kit.papers import Case, Row, Vector, below
 
 VALUES = "abcdef"
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]

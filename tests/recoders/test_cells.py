@@ -15,9 +15,9 @@ from sqlanon.recoders import forest, matching
 from sqlanon.recoding import Assigned
 from sqlanon.results import RunResult
 from sqlanon.spec import Anonymity, spec_from_dict
-from tests.fitting import fits, fitting, least_cost
-from tests.fixtures_support import PAPERS, Labels, Row, load_case, read_csv
-from tests.pipeline.support import Database
+from tests.kit.cells import fits, fitting, least_cost
+from tests.kit.database import Database
+from tests.kit.papers import PAPERS, Labels, Row, load_case, read_csv
 
 pytestmark = pytest.mark.kept_open
 

@@ -12,9 +12,9 @@ import yaml
 import sqlanon as sqlanon_package
 from sqlanon import pipeline
 from sqlanon.spec import spec_from_dict
-from tests.cli.support import CommandLine
-from tests.fixtures_support import adversarial_values, load_case
-from tests.pipeline.support import Database
+from tests.kit.commands import CommandLine
+from tests.kit.database import Database
+from tests.kit.papers import adversarial_values, load_case
 
 pytestmark = pytest.mark.kept_open
 

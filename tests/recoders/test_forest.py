@@ -22,8 +22,8 @@ from sqlanon.recoders.matching import groups_of_two, matched
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Anonymity
 from sqlanon.sqlgen.neighbours import Steps
-from tests.fitting import cost, fitting, least_cost, level
-from tests.fixtures_support import Labels, Row
+from tests.kit.cells import cost, fitting, least_cost, level
+from tests.kit.papers import Labels, Row
 
 CHAIN: Labels = {
     "a": ("a", "ab", "*"),

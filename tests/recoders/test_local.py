@@ -13,10 +13,10 @@ from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError
 from sqlanon.lock import Lock
 from sqlanon.recoding import Assigned
-from tests.database.support import at
-from tests.oracle import Table, discernibility, key_of
-from tests.pipeline.support import Database, changed
-from tests.random_problems import ASKINGS, QUASI_IDENTIFIER, Asking, load, random_table, with_respondents
+from tests.kit.database import Database, changed
+from tests.kit.oracle import Table, discernibility, key_of
+from tests.kit.random_tables import ASKINGS, QUASI_IDENTIFIER, Asking, load, random_table, with_respondents
+from tests.kit.tables import at
 
 pytestmark = pytest.mark.kept_open
 NAMES = ("k", "distinct", "t equal", "alpha")

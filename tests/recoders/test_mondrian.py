@@ -21,10 +21,10 @@ from sqlanon.recoders.partition import Partition, Partitioning, Settings
 from sqlanon.requirements import requirement_of
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Spec
-from tests.database.support import FEW, create, quoted, rows, run, spec_of
-from tests.oracle import Asked, Table
-from tests.random_problems import EVERYTHING, ZIPS, Asking, load, random_table
-from tests.recoders.mondrian_reference import Box, Column, Mondrian, Region, overlapping
+from tests.kit.mondrian import Box, Column, Mondrian, Region, overlapping
+from tests.kit.oracle import Asked, Table
+from tests.kit.random_tables import EVERYTHING, ZIPS, Asking, load, random_table
+from tests.kit.tables import FEW, create, quoted, rows, run, spec_of
 
 WHOLE = [
     asking

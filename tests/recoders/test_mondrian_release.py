@@ -14,8 +14,8 @@ from sqlanon.lock import Lock
 from sqlanon.recoding import Assigned
 from sqlanon.results import RecodedPlan
 from sqlanon.spec import Spec
-from tests.fixtures_support import adversarial_values
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
+from tests.kit.papers import adversarial_values
 
 pytestmark = pytest.mark.kept_open
 

@@ -10,8 +10,8 @@ from sqlanon import pipeline
 from sqlanon.engines.script_dialects import SCRIPT_DIALECTS
 from sqlanon.errors import UsageError
 from sqlanon.lock import Lock
-from tests.pipeline.script_support import run_script
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
+from tests.kit.scripts import run_script
 from tests.recoders.test_mondrian_release import CHAPTER, SPEC
 
 pytestmark = pytest.mark.kept_open

@@ -9,8 +9,8 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.spec import spec_from_dict
 from tests.engines.test_spark_cases import on_spark, quoted, read_back
-from tests.fixtures_support import load_case
-from tests.pipeline.support import Database
+from tests.kit.database import Database
+from tests.kit.papers import load_case
 
 pytestmark = [pytest.mark.spark, pytest.mark.no_cover, pytest.mark.kept_open]
 

@@ -16,7 +16,7 @@ from sqlanon.report.gather import WhatIf, gather
 from sqlanon.report.model import Report
 from sqlanon.results import PlanResult
 from sqlanon.spec import Limit, load_spec
-from tests.fixtures_support import PAPERS
+from tests.kit.papers import PAPERS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

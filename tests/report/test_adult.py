@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.rare_values import command
 from tests.pipeline.test_adult import ADULT, COLUMNS
-from tests.report.support import command
 
 pytestmark = [
     pytest.mark.adult,

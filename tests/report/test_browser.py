@@ -20,7 +20,7 @@ from sqlanon.explore.server import Served
 from sqlanon.lattice import Lattice
 from sqlanon.report.model import Report
 from sqlanon.report.writing import write
-from tests.report.support import people
+from tests.kit.rare_values import people
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -17,7 +17,7 @@ from sqlanon.explore.server import Served
 from sqlanon.pipeline import prepare
 from sqlanon.runs import DEFAULT, running
 from sqlanon.spec import Limit, load_spec
-from tests.report.support import RARE, command, people
+from tests.kit.rare_values import RARE, command, people
 
 pytestmark = pytest.mark.kept_open
 

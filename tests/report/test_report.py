@@ -29,8 +29,8 @@ from sqlanon.report.writing import rendered, write
 from sqlanon.results import PlanResult
 from sqlanon.spec import load_spec
 from sqlanon.sqlgen.relations import Table
-from tests.engines.helpers import execute, open_at
-from tests.report.support import RARE, K, command, people, report_of, rows
+from tests.kit.engine import execute, open_at
+from tests.kit.rare_values import RARE, K, command, people, report_of, rows
 
 pytestmark = pytest.mark.kept_open
 

@@ -16,7 +16,7 @@ from sqlanon.schemes.families import SCHEMES
 from sqlanon.schemes.problem import Direction, Solution, Space, Techniques
 from sqlanon.schemes.trees import Tree
 from sqlanon.search.budget import Budget
-from tests.schemes.fake import FakeEvaluator, brute_force
+from tests.kit.fake_schemes import FakeEvaluator, brute_force
 from tests.schemes.test_families import WORK_CLASS, domains
 
 ALL = Techniques()

@@ -18,8 +18,8 @@ from sqlanon.search.budget import Budget
 from sqlanon.search.preferences import DEFAULT_POLICIES, POLICIES, Candidate
 from sqlanon.search.registry import ALGORITHMS
 from sqlanon.search.result import SearchResult
-from tests.search.problems import Problem, problems
-from tests.search.run import run
+from tests.kit.search_problems import Problem, problems
+from tests.kit.searches import run
 
 CLOSE = 1e-9
 EXAMPLES = int(os.environ.get("SQLANON_SEARCH_EXAMPLES", "40"))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sqlanon.errors import InfeasibleError
 from sqlanon.lattice import minimal_nodes
 from sqlanon.search.registry import ALGORITHMS
-from tests.search.problems import Problem, problems
-from tests.search.run import run
+from tests.kit.search_problems import Problem, problems
+from tests.kit.searches import run
 
 CLOSE = 1e-9
 

@@ -10,7 +10,7 @@ from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
 from sqlanon.search.result import SearchResult
-from tests.search.fake import FakeEvaluator, Table, at_least
+from tests.kit.fake_evaluator import FakeEvaluator, Table, at_least
 
 
 def run(

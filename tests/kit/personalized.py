@@ -13,8 +13,8 @@ import yaml
 
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
-from tests.database.support import create, quoted, rows
-from tests.personalized.brute import Node, Taxonomy, breach
+from tests.kit.breaches import Node, Taxonomy, breach
+from tests.kit.tables import create, quoted, rows
 
 FIGURES = Path(__file__).parent.parent.parent / "fixtures" / "papers" / "xiao_tao"
 TYPES = {"name": "text", "age": "int", "sex": "text", "zip": "int", "disease": "text", "guard": "text"}

@@ -19,7 +19,7 @@ from sqlanon.runs import DEFAULT, Run, running
 from sqlanon.scratch import Scratch
 from sqlanon.search.result import SearchResult
 from sqlanon.spec import Spec, spec_from_dict
-from tests.fixtures_support import Case
+from tests.kit.papers import Case
 
 Rows = list[tuple[Any, ...]]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlanon.spec import Spec, spec_from_dict
-from tests.fixtures_support import PAPERS, load_case
-from tests.pipeline.support import Database
+from tests.kit.database import Database
+from tests.kit.papers import PAPERS, load_case
 
 HEALTH = (
     "hypertension",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.registry import METRICS
 from sqlanon.search.preferences import POLICIES, Preferences
-from tests.search.fake import FakeEvaluator, Hierarchy, Table, at_least, at_least_and_mixed, score
+from tests.kit.fake_evaluator import FakeEvaluator, Hierarchy, Table, at_least, at_least_and_mixed, score
 
 
 @dataclass(frozen=True)

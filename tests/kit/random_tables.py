@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Spec, spec_from_dict
-from tests import oracle
-from tests.database.support import create, run
-from tests.oracle import Asked, Labels, Problem, Row, Table
+from tests.kit import oracle
+from tests.kit.oracle import Asked, Labels, Problem, Row, Table
+from tests.kit.tables import create, run
 
 ZIPS = {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}
 DISEASES = {"lung": ["flu", "asthma", "cough"], "stomach": ["ulcer", "gastritis"]}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tests.oracle import (
+from tests.kit.oracle import (
     Alpha,
     Asked,
     BetaLikeness,

@@ -1,7 +1,7 @@
 """The truth about small tables by brute force: verdicts and figures of every class, suppression, the best node.
 
 Shares no code with sqlanon and knows no SQL. Tests compare with it what engines, searches and audits say. A `Table`
-answers for one release, a `Problem` for every node of a lattice; the models are those of `tests.oracle_models`.
+answers for one release, a `Problem` for every node of a lattice; the models are those of `tests.kit.oracle_models`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tests.oracle_blocks import Block, Holdings, Value, Values
-from tests.oracle_models import (
+from tests.kit.oracle_blocks import Block, Holdings, Value, Values
+from tests.kit.oracle_models import (
     Alpha,
     BetaLikeness,
     DeltaDisclosure,

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from sqlanon.cli.main import run
-from tests.engines.helpers import execute, open_at
+from tests.kit.engine import execute, open_at
 
 K = 3
 RARE = {

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from sqlanon.cli.main import run
-from tests.engines.helpers import execute, open_at, query
+from tests.kit.engine import execute, open_at, query
 
 PATIENTS = [
     ("asian", "94138", 21, "flu"),

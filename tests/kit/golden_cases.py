@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlanon.demo import generate
 from sqlanon.spec import Spec, spec_from_dict
-from tests.fixtures_support import FIXTURES, load_case, read_yaml
-from tests.pipeline.support import Database
-from tests.random_problems import COLUMNS, QUASI_IDENTIFIER, TYPES, random_table
+from tests.kit.database import Database
+from tests.kit.papers import FIXTURES, load_case, read_yaml
+from tests.kit.random_tables import COLUMNS, QUASI_IDENTIFIER, TYPES, random_table
 
 GOLDEN = FIXTURES.parent / "sql" / "golden"
 DEMO = Path(generate.__file__).parent

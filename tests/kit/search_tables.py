@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tests.search.fake import Hierarchy, Table
+from tests.kit.fake_evaluator import Hierarchy, Table
 
 RACE: Hierarchy = {race: (race, "person") for race in ("asian", "black", "white")}
 ZIP: Hierarchy = {code: (code, code[:4] + "*", "941**") for code in ("94138", "94139", "94141", "94142")}

@@ -42,7 +42,7 @@ import signal, sys
 from pathlib import Path
 from sqlanon.engines.base import Session
 from sqlanon.engines.registry import open_engine
-from tests.engines.helpers import execute, query
+from tests.kit.engine import execute, query
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 url, run, long_statement = sys.argv[1:]

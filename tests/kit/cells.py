@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
 
-from tests.fixtures_support import Labels, Row
+from tests.kit.papers import Labels, Row
 
 
 def fits(original: Row, released: Row, labels: Sequence[Labels]) -> bool:

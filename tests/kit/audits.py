@@ -14,8 +14,8 @@ from sqlanon.audit import AuditResult, Beside, Check, Request, audit
 from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from sqlanon.sqlgen.relations import Relation, Table
-from tests import oracle
-from tests.database.support import create, run
+from tests.kit import oracle
+from tests.kit.tables import create, run
 
 FEW = settings(
     max_examples=8,

@@ -1,7 +1,7 @@
 """Who holds what in a class of a small table, and in the whole source: the counts that every privacy model asks for.
 
 Shares no code with sqlanon. Without respondents every row is a person of its own: one way of counting serves both.
-Tests reach this room through `tests.oracle`.
+Tests reach this room through `tests.kit.oracle`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.runs import Options
 from sqlanon.spec import Spec, spec_from_dict
-from tests.engines.helpers import execute, open_at
+from tests.kit.engine import execute, open_at
 
 GENERATED = (
     "CREATE TABLE t AS SELECT CAST(id % 97 AS INT) AS a, CAST(id * id % 7 AS VARCHAR(9)) AS b "

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 PAPERS = FIXTURES / "papers"
 CASES = ("s1", "s2", "s3", "s4", "f1", "c1")
 

@@ -75,7 +75,7 @@ def spark_base() -> Iterator[str]:
 @pytest.fixture
 def spark_url(spark_base: str) -> Iterator[str]:
     """A URL whose default schema is empty and belongs to the test alone."""
-    from tests.engines.helpers import execute, open_at
+    from tests.kit.engine import execute, open_at
 
     schema = f"test_{uuid.uuid4().hex[:12]}"
     client = open_at(spark_base)

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/report.md: `python -m tests.report.pictures [FOLDER]`.
+"""Makes the pictures of docs/report.md: `python -m tests.kit.pictures [FOLDER]`.
 
 Needs Chromium and the Adult data. Of Adult only hierarchy labels and shares are seen.
 """
@@ -17,7 +17,7 @@ from typing import Any, Literal
 import yaml
 
 from sqlanon.cli.main import run
-from tests.fixtures_support import PAPERS
+from tests.kit.papers import PAPERS
 from tests.report.conftest import FLAGS
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult"

@@ -1,7 +1,7 @@
 """The privacy models by brute force: whole numbers and fractions in Python, from the papers' definitions.
 
 Shares no code with sqlanon and knows no SQL. Every model gives its verdict and its figure for a block: one class of
-a table beside the whole source. Tests reach this room through `tests.oracle`.
+a table beside the whole source. Tests reach this room through `tests.kit.oracle`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import exp, fsum, log, prod
 from typing import Any, ClassVar
 
-from tests.oracle_blocks import Block, Value
+from tests.kit.oracle_blocks import Block, Value
 
 Labels = Mapping[Value, Sequence[Value]]
 """For each value of a column: its labels from level 0 to the top."""

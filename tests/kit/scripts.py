@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import psycopg
 
-from tests.database.support import at
-from tests.pipeline.support import Database
-from tests.random_problems import EVERYTHING, Asking, load, random_table
+from tests.kit.database import Database
+from tests.kit.random_tables import EVERYTHING, Asking, load, random_table
+from tests.kit.tables import at
 
 RELEASED = ("zip", "age", "sex", "disease", "stage")
 LIMIT = 8
