@@ -18,7 +18,7 @@ import yaml
 
 from sqlanon.cli.main import run
 from tests.kit.papers import PAPERS
-from tests.report.conftest import FLAGS
+from tests.reports.conftest import FLAGS
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult"
 HEIGHTS = (1, 1, 1, 1, 2, 2, 1, 1, 2, 1, 1, 1)

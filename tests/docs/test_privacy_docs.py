@@ -12,7 +12,7 @@ import yaml
 from sqlanon.spec import load_spec
 from sqlanon.spec.privacy import MODELS, Privacy
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 REFERENCE = ROOT / "sql" / "reference"
 PAGES = sorted(path.name for path in DOCS.glob("privacy*.md"))

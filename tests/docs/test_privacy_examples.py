@@ -38,7 +38,7 @@ from tests.kit.oracle import (
 )
 from tests.kit.papers import load_case
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 CHAPTER = ("zip", "marital", "sex")
 FIGURE_19 = """

@@ -11,7 +11,7 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.spec import Spec, spec_from_dict
 
-ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult"
+ADULT = Path(__file__).parents[4] / "shared" / "data" / "adult"
 ORDER = [("bhs", "ghs"), ("ghs", "gops"), ("gops", "ops"), ("ops", "sps"), ("gops", "gsps"), ("gsps", "sps")]
 
 pytestmark = [

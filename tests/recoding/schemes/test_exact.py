@@ -17,7 +17,7 @@ from sqlanon.schemes.problem import Direction, Solution, Space, Techniques
 from sqlanon.schemes.trees import Tree
 from sqlanon.search.budget import Budget
 from tests.kit.fake_schemes import FakeEvaluator, brute_force
-from tests.schemes.test_families import WORK_CLASS, domains
+from tests.recoding.schemes.test_families import WORK_CLASS, domains
 
 ALL = Techniques()
 DIRECTIONS: tuple[Direction, ...] = ("bottom_up", "top_down")
