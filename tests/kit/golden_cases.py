@@ -8,10 +8,9 @@ from typing import Any
 from sqlanon.demo import generate
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.database import Database
-from tests.kit.papers import FIXTURES, load_case, read_yaml
+from tests.kit.papers import load_case, read_yaml
 from tests.kit.random_tables import COLUMNS, QUASI_IDENTIFIER, TYPES, random_table
 
-GOLDEN = FIXTURES.parent / "sql" / "golden"
 DEMO = Path(generate.__file__).parent
 DEMO_TYPES = {"birth_date": "date", "cost": "decimal(10, 2)"}
 
