@@ -84,7 +84,7 @@ def literal(value: Any) -> str:
     return "NULL" if value is None else "'" + str(value).replace("'", "''") + "'"
 
 
-def load_case(database: Database, case: Case, name: str = "source_table") -> None:
+def create_case(database: Database, case: Case, name: str = "source_table") -> None:
     """The table of a paper, with the types that its fixture gives."""
     database.create(name, case.types, case.rows)
 

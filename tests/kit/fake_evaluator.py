@@ -1,6 +1,6 @@
 """An evaluator without a database: tables and hierarchies as Python lists, every figure computed from its definition.
 
-Shares no code with the metrics or the SQL; what the search is held against.
+Shares no code with the metrics or the SQL; what the search is held against. Algorithms are run on it by their names.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from math import log, log2
 
 from sqlanon.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
+from sqlanon.metrics.registry import metric_named
+from sqlanon.search.budget import Budget
+from sqlanon.search.objective import Objective
+from sqlanon.search.preferences import Preferences
+from sqlanon.search.registry import algorithm_named
+from sqlanon.search.result import SearchResult
 
 Row = tuple[str, ...]
 Hierarchy = dict[str, tuple[str, ...]]
@@ -250,3 +256,19 @@ SCORES: dict[str, Callable[[Table, Node, Sequence[Class], Sequence[float]], floa
     "precision": _precision,
     "hdm": _hdm,
 }
+
+
+def run(
+    algorithm: str,
+    evaluator: FakeEvaluator,
+    metric: str = "loss",
+    preferences: Preferences | None = None,
+    budget: Budget | None = None,
+    weights: Sequence[float] | None = None,
+) -> SearchResult:
+    objective = Objective.of(metric_named(metric), evaluator, weights)
+    return algorithm_named(algorithm)(evaluator, objective, preferences or Preferences(), budget or Budget())
+
+
+def k_anonymous(table: Table, k: int, limit: int = 0) -> FakeEvaluator:
+    return FakeEvaluator(table, at_least(k), limit)

@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tests.kit.oracle_blocks import Block, Holdings, Value, Values
 from tests.kit.oracle_models import (
     Alpha,
     BetaLikeness,
+    Block,
     DeltaDisclosure,
     DeltaPresence,
     DistinctL,
     EntropyL,
     Figure,
+    Holdings,
     K,
     KMap,
     Labels,
@@ -33,6 +34,8 @@ from tests.kit.oracle_models import (
     TEqual,
     THierarchical,
     TOrdered,
+    Value,
+    Values,
 )
 
 __all__ = [

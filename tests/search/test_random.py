@@ -18,8 +18,9 @@ from sqlanon.search.budget import Budget
 from sqlanon.search.preferences import DEFAULT_POLICIES, POLICIES, Candidate
 from sqlanon.search.registry import ALGORITHMS
 from sqlanon.search.result import SearchResult
+from tests.kit.examples import share
+from tests.kit.fake_evaluator import run
 from tests.kit.search_problems import Problem, problems
-from tests.kit.searches import run
 
 CLOSE = 1e-9
 EXAMPLES = int(os.environ.get("SQLANON_SEARCH_EXAMPLES", "40"))
@@ -27,7 +28,7 @@ EXAMPLES = int(os.environ.get("SQLANON_SEARCH_EXAMPLES", "40"))
 relaxed = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=EXAMPLES,
+    max_examples=share(EXAMPLES),
 )
 
 

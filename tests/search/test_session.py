@@ -11,9 +11,8 @@ from sqlanon.search.budget import Budget, BudgetSpent, Meter
 from sqlanon.search.objective import Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import ALGORITHMS, algorithm_named
-from tests.kit.fake_evaluator import FakeEvaluator, Table, at_least
+from tests.kit.fake_evaluator import FakeEvaluator, Table, at_least, k_anonymous, run
 from tests.kit.search_tables import C1, S1, S3
-from tests.kit.searches import k_anonymous, run
 
 GUARANTEED = ["exhaustive", "incognito", "minimal", "optimal", "samarati"]
 

@@ -16,12 +16,13 @@ from sqlanon.search.forecast import Forecast
 from sqlanon.search.marking import Marking
 from sqlanon.search.sample import Sample
 from sqlanon.search.totals import Totals
+from tests.kit.examples import share
 
 level_bounds = st.tuples(st.integers(0, 2), st.integers(0, 3)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 lattices = st.lists(level_bounds, min_size=1, max_size=4).map(
     lambda bounds: Lattice(tuple(low for low, _ in bounds), tuple(high for _, high in bounds))
 )
-relaxed = settings(deadline=None, max_examples=60)
+relaxed = settings(deadline=None, max_examples=share(60))
 
 
 def set_of(coding: Coding, nodes: Iterable[Node]) -> int:

@@ -22,7 +22,7 @@ from sqlanon.sqlgen.build import union_all
 from sqlanon.sqlgen.personalized import Breach
 from sqlanon.sqlgen.relations import Table, literal
 from sqlanon.sqlgen.template import query
-from tests.kit.breaches import Row, Taxonomy, breach, enumerated, least_generalization, random_taxonomy
+from tests.kit.personalized import Row, Taxonomy, breach, enumerated, least_generalization, random_taxonomy
 from tests.kit.tables import create
 
 PROBABILITIES = [Fraction(1, 4), Fraction(1, 2), Fraction(1, 3), Fraction(9, 25), Fraction(11, 36), Fraction(3, 4)]
