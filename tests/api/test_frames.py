@@ -168,6 +168,7 @@ def test_columns_must_be_named_to_audit() -> None:
         sqlanon.audit(pandas.DataFrame({"a": [1]}))
 
 
+@pytest.mark.process
 def test_importing_sqlanon_imports_no_dataframe_package() -> None:
     program = "import sys, sqlanon, sqlanon.api\nassert not {'pandas', 'polars', 'pyarrow'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)

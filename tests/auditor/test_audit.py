@@ -19,6 +19,7 @@ from sqlanon.engines.registry import open_engine
 from sqlanon.errors import SourceError
 from sqlanon.sqlgen.relations import Table
 from tests.kit.database import Database, changed
+from tests.kit.examples import share
 
 REFERENCE = (Path(__file__).parents[2] / "sql" / "reference" / "k_anonymity.sql").read_text(encoding="utf-8")
 COLUMNS = ("q1", "q2", "q3")
@@ -26,7 +27,7 @@ TABLES = st.lists(
     st.tuples(st.sampled_from(["x", "X", "", "x ", None]), st.sampled_from(["1", "2", None]), st.just("z")), max_size=30
 )
 FEW = settings(
-    max_examples=8, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=share(8), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

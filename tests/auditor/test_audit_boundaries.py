@@ -91,6 +91,7 @@ def test_on_the_threshold_and_beyond(engine: Engine) -> None:
     }
 
 
+@pytest.mark.one_engine
 def test_one_row_beyond_the_threshold_fails(engine: Engine) -> None:
     """A row of each class has the other value: both lie a millionth farther than a quarter, counted side by side."""
     moved = make(engine, "r", f"i < 750001 OR i >= {MILLION + 750001}")
@@ -113,6 +114,7 @@ def test_entropy_of_almost_equally_frequent_values(engine: Engine) -> None:
     assert result.figures[0].entropy == pytest.approx(2)
 
 
+@pytest.mark.one_engine
 def test_presence_on_its_threshold(engine: Engine) -> None:
     run(engine, "CREATE TABLE people AS SELECT 0 AS q FROM generate_series(1, 2000000) AS numbers(i)")
     run(engine, "CREATE TABLE r AS SELECT 0 AS q FROM generate_series(1, 1000000) AS numbers(i)")

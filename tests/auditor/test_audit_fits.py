@@ -16,10 +16,11 @@ from sqlanon.audit.matching import Assignment
 from sqlanon.spec import spec_from_dict
 from tests.kit.cells import fitting
 from tests.kit.database import Database
+from tests.kit.examples import share
 from tests.kit.papers import PAPERS, Labels, Row, load_case, read_csv
 
 SMALL = settings(
-    max_examples=5, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=share(5), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 TREE: Labels = {
     "a": ("a", "ab", "*"),
@@ -63,7 +64,6 @@ def releases(draw: st.DrawFn) -> tuple[list[Row], list[Row]]:
     return originals, released or [("*", "*")]
 
 
-@pytest.mark.kept_open
 @given(drawn=releases())
 @example(drawn=([("a", "a"), ("b", "a")], [("a", "a"), ("a", "a")]))
 @example(drawn=([("a", None), ("a", None), ("b", "c")], [("ab", None), ("*", None), ("b", "*")]))
@@ -77,6 +77,7 @@ def test_figures_equal_brute_force(engine_url: str, drawn: tuple[list[Row], list
 
 
 @pytest.mark.parametrize("name", ["classic", "relaxed", "released_row_alone", "original_row_alone"])
+@pytest.mark.one_engine
 def test_the_slides_four_releases(engine_url: str, name: str) -> None:
     case = load_case("f3")
     _, released = read_csv(PAPERS / "f3" / "releases" / f"{name}.csv")
@@ -103,6 +104,7 @@ def test_the_slides_four_releases(engine_url: str, name: str) -> None:
         assert line.endswith("the fewest are 1)"), line
 
 
+@pytest.mark.one_engine
 def test_the_releases_of_the_taxonomy_satisfy_every_kind(engine_url: str) -> None:
     case = load_case("f2")
     database = Database(engine_url)
@@ -124,7 +126,7 @@ GRAPHS = st.lists(st.lists(st.booleans(), min_size=5, max_size=5), min_size=5, m
 
 
 @given(edges=GRAPHS, rows=st.integers(1, 5))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=share(150), deadline=None, derandomize=True)
 def test_partners_equal_those_of_all_assignments(edges: list[list[bool]], rows: int) -> None:
     """Five originals, up to five released rows; rows 0 and 1 on either side may be one combination."""
     released = range(rows)

@@ -31,6 +31,7 @@ def of_rows(engine: Engine, rows: list[tuple[Any, ...]], **models: Any) -> tuple
 
 @given(rows=ROWS.filter(lambda rows: len({row[3] for row in rows}) > 1))
 @FEW
+@pytest.mark.one_engine
 def test_figures_equal_pycanon(engine: Engine, rows: list[tuple[Any, ...]]) -> None:
     result, frame = of_rows(engine, rows, t_closeness=[{"column": "n", "t": 1, "distance": "ordered"}])
     found = {item.column: item for item in result.figures}
@@ -49,6 +50,7 @@ def test_figures_equal_pycanon(engine: Engine, rows: list[tuple[Any, ...]]) -> N
 
 @given(counts=st.lists(st.integers(1, 4), min_size=1, max_size=3), values=st.integers(2, 4))
 @FEW
+@pytest.mark.one_engine
 def test_recursive_diversity_equals_pycanon(engine: Engine, counts: list[int], values: int) -> None:
     """In classes of equally frequent values: pycanon 1.0.1 takes the rarest value for the most frequent one."""
     rows = [

@@ -62,6 +62,7 @@ HIERARCHICAL = {"t_closeness": [{"column": "disease", "t": "0.25", "distance": "
 POPULATION = {"population": {"source": "people", "columns": {"zip": "zip_code"}}}
 
 
+@pytest.mark.one_engine
 def test_the_hierarchy_of_the_sensitive_column(engine_url: str) -> None:
     found = database(engine_url)
     asked = spec(engine_url, k=2, **HIERARCHICAL)
@@ -115,6 +116,7 @@ def test_the_population_is_generalized_as_the_lock_file_says(engine_url: str, tm
     assert not outside.satisfied
 
 
+@pytest.mark.one_engine
 def test_a_lock_file_of_another_spec_says_nothing_of_the_population(engine_url: str) -> None:
     database(engine_url)
     asked = spec(engine_url, k=2, k_map=4, **POPULATION)

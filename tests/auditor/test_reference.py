@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.examples import share
 from tests.kit.oracle import (
     Alpha,
     Asked,
@@ -46,7 +47,7 @@ Run = Callable[[str], Rows]
 DIRECTORY = Path(__file__).parents[2] / "sql" / "reference"
 FILES = sorted(path.stem for path in DIRECTORY.glob("*.sql"))
 FEW = settings(
-    max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=share(15), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 QUASI_IDENTIFIER = ("q1", "q2", "q3")

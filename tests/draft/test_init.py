@@ -49,8 +49,6 @@ SELECT
 FROM generate_series(1, 100) AS s(g)
 """
 
-pytestmark = pytest.mark.kept_open
-
 
 def draft(sqlanon: CommandLine, url: str, table: str, out: str = "spec.yaml") -> dict[str, Any]:
     outcome = sqlanon("init", table, "--connection", url, "--out", out, "--json")

@@ -18,6 +18,8 @@ from sqlanon.sqlgen.relations import File, Table, column
 from tests.engines.contract import VALUES, EngineContract
 from tests.kit.engine import execute, open_at, query
 
+pytestmark = pytest.mark.reopened
+
 
 class TestDuckDB(EngineContract):
     LONG_STATEMENT: ClassVar[str] = "SELECT COUNT(*) FROM range(100000000000) AS a, range(1000) AS b"
@@ -141,6 +143,7 @@ class TestOpening:
         with pytest.raises(ConnectionFailed, match=r"cannot open database .*No such file or directory"):
             open_engine("duckdb:///missing/x.duckdb", Session(), tmp_path)
 
+    @pytest.mark.process
     def test_a_locked_file(self, duckdb_url: str) -> None:
         engine = open_at(duckdb_url)
         program = (
@@ -152,6 +155,7 @@ class TestOpening:
         engine.close()
         assert "another process has it open" in done.stdout
 
+    @pytest.mark.process
     def test_a_forgotten_engine_leaves_no_noise(self) -> None:
         program = "from tests.kit.engine import open_at; engine = open_at('duckdb://')"
         command = [sys.executable, "-c", program]

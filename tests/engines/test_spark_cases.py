@@ -20,7 +20,7 @@ from tests.kit.database import Database, case_spec
 from tests.kit.engine import execute, open_at, query
 from tests.kit.papers import Case, adversarial_names, adversarial_values, load_case, read_csv
 
-pytestmark = [pytest.mark.spark, pytest.mark.no_cover, pytest.mark.kept_open]
+pytestmark = [pytest.mark.spark, pytest.mark.no_cover]
 
 NAMES = adversarial_names()
 VALUES = adversarial_values()

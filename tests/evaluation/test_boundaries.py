@@ -142,6 +142,7 @@ def test_a_million_rows_on_the_threshold(engine: Engine) -> None:
             assert suppressed(engine, found, scratch, missing(wide)) >= CLASS
 
 
+@pytest.mark.one_engine
 def test_one_row_of_a_million_beyond(engine: Engine) -> None:
     sixty = CLASS * 6 // 10 + 1
     load(engine, {"x": sixty, "y": CLASS - sixty}, {"x": CLASS - sixty, "y": sixty})

@@ -33,11 +33,14 @@ from sqlanon.scratch import Scratch
 from sqlanon.search.objective import Objective
 from sqlanon.spec import Spec
 from sqlanon.sqlgen import packing
+from tests.kit.examples import share
 from tests.kit.papers import load_case
 from tests.kit.tables import create, frequency, rows, run, spec_of
 
 FEWER = settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=share(6),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 Value = str | None
 
@@ -285,6 +288,7 @@ def assert_scores(evaluator: SqlEvaluator, example: Example) -> None:
 
 @FEWER
 @given(example=examples(), data=st.data())
+@pytest.mark.one_engine
 def test_roll_ups_change_nothing(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: Example, data: st.DataObject
 ) -> None:

@@ -14,8 +14,6 @@ from sqlanon.notebook import bar_chart
 from sqlanon.spec import load_spec
 from tests.kit.commands import CommandLine, patients, spec_values, write_spec
 
-pytestmark = pytest.mark.kept_open
-
 
 @pytest.fixture
 def spec(duckdb_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -16,8 +16,6 @@ from sqlanon.label_reading import parts_of
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.database import Database
 
-pytestmark = pytest.mark.kept_open
-
 TYPES = {"age": "int", "born": "date", "city": "text", "job": "text", "disease": "text"}
 TREE = {"any": {"lake, or near one": ["Genf", "Zug"], "river": ["Bern", "Basel", 'Ba"den']}}
 PARENTS = {leaf: ("any", node) for node, leaves in TREE["any"].items() for leaf in leaves}

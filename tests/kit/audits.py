@@ -15,10 +15,11 @@ from sqlanon.engines.base import Engine
 from sqlanon.spec import Privacy
 from sqlanon.sqlgen.relations import Relation, Table
 from tests.kit import oracle
+from tests.kit.examples import share
 from tests.kit.tables import create, run
 
 FEW = settings(
-    max_examples=8,
+    max_examples=share(8),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, settings
-from sqlglot import exp
 
 from sqlanon.binding import Binding, bind
 from sqlanon.engines.base import Engine, Row, Session, Statement
@@ -18,9 +17,13 @@ from sqlanon.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.hierarchy_store import StoredHierarchy
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Spec, spec_from_dict
+from tests.kit.engine import query, verbatim
+from tests.kit.examples import share
 
 FEW = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=share(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 """Each example is a round trip or more; one statement tests many values instead."""
 
@@ -36,13 +39,11 @@ def literal(value: object) -> str:
 
 def run(engine: Engine, sql: str) -> None:
     """Run a statement of the test's own, word for word."""
-    verb, _, rest = sql.strip().partition(" ")
-    engine.execute(Statement("test", exp.Command(this=verb, expression=rest)))
+    engine.execute(Statement("test", verbatim(sql)))
 
 
 def rows(engine: Engine, sql: str) -> list[Row]:
-    verb, _, rest = sql.strip().partition(" ")
-    return engine.query(Statement("test", exp.Command(this=verb, expression=rest)))
+    return query(engine, sql)
 
 
 def create(engine: Engine, name: Sequence[str], types: Mapping[str, str], values: Sequence[Sequence[object]]) -> None:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.examples import share
 from tests.kit.oracle import (
     Asked,
     BetaLikeness,
@@ -43,7 +44,7 @@ from tests.kit.oracle import (
 )
 from tests.kit.papers import load_case
 
-SOME = settings(max_examples=25, deadline=None, derandomize=True)
+SOME = settings(max_examples=share(25), deadline=None, derandomize=True)
 COLUMNS = ("q1", "q2", "q3")
 
 

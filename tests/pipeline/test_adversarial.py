@@ -25,7 +25,7 @@ NAMES = adversarial_names()
 VALUES = adversarial_values()
 CHUNK = 5
 
-pytestmark = [pytest.mark.postgres, pytest.mark.kept_open, pytest.mark.no_cover]
+pytestmark = [pytest.mark.postgres, pytest.mark.no_cover]
 
 
 @pytest.fixture

@@ -23,11 +23,10 @@ from sqlanon.search.preferences import POLICIES, Preferences
 from sqlanon.search.registry import ALGORITHMS
 from sqlanon.search.result import SearchResult
 from sqlanon.spec.search import Algorithm, Metric, Preference
-from tests.kit import database as support
-from tests.kit.database import Database, case_spec, prepared, solved
+from tests.kit.database import Database, case_spec, create_case, prepared, solved
+from tests.kit.fake_evaluator import k_anonymous, run
 from tests.kit.papers import load_case
 from tests.kit.search_tables import C1
-from tests.kit.searches import k_anonymous, run
 
 CASE = load_case("c1")
 WEIGHTS = {"zip": 9, "marital": 1, "sex": 1}
@@ -37,7 +36,7 @@ WEIGHTS = {"zip": 9, "marital": 1, "sex": 1}
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     path = tmp_path_factory.mktemp("choices") / "test.duckdb"
     with duckdb.connect(path):
-        support.load_case(Database(f"duckdb:///{path}"), CASE)
+        create_case(Database(f"duckdb:///{path}"), CASE)
         yield f"duckdb:///{path}"
 
 

@@ -17,11 +17,10 @@ from sqlanon.results import PlanResult
 from sqlanon.runs import Options
 from sqlanon.search.result import SearchResult
 from sqlanon.spec import Limit, Spec
-from tests.kit import database as support
-from tests.kit.database import Database, case_spec
+from tests.kit.database import Database, case_spec, create_case
+from tests.kit.fake_evaluator import k_anonymous, run
 from tests.kit.papers import Case, load_case
 from tests.kit.search_tables import C1, S2, S3
-from tests.kit.searches import k_anonymous, run
 
 TABLES = {"s2": S2, "s3": S3, "c1": C1}
 KS = (1, 2, 3, 5, 20)
@@ -29,13 +28,11 @@ LIMITS = ("0", "1", "20%", "100%")
 S4_TAGS = {"race": 1, "dob": 2, "sex": 2, "zip": 2}
 """Samarati 2001, section 7: race identifying, the others more identifying."""
 
-pytestmark = pytest.mark.kept_open
-
 
 def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
     case = load_case(name)
     database = Database(engine_url)
-    support.load_case(database, case)
+    create_case(database, case)
     return database, case
 
 
@@ -48,6 +45,7 @@ def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
         ("c1", "samarati"),
     ],
 )
+@pytest.mark.one_engine
 def test_every_cell_is_the_answer_of_a_single_plan(engine_url: str, name: str, algorithm: str) -> None:
     """Every cell is what the algorithm finds where Python counts; one of them also what a whole plan finds."""
     _, case = on_engine(engine_url, name)
@@ -158,6 +156,7 @@ def test_planning_again_asks_nothing(engine_url: str, tmp_path: Path, metric: st
     assert (again.chosen, again.search.score, again.figures()) == (first.chosen, first.search.score, first.figures())
 
 
+@pytest.mark.one_engine
 def test_what_was_said_of_other_data_does_not_count(engine_url: str, tmp_path: Path) -> None:
     database, case = on_engine(engine_url, "c1")
     spec = case_spec(case, engine_url, 3, 2, algorithm="optimal")

@@ -18,8 +18,6 @@ from tests.kit.database import Database
 from tests.kit.random_tables import ASKINGS, Asking, load, random_table
 from tests.kit.tables import at
 
-pytestmark = pytest.mark.kept_open
-
 COLUMNS = {
     "zip": {"role": "quasi_identifier"},
     "age": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [2]}}},
@@ -57,6 +55,7 @@ def test_verdicts_on_other_columns_of_a_quasi_identifier_do_not_count(duckdb_url
     assert planned_after(before, plan, before).search.checks == 0
 
 
+@pytest.mark.one_engine
 def test_verdicts_on_another_value_by_the_same_name_do_not_count(engine_url: str) -> None:
     """Values are renamed so that all have the codes they had: only which of them a model names has changed."""
     database = patients(engine_url)

@@ -49,7 +49,7 @@ def searching(folder: Path, asking: Asking, seed: int, limit: int) -> Iterator[t
         yield run, frequency, asking.problem(source, population, limit)
 
 
-PERSONS = ("distinct", "entropy", "recursive", "t declared", "k map", "patient and doctor")
+PERSONS = ("distinct", "entropy", "patient and doctor")
 """Verdicts of persons are compared under every model elsewhere; searches meet these kinds, `make soak` all."""
 
 

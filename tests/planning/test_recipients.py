@@ -90,6 +90,7 @@ def test_releases_whose_join_isolates_a_person_are_refused(database: Database) -
     assert database.leftovers() == []
 
 
+@pytest.mark.one_engine
 def test_each_of_them_alone_is_a_good_release(database: Database) -> None:
     both = CLASSIC["recipients"]
     for name, other in (("lab", "press"), ("press", "lab")):
@@ -99,6 +100,7 @@ def test_each_of_them_alone_is_a_good_release(database: Database) -> None:
         assert f"for_{other}" not in tables(database) or other == "lab"
 
 
+@pytest.mark.one_engine
 def test_a_plan_says_so_and_refuses_nothing(database: Database) -> None:
     planned = recipients.plan(classic(database))
     assert planned.together.findings == (Finding("lab", "press", "", 2, 5, 3, 1, 1, 1, 0),)
@@ -122,6 +124,7 @@ def test_with_warn_both_are_published(database: Database) -> None:
     assert database.leftovers() == []
 
 
+@pytest.mark.one_engine
 def test_releases_that_are_alike_expose_nobody(database: Database) -> None:
     alike = {"lab": {"target": "for_lab"}, "press": {"target": "for_press", "privacy": {"k": 3}}}
     columns = {**CLASSIC["columns"], "zip": {"role": "quasi_identifier", "levels": {"min": 1}}}
@@ -131,6 +134,7 @@ def test_releases_that_are_alike_expose_nobody(database: Database) -> None:
     assert (finding.k, finding.exposed, finding.classes, finding.smallest) == (2, 0, 1, 5)
 
 
+@pytest.mark.one_engine
 def test_a_column_that_only_one_of_them_has_counts_too(database: Database) -> None:
     """The lab gets no age and the press no zip: each release holds one column of the quasi-identifier."""
     both = {
@@ -141,6 +145,7 @@ def test_a_column_that_only_one_of_them_has_counts_too(database: Database) -> No
         recipients.run(classic(database, recipients=both))
 
 
+@pytest.mark.one_engine
 def test_of_several_pairs_the_worst_is_named(database: Database) -> None:
     third = {"target": "for_club", "columns": {"age": {"role": "quasi_identifier", "levels": {"min": 1}}}}
     spec = classic(database, recipients={**CLASSIC["recipients"], "club": third})
@@ -386,6 +391,7 @@ def released_view(position: int, person: str, number: str, names: Sequence[str])
 # -- who is counted ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_a_person_with_many_rows_is_exposed_once(engine_url: str) -> None:
     """Two persons have three rows each in one intersection: six rows, and still fewer than three people."""
     database = Database(engine_url)
@@ -403,6 +409,7 @@ def test_a_person_with_many_rows_is_exposed_once(engine_url: str) -> None:
     assert finding.to_dict()["counted"] == "respondents"
 
 
+@pytest.mark.one_engine
 def test_quasi_identifiers_that_one_release_lacks_are_known_for_themselves(database: Database) -> None:
     """The lab protects two, the press one of them and another: nobody is taken to know zip and age together."""
     groups = {
@@ -434,6 +441,7 @@ def test_quasi_identifiers_that_one_release_lacks_are_known_for_themselves(datab
 # -- lock files --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_apply_checks_what_lies_beside_it(database: Database) -> None:
     spec = classic(database)
     locks = locks_of(spec, recipients.plan(spec))
@@ -447,6 +455,7 @@ def test_apply_checks_what_lies_beside_it(database: Database) -> None:
     assert database.counted("for_press", "age") == {("20",): 2, ("30",): 3}
 
 
+@pytest.mark.one_engine
 def test_apply_refuses_lock_files_that_are_out_of_date(database: Database) -> None:
     spec = classic(database, together="warn")
     locks = locks_of(spec, recipients.plan(spec))
@@ -479,6 +488,7 @@ def test_lock_files_name_their_recipient_and_old_ones_are_read(tmp_path: Path) -
 # -- what fails, and what then stands ----------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_a_release_that_fails_leaves_those_before_it(database: Database) -> None:
     staged: list[str] = []
 
@@ -496,6 +506,7 @@ def test_a_release_that_fails_leaves_those_before_it(database: Database) -> None
     assert database.leftovers() == []
 
 
+@pytest.mark.one_engine
 def test_a_plan_that_fails_says_for_whom(database: Database) -> None:
     changed = deepcopy(CLASSIC["recipients"])
     changed["press"]["privacy"] = {"k": 9}

@@ -24,6 +24,7 @@ from tests.kit.counterexamples import (
     WITHOUT_SUPPRESSION,
     Counterexample,
 )
+from tests.kit.examples import share
 from tests.kit.oracle import (
     Alpha,
     Asked,
@@ -48,8 +49,8 @@ from tests.kit.oracle import (
     below,
 )
 
-MANY = settings(max_examples=250, deadline=None, derandomize=True)
-SOME = settings(max_examples=50, deadline=None, derandomize=True)
+MANY = settings(max_examples=share(250), deadline=None, derandomize=True)
+SOME = settings(max_examples=share(50), deadline=None, derandomize=True)
 
 COUNTS = range(1, 5)
 SHARES = [Fraction(n, 20) for n in range(0, 20, 3)]

@@ -18,7 +18,6 @@ from tests.kit.oracle import Table, discernibility, key_of
 from tests.kit.random_tables import ASKINGS, QUASI_IDENTIFIER, Asking, load, random_table, with_respondents
 from tests.kit.tables import at
 
-pytestmark = pytest.mark.kept_open
 NAMES = ("k", "distinct", "t equal", "alpha")
 LOCAL = {"algorithm": "local", "metric": "dm"}
 

@@ -52,7 +52,6 @@ SPEC: dict[str, Any] = {
     "search": {"algorithm": "datafly"},
 }
 
-pytestmark = pytest.mark.kept_open
 Recode = Callable[[Run, Base, Sequence[StoredHierarchy]], Recoded]
 
 
@@ -128,6 +127,7 @@ def recoding(monkeypatch: pytest.MonkeyPatch, recode: Recode) -> None:
     monkeypatch.setitem(RECODERS, "datafly", recode)
 
 
+@pytest.mark.one_engine
 def test_domains_have_an_order(spec: Spec) -> None:
     """Branches of a listed hierarchy lie together in the order of the list; numbers in their own; NULL last."""
     with running(spec, DEFAULT) as run:
@@ -165,6 +165,7 @@ def test_classes_are_published(database: Database, spec: Spec, monkeypatch: pyte
     assert figures["score"]["aecs"] == 8 / 3
 
 
+@pytest.mark.one_engine
 def test_suppressed_rows_may_be_blanked(database: Database, spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
     """One suppressed row is fewer than k: it is dropped also in that mode."""
     recoding(monkeypatch, by_age)
@@ -175,6 +176,7 @@ def test_suppressed_rows_may_be_blanked(database: Database, spec: Spec, monkeypa
     assert database.counted("released")["*", "*", "flu"] == 2
 
 
+@pytest.mark.one_engine
 def test_a_combination_may_be_divided(database: Database, spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
     recoding(monkeypatch, halves)
     other = changed(SPEC, connection=database.url, privacy={"l_diversity": [{"column": "disease", "l": 1}]})

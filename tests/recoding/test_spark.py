@@ -12,7 +12,7 @@ from tests.engines.test_spark_cases import on_spark, quoted, read_back
 from tests.kit.database import Database
 from tests.kit.papers import load_case
 
-pytestmark = [pytest.mark.spark, pytest.mark.no_cover, pytest.mark.kept_open]
+pytestmark = [pytest.mark.spark, pytest.mark.no_cover]
 
 NAME = "Sel. 'ect"
 ROWS = [

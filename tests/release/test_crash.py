@@ -20,6 +20,8 @@ from sqlanon.spec import Spec
 from tests.kit.database import Database, changed
 from tests.kit.processes import fork
 
+pytestmark = [pytest.mark.reopened, pytest.mark.process]
+
 ROWS = [(zip_, disease) for zip_ in ("94138", "94139", "94141") for disease in ("flu", "cold")] * 2
 SPEC: dict[str, Any] = {
     "source": "patients",

@@ -134,6 +134,7 @@ def test_every_statement_is_there_in_its_order(database: Database, tmp_path: Pat
     assert any(item["rows"] == len(database.rows("released")) for item in document["statements"])
 
 
+@pytest.mark.one_engine
 def test_apply_leaves_evidence_without_a_search(database: Database, tmp_path: Path) -> None:
     spec = spec_on(database, tmp_path)
     plan = pipeline.plan(spec)
@@ -192,6 +193,7 @@ def _never_agrees(*given: object) -> None:
     raise InfeasibleError("in the midst of publishing")
 
 
+@pytest.mark.one_engine
 def test_failures_push_out_no_evidence_of_releases(database: Database, tmp_path: Path) -> None:
     spec = spec_on(database, tmp_path)
     published = [pipeline.run(spec).run for _ in range(2)]
@@ -204,6 +206,7 @@ def test_failures_push_out_no_evidence_of_releases(database: Database, tmp_path:
     assert published[1] not in gone
 
 
+@pytest.mark.one_engine
 def test_what_never_reached_the_data_leaves_nothing(database: Database, tmp_path: Path) -> None:
     with pytest.raises(SqlanonError):
         pipeline.run(spec_on(database, tmp_path, source="nowhere"))
@@ -211,6 +214,7 @@ def test_what_never_reached_the_data_leaves_nothing(database: Database, tmp_path
     assert not (tmp_path / "spec.evidence").exists()
 
 
+@pytest.mark.one_engine
 def test_files_are_on_and_tables_are_off_unless_asked(database: Database, tmp_path: Path) -> None:
     pipeline.run(spec_on(database, tmp_path))
     assert len(documents(tmp_path)) == 1
@@ -231,6 +235,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_published(
     assert database.types("released") == {}
 
 
+@pytest.mark.one_engine
 def test_a_file_that_cannot_be_written_in_the_end_is_told(database: Database, tmp_path: Path) -> None:
     def hook(event: TraceEvent) -> None:
         if event.step == "commit" and event.seconds is not None:
@@ -361,6 +366,7 @@ def test_tables_of_another_form_are_refused_before_anything_is_published(databas
 # -- finding and cleaning up -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_a_run_is_found_by_the_beginning_of_its_id(database: Database, tmp_path: Path) -> None:
     spec = spec_on(database, tmp_path, evidence={"tables": True})
     first, second = pipeline.run(spec), pipeline.run(spec)

@@ -57,8 +57,6 @@ SPEC: dict[str, Any] = {
     "search": {"algorithm": "samarati"},
 }
 
-pytestmark = pytest.mark.kept_open
-
 
 @pytest.fixture
 def database(engine_url: str, tmp_path: Path) -> Database:

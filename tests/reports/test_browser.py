@@ -25,7 +25,7 @@ from tests.kit.rare_values import people
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.kept_open, pytest.mark.no_cover]
+pytestmark = [pytest.mark.no_cover]
 
 
 @dataclass

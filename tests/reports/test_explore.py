@@ -19,8 +19,6 @@ from sqlanon.runs import DEFAULT, running
 from sqlanon.spec import Limit, load_spec
 from tests.kit.rare_values import RARE, command, people
 
-pytestmark = pytest.mark.kept_open
-
 
 @pytest.fixture
 def served() -> Iterator[Served]:

@@ -32,8 +32,6 @@ from sqlanon.sqlgen.relations import Table
 from tests.kit.engine import execute, open_at
 from tests.kit.rare_values import RARE, K, command, people, report_of, rows
 
-pytestmark = pytest.mark.kept_open
-
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -112,6 +110,7 @@ def check_figures(report: dict[str, Any]) -> None:
     assert [(cell["k"], cell["feasible"]) for cell in report["frontier"]["grid"]] == [(2, True), (3, True)]
 
 
+@pytest.mark.one_engine
 def test_shares_of_the_worst_classes(engine_url: str, folder: Path) -> None:
     """Against classes counted by hand, on a release that keeps the values as they are."""
     columns = {

@@ -36,8 +36,6 @@ PAYLOADS = [
     "x'); DELETE FROM victims; --",
 ]
 
-pytestmark = pytest.mark.kept_open
-
 
 @pytest.fixture
 def guarded(engine_url: str) -> Iterator[str]:

@@ -19,8 +19,6 @@ from tests.kit.cells import fits, fitting, least_cost
 from tests.kit.database import Database
 from tests.kit.papers import PAPERS, Labels, Row, load_case, read_csv
 
-pytestmark = pytest.mark.kept_open
-
 TREE = {"*": {"ab": ["a", "b"], "cd": ["c", "d"]}}
 LABELS: Labels = {
     "a": ("a", "ab", "*"),
@@ -114,6 +112,7 @@ def check_cost(result: RunResult, rows: list[Row], k: int, model: str) -> None:
 
 
 @pytest.mark.parametrize(("model", "algorithm"), [("CG_", "forest"), ("_CS", "matching")])
+@pytest.mark.one_engine
 def test_costs_are_those_of_brute_force(engine_url: str, model: str, algorithm: str) -> None:
     rows: list[Row] = [("a", "a"), ("a", "a"), ("a", "a"), ("b", "a"), ("a", "b"), ("c", None), ("d", None), ("d", "d")]
     result, found = released(Database(engine_url), rows, values(engine_url, 2, model, algorithm, k=2))
@@ -138,6 +137,7 @@ def test_rows_fit_as_many_as_asked(duckdb_url: str, anonymity: Anonymity, model:
         assert k_one >= 3
 
 
+@pytest.mark.one_engine
 def test_rows_that_fit_cost_less_than_equal_rows(engine_url: str) -> None:
     """Three rows, one of them between the others: as equal rows they lose all cells, 6; as rows that fit, 4."""
     rows: list[Row] = [("a", "a"), ("a", "b"), ("b", "a")]

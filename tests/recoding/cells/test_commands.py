@@ -16,14 +16,7 @@ from tests.kit.commands import CommandLine
 from tests.kit.database import Database
 from tests.kit.papers import adversarial_values, load_case
 
-pytestmark = pytest.mark.kept_open
-
 NAMES = ["x'; DROP TABLE victims; --", "select", 'double"quote. and\\slash', "v"]
-
-
-@pytest.fixture
-def sqlanon(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
 
 
 def written(path: Path, url: str, **changes: Any) -> Path:

@@ -23,6 +23,7 @@ from sqlanon.scratch import Scratch
 from sqlanon.spec import Anonymity
 from sqlanon.sqlgen.neighbours import Steps
 from tests.kit.cells import cost, fitting, least_cost, level
+from tests.kit.examples import share
 from tests.kit.papers import Labels, Row
 
 CHAIN: Labels = {
@@ -34,7 +35,7 @@ CHAIN: Labels = {
 CODES = {label: number for number, label in enumerate(["a", "b", "c", "d", "ab", "cd"])}
 STEPS = Steps((1, 2))
 SOME = settings(
-    max_examples=8, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=share(8), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 ROWS = st.lists(st.tuples(*[st.sampled_from("abcd")] * 2), min_size=4, max_size=8)
 
@@ -103,7 +104,7 @@ def test_groups_are_whole_and_no_dearer_than_the_factor(shared_engine: Engine, r
 
 @pytest.mark.soak
 @given(rows=ROWS, k=st.integers(2, 4))
-@settings(SOME, max_examples=100)
+@settings(SOME, max_examples=share(100))
 def test_groups_of_many_tables(shared_engine: Engine, rows: list[Row], k: int) -> None:
     found = divided(shared_engine, rows, k)
     least = least_cost(tuple(rows), [CHAIN] * 2, k, cells=False)
@@ -131,7 +132,7 @@ def test_fewer_rows_than_k(shared_engine: Engine) -> None:
 
 @pytest.mark.parametrize("anonymity", ["(1,k)", "(k,1)", "(k,k)", "global (1,k)"])
 @given(rows=st.lists(st.tuples(*[st.sampled_from("abcd")] * 2), min_size=4, max_size=7), k=st.integers(2, 4))
-@settings(SOME, max_examples=3)
+@settings(SOME, max_examples=share(3))
 def test_labels_are_widened_until_rows_fit(
     shared_engine: Engine, anonymity: Anonymity, rows: list[Row], k: int
 ) -> None:
@@ -184,13 +185,13 @@ def _with_rows(groups: list[list[int]], vertices: list[Row], counted: Counter[Ro
 
 @given(rows=st.lists(st.tuples(*[st.sampled_from("ab")] * 4), min_size=2, max_size=8))
 @example(rows=[("a", "a", "a", "a"), ("b", "a", "a", "a"), ("a", "b", "a", "a"), ("a", "a", "b", "a")])
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share(60), deadline=None, derandomize=True)
 def test_matchings_on_boolean_data_cost_half_more_at_most(rows: list[Row]) -> None:
     check_matching(rows, Fraction(3, 2))
 
 
 @given(rows=st.lists(st.tuples(*[st.sampled_from("abcd")] * 3), min_size=2, max_size=8))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share(60), deadline=None, derandomize=True)
 def test_matchings_on_other_data_cost_twice_as_much_at_most(rows: list[Row]) -> None:
     check_matching(rows, Fraction(2))
 

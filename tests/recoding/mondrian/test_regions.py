@@ -21,6 +21,7 @@ from sqlanon.recoders.partition import Partition, Partitioning, Settings
 from sqlanon.requirements import requirement_of
 from sqlanon.scratch import Scratch
 from sqlanon.spec import Spec
+from tests.kit.examples import share
 from tests.kit.mondrian import Box, Column, Mondrian, Region, overlapping
 from tests.kit.oracle import Asked, Table
 from tests.kit.random_tables import EVERYTHING, ZIPS, Asking, load, random_table
@@ -34,7 +35,7 @@ WHOLE = [
 """Requirements on the classes of the whole quasi-identifier."""
 
 
-SEVERAL = settings(FEW, max_examples=5)
+SEVERAL = settings(FEW, max_examples=share(5))
 
 
 @contextmanager

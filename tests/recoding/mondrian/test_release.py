@@ -17,8 +17,6 @@ from sqlanon.spec import Spec
 from tests.kit.database import Database, changed
 from tests.kit.papers import adversarial_values
 
-pytestmark = pytest.mark.kept_open
-
 CHAPTER = [
     ("22030", "married", "F", "hypertension"),
     ("22030", "married", "F", "hypertension"),

@@ -14,7 +14,6 @@ from tests.kit.database import Database, changed
 from tests.kit.scripts import run_script
 from tests.recoding.mondrian.test_release import CHAPTER, SPEC
 
-pytestmark = pytest.mark.kept_open
 ROWS = [*CHAPTER, (None, None, "F", "flu"), ("22030", None, "M", None), ("it's", "wid\\ow", "F", "flu")]
 
 

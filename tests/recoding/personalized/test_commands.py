@@ -12,13 +12,6 @@ import yaml
 from tests.kit.commands import CommandLine
 from tests.kit.personalized import FIGURES
 
-pytestmark = pytest.mark.kept_open
-
-
-@pytest.fixture
-def sqlanon(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
 
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

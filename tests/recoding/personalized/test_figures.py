@@ -81,6 +81,7 @@ CHANCES = {True: (Fraction(2, 5), Fraction(1, 3)), False: (Fraction(9, 25), Frac
 
 
 @pytest.mark.parametrize("primary", [True, False], ids=["primary", "nonprimary"])
+@pytest.mark.one_engine
 def test_x1_breach_probabilities_of_figure_3(url: str, primary: bool) -> None:
     """Alone with their guards, Ken and Joe have the greatest probabilities of levels 1 and 0; then all ten stand."""
     spec = figure_spec(url, primary=primary)
@@ -159,6 +160,7 @@ def test_figure_1a_is_released_with_less_loss_than_figure_3(url: str, algorithm:
     assert greatest_breach(taxonomy, nodes, people, shown, COLUMNS, primary=primary) <= Fraction(1, 2)
 
 
+@pytest.mark.one_engine
 def test_x2_losses_of_single_values(url: str) -> None:
     """Of sixty ages, 5 published as [1, 10] loses 9/60; of twelve diseases, flu as respiratory infection loses 2/12."""
     taxonomy, diseases, nodes = tree_taxonomy(figure_spec(url)["privacy"]["personalized"]["taxonomy"]["tree"])

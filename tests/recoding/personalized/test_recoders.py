@@ -18,9 +18,17 @@ from sqlanon.recoding import Recoding
 from sqlanon.runs import DEFAULT
 from sqlanon.spec import spec_from_dict
 from sqlanon.workload import RandomQueries
-from tests.kit.breaches import Row, Taxonomy, least_generalization
 from tests.kit.database import Database
-from tests.kit.personalized import greatest_breach, make, opened, released, tree_taxonomy
+from tests.kit.personalized import (
+    Row,
+    Taxonomy,
+    greatest_breach,
+    least_generalization,
+    make,
+    opened,
+    released,
+    tree_taxonomy,
+)
 from tests.kit.scripts import run_script
 from tests.kit.tables import quoted
 
@@ -224,6 +232,7 @@ def test_infinity_never_generalizes_the_sensitive_column(duckdb_url: str, algori
 # -- workloads -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_a_workload_is_answered_as_by_hand(engine_url: str) -> None:
     """Ages 20 to 29 once each, released in two intervals; everybody has one of two illnesses."""
     people = [

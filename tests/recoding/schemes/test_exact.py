@@ -16,6 +16,7 @@ from sqlanon.schemes.families import SCHEMES
 from sqlanon.schemes.problem import Direction, Solution, Space, Techniques
 from sqlanon.schemes.trees import Tree
 from sqlanon.search.budget import Budget
+from tests.kit.examples import share
 from tests.kit.fake_schemes import FakeEvaluator, brute_force
 from tests.recoding.schemes.test_families import WORK_CLASS, domains
 
@@ -61,7 +62,7 @@ def solved(
 
 @pytest.mark.parametrize("direction", ["bottom_up", "top_down"])
 @pytest.mark.parametrize("name", TECHNIQUES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25), deadline=None)
 @given(problem=problems())
 def test_equals_brute_force(name: str, direction: Direction, problem: tuple[Space, FakeEvaluator]) -> None:
     space, evaluator = problem
@@ -81,7 +82,7 @@ def test_equals_brute_force(name: str, direction: Direction, problem: tuple[Spac
     assert found.suppressed <= evaluator.limit
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25), deadline=None)
 @given(problem=problems(), nodes=st.integers(1, 40))
 def test_a_budget_leaves_a_bound_that_holds(problem: tuple[Space, FakeEvaluator], nodes: int) -> None:
     space, evaluator = problem
@@ -109,7 +110,7 @@ def test_l4_penalties_of_the_hierarchical_discernibility_metric() -> None:
     assert found.cost == 0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share(20), deadline=None)
 @given(
     columns=st.lists(domains(most=4), min_size=1, max_size=2),
     numbers=st.lists(st.integers(0, 5), min_size=16, max_size=16),

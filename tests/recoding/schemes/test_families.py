@@ -16,6 +16,7 @@ from sqlanon.schemes.indexes import from_indexes, indexes_of
 from sqlanon.schemes.partitions import Partition, blocks, canonical, identity, of_blocks, whole
 from sqlanon.schemes.problem import Space
 from sqlanon.schemes.trees import Tree, within
+from tests.kit.examples import share
 
 WORK_CLASS = Domain.of(8, [(0, 0, 0, 1, 2, 2, 3, 3)])
 """Li and Li 2007, Figure 1."""
@@ -175,7 +176,7 @@ def domains(draw: st.DrawFn, most: int = 6) -> Domain:
 
 
 @pytest.mark.parametrize("name", COUNTS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25), deadline=None)
 @given(domain=domains())
 def test_trees_reach_every_valid_generalization_once_and_stay_within_their_bounds(name: str, domain: Domain) -> None:
     scheme = SCHEMES[name]

@@ -24,8 +24,6 @@ from tests.kit.commands import CommandLine
 from tests.kit.database import Database, changed
 from tests.kit.fake_schemes import FakeEvaluator, brute_force
 
-pytestmark = pytest.mark.kept_open
-
 MARITAL, AGE = "Ma'rital. Select", "age"
 TYPES = {MARITAL: "text", AGE: "integer", "disease": "text"}
 VALUES = ["married", "wid\\ow", "divörced", "single", "", None]
@@ -96,6 +94,7 @@ def test_every_scheme_is_solved_exactly(database: Database, metric: str, directi
         assert found.search.score == pytest.approx(least_cost((name, name), metric), abs=1e-6), name
 
 
+@pytest.mark.one_engine
 def test_schemes_mix(database: Database) -> None:
     columns = {
         MARITAL: {**SPEC["columns"][MARITAL], "scheme": "gsps"},
@@ -146,6 +145,7 @@ def test_labels_say_what_they_cover(database: Database) -> None:
         assert group.label in (named, "[20-30)", "[0-40)", "[20, 30[", "*") or group.label.startswith("[")
 
 
+@pytest.mark.one_engine
 def test_levels_below_the_least_are_never_released(database: Database) -> None:
     columns = {**SPEC["columns"], AGE: {**SPEC["columns"][AGE], "levels": {"min": 1}}}
     spec = changed(SPEC, connection=database.url, columns=columns, search={"algorithm": "sps"}, privacy={"k": 1})
@@ -153,6 +153,7 @@ def test_levels_below_the_least_are_never_released(database: Database) -> None:
     assert not {row[1] for row in database.counted("released")} & {str(age) for age in AGES}
 
 
+@pytest.mark.one_engine
 def test_other_models_are_class_predicates(database: Database) -> None:
     """l-diversity decides over classes too: the least cost over all generalizations, counted by hand."""
     privacy = {"k": 2, "l_diversity": [{"column": "disease", "l": 2}], "suppression": {"limit": "30%"}}
@@ -210,6 +211,7 @@ def check_heuristic(database: Database, algorithm: str) -> None:
     assert first.search.chosen.suppressed <= len(ROWS) // 5
 
 
+@pytest.mark.one_engine
 def test_a_budget_reports_the_proven_gap(database: Database) -> None:
     found = pipeline.plan(spec_of(database, "sps", budget={"nodes": 60})).to_dict()
     assert found["proven"] is False
@@ -228,6 +230,7 @@ def test_what_schemes_cannot_do_is_refused(duckdb_url: str) -> None:
         pipeline.plan(spec_of(database, "ops", constraints={"before": [[AGE, MARITAL]]}))
 
 
+@pytest.mark.one_engine
 def test_the_command_line(database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     invoke = CommandLine(capsys)
     content = {**SPEC, "connection": database.url, "search": {"algorithm": "ops", "metric": "hdm"}}
