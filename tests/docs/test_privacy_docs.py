@@ -87,7 +87,7 @@ def test_a_page_says_what_belongs_to_a_model(page: str) -> None:
     assert page in links(OVERVIEW)
     assert "```yaml" in text
     assert re.search("protects? against", text, re.IGNORECASE)
-    assert "../tests/test_monotonicity.py" in links(page)
+    assert "../tests/privacy/test_monotonicity.py" in links(page)
     assert any(link.startswith("../sql/reference/") for link in links(page))
     assert re.search(r"\b(200\d|2012)\b|chapter", text), "the paper"
 

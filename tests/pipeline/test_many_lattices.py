@@ -1,7 +1,7 @@
 """Thousands of lattices on each engine: random tables, every k and limit on them, every algorithm, every metric.
 
 One scan answers for all requirements on a table, so that a database can judge many lattices in little time. Truth is
-the brute force of tests/search/fake.py, which shares no code with metrics or SQL.
+the brute force of tests/kit/fake_evaluator.py, which shares no code with metrics or SQL.
 """
 
 from __future__ import annotations
