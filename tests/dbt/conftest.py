@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.dbt import (
+from tests.kit.dbt_project import (
     LOCK,
     RELEASE,
     TRIALS,

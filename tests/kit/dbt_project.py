@@ -22,8 +22,8 @@ from psycopg import conninfo, sql
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "dbt"
 PACKAGE = ROOT / "sql" / "dbt"
-RUNNER = Path(__file__).with_name("dbt_runner.py")
-TRIALS = Path(__file__).parent / "dbt_trials"
+RUNNER = ROOT / "tests" / "dbt" / "runner.py"
+TRIALS = ROOT / "tests" / "dbt" / "trials"
 RELEASE = "release_patients"
 WRITTEN = (
     f"models/{RELEASE}.sql",
