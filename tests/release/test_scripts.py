@@ -280,6 +280,8 @@ def in_its_own_client(url: str, folder: Path) -> subprocess.CompletedProcess[str
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.reopened
+@pytest.mark.process
 def test_the_files_run_in_the_clients_as_they_say(engine_url: str, tmp_path: Path) -> None:
     database = loaded(engine_url)
     [asking] = asked("t declared, persons")
