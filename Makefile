@@ -46,7 +46,7 @@ check: $(DEV) ## formatting, lint, types, layers
 	@$(BIN)/lint-imports --no-logo
 
 bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and against peers
-	@SQLANON_PEERS_PYTHON=$(PEERS_VENV)/bin/python $(BIN)/python -m benchmarks --plot docs/performance.svg $(ARGS)
+	@SQLANON_PEERS_PYTHON=$(PEERS_VENV)/bin/python $(BIN)/python -m benchmarks --plot docs/reference/performance.svg $(ARGS)
 
 golden: $(DEV) ## rewrite the snapshots of generated SQL
 	@$(BIN)/python -m pytest tests/golden --update-golden -q $(ARGS)

@@ -1,4 +1,4 @@
-"""`make bench`: every figure of docs/performance.md, as Markdown tables and a plot.
+"""`make bench`: every figure of docs/reference/performance.md, as Markdown tables and a plot.
 
 Ratios, not seconds, are the result: each is taken against the engine's own GROUP BY, or a peer, in the same run.
 """

@@ -1,7 +1,8 @@
 """`python -m benchmarks.personalized`: Xiao and Tao's experiment (section 5) on an invented census.
 
-Tables of docs/personalized.md in Markdown, and its plots: breach probabilities under k-anonymity, l-diversity and
-personalized privacy (Figures 6 and 7), errors of workloads by the weight of the sensitive column (Figure 8), time (9).
+Tables of docs/privacy/personalized.md in Markdown, and its plots: breach probabilities under k-anonymity, l-diversity
+and personalized privacy (Figures 6 and 7), errors of workloads by the weight of the sensitive column (Figure 8), and
+time (Figure 9).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plots of docs/personalized.md, from what benchmarks.personalized measured."""
+"""The plots of docs/privacy/personalized.md, from what benchmarks.personalized measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plot of docs/performance.md: what each search costs, in scans of its table."""
+"""The plot of docs/reference/performance.md: what each search costs, in scans of its table."""
 
 from __future__ import annotations
 

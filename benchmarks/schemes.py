@@ -1,7 +1,8 @@
 """The schemes of Li and Li on Adult: what each costs at best, from which end, and what each technique is worth.
 
-`python -m benchmarks.schemes` solves what benchmarks/schemes.json has not yet; with `plot` it draws docs/schemes.svg
-and prints the tables of docs/schemes.md. The data lie outside the repository: SQLANON_ADULT names their folder.
+`python -m benchmarks.schemes` solves what benchmarks/schemes.json does not have yet; with `plot` it draws
+docs/algorithms/schemes.svg and prints the tables of docs/algorithms/schemes.md. The data lie outside the repository:
+SQLANON_ADULT names their folder.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def main() -> None:
     if "plot" in wanted:
         from benchmarks.schemes_plot import draw, tables
 
-        draw(known, Path("docs/schemes.svg"))
+        draw(known, Path("docs/algorithms/schemes.svg"))
         print(tables(known))
         return
     for name, arguments in _questions(wanted):

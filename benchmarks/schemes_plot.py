@@ -1,4 +1,4 @@
-"""The plot and the tables of docs/schemes.md, from what benchmarks.schemes found."""
+"""The plot and the tables of docs/algorithms/schemes.md, from what benchmarks.schemes found."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Lock:
         """The levels, for the spec that they were found for; UsageError when it is another by now."""
         self._require_spec(spec)
         if self.flexible is not None:
-            raise UsageError(f"{self.result.get('algorithm')} gives columns no levels, which this needs")
+            raise UsageError(f"{self.result.get('algorithm')} gives columns no levels, which are compared here")
         if not self.levels.keys() == self.hierarchies.keys() == set(spec.quasi_identifiers):
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
         for name, level in self.levels.items():
@@ -97,7 +97,7 @@ class Lock:
             highest = self.hierarchies[name]["height"] if bounds.max is None else bounds.max
             if not bounds.min <= level <= highest:
                 raise UsageError(
-                    f"the lock file has column '{name}' at level {level}, which may not be chosen: plan again"
+                    f"the lock file has column '{name}' at level {level}, which the spec does not allow: plan again"
                 )
         return self.levels
 
@@ -189,7 +189,7 @@ class Lock:
                 recoding_from_dict(content["recoding"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise UsageError(f"{path}: is not a lock file: a part is missing or not of its form") from error
+            raise UsageError(f"{path}: is not a lock file: a part is missing or malformed") from error
 
     def write(self, path: Path) -> None:
         """Write the file whole or not at all."""

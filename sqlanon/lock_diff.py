@@ -47,7 +47,7 @@ def diff(old: Lock, new: Lock) -> list[Change]:
     changes = [Change(line) for line in (*_recoding(old, new), *_figures(old, new))]
     reasons = [*_by_spec(old, new), *_hierarchies(old, new), *_data(old, new)]
     if changes and not reasons:
-        line = "the search ended elsewhere: a budget ran out, or it is another version of sqlanon"
+        line = "the search found another answer: a budget ran out, or this is another version of sqlanon"
         reasons.append(Change(line, "search"))
     return [*changes, *reasons]
 
@@ -93,8 +93,8 @@ def _groups(before: Cuts, after: Cuts) -> Iterator[str]:
     old, new = (dict(zip(cuts.columns, cuts.groups, strict=True)) for cuts in (before, after))
     for name, groups in new.items():
         if name in old and old[name] != groups:
-            numbers = f"{len(old[name])} -> {len(groups)}" if len(old[name]) != len(groups) else f"{len(groups)} others"
-            yield f"{name}: groups {numbers}"
+            count = len(groups)
+            yield f"{name}: groups {len(old[name])} -> {count}" if len(old[name]) != count else f"{name}: other groups"
 
 
 def _kind(recoding: Cuts | Assigned | None) -> str:

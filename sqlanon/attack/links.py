@@ -95,8 +95,8 @@ def label_pairs(
 def _refuse_unread(name: str, release: Relation, rows: int) -> None:
     if rows:
         raise UsageError(
-            f"column '{name}': {rows} rows of {release} have a label that its hierarchy does not know, and that is no "
-            f"range or set of its labels; people are matched by what labels cover"
+            f"column '{name}': {rows} rows of {release} have a label that is neither in its hierarchy nor a range or "
+            f"set of its labels; it would match nobody and look safe"
         )
 
 
@@ -109,7 +109,7 @@ def _domain(engine: Engine, item: BoundColumn, people: Sequence[tuple[Relation, 
         if opened.family(name) is not item.family:
             raise SourceError(
                 f"column '{name}' of {relation} holds {opened.family(name).value} values, "
-                f"but '{item.name}' of the source {item.family.value} values"
+                f"but '{item.name}' of the source holds {item.family.value} values"
             )
         query = domain(opened.expression(), opened.key(name))
         found = query if found is None else exp.union(found, query, distinct=True)

@@ -67,7 +67,7 @@ def similarity_by_taxonomy(
     opened = _opened(engine, table, columns, sensitive)
     levels = len(families) - 2
     if levels < 1:
-        raise UsageError(f"column '{sensitive}' has no level between its values and the top: no value is like another")
+        raise UsageError(f"column '{sensitive}' has no level between its values and the top: no two values are similar")
     texts = [
         named(
             text_key(column(f"label_{level}"), families[level], engine.traits),
@@ -89,7 +89,7 @@ def similarity_by_range(
     opened, whole = _opened(engine, table, columns, sensitive), Opened.at(engine, reference, "reference")
     whole.require(sensitive)
     if not (is_number(opened, sensitive) and is_number(whole, sensitive)):
-        raise UsageError(f"column '{sensitive}' does not hold numbers: a range says nothing of its values")
+        raise UsageError(f"column '{sensitive}' does not hold numbers: its values have no range")
     query = attacks_sql.similarity_by_range(
         opened.expression(),
         _keys(opened, columns),

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 @recipient_option("Attack the release of this recipient of the spec.")
 @click.option("--external", metavar="TABLE", help="An identified table to link with. Default: the spec's population.")
 @click.option("--map", "mapped", multiple=True, metavar="COLUMN=NAME", help="A column's name in the identified table.")
-@click.option("--within", metavar="LIST", help="Count people with up to so many candidates; default 2,5,10.")
-@click.option("--excluded", metavar="LIST", help="Values that somebody can exclude for a person; default 1.")
-@click.option("--similar", metavar="SHARE", help="Numbers within this share of the whole range are alike; default 0.1.")
+@click.option("--within", metavar="LIST", help="Count people who match at most this many rows; default 2,5,10.")
+@click.option("--excluded", metavar="LIST", help="How many values an attacker can rule out; default 1.")
+@click.option("--similar", metavar="SHARE", help="Numbers within this share of the range are similar; default 0.1.")
 @click.option("--release", metavar="TABLE", help="Another release of the same people, to intersect with.")
-@click.option("--names", metavar="COLUMN", help="Show this column of the identified table for whom it re-identifies.")
+@click.option("--names", metavar="COLUMN", help="Show this column of the people who are re-identified.")
 @click.option("--statements", is_flag=True, help="Show the statement of each attack.")
 @flags()
 def command(
@@ -44,8 +44,8 @@ def command(
     names: str | None,
     statements: bool,
 ) -> None:
-    """Attack the source and the published target of a spec: link people of an identified table, and tell sensitive
-    values from classes. Counts only, unless names are asked for.
+    """Attack the source and the published target of a spec: link people of an identified table, and infer sensitive
+    values from classes. Prints counts only, unless names are asked for.
     """
     from sqlanon.insight import attack
     from sqlanon.spec import load_spec

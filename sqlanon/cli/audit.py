@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--personalized",
     type=click.Path(path_type=Path),
-    help="Measure breaches of the guarding nodes of this spec, in TABLE or its target; n from --population.",
+    help="Measure how likely the guarding nodes of this spec are inferred from TABLE, or from its target.",
 )
 @click.option("--fits", is_flag=True, help="With --spec: count which rows of the source fit which released rows.")
 @requirement_flags
@@ -57,7 +57,7 @@ def command(
     if (table is None) == (spec is None):
         raise click.UsageError("give either TABLE or --spec")
     if spec is not None and (connection is not None or qi is not None or asked.given):
-        raise click.UsageError("--connection, --qi and requirements go with TABLE; with --spec the spec says them")
+        raise click.UsageError("--connection, --qi and requirements go with TABLE; with --spec they come from the spec")
     if table is not None and recipient is not None:
         raise click.UsageError("--recipient goes with --spec: a table is one release")
     if table is not None and fits:

@@ -27,9 +27,9 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--target", help="The target of the profile. Default: the profile's own.")
 @click.option("--profiles-dir", "profiles", type=FOLDER, help="The folder of profiles.yml. Default: where dbt looks.")
 @click.option("--connection", help="The database as a URL, instead of the profile's.")
-@click.option("--parse", is_flag=True, help="Run `dbt parse` first, also where a manifest stands.")
+@click.option("--parse", is_flag=True, help="Run `dbt parse` first, even if there is a manifest.")
 @click.option("--dbt", "executable", default="dbt", help="The dbt command. Default: dbt.")
-@click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock files know.")
+@click.option("--fresh", is_flag=True, help="Ask the database everything again, even what the lock files know.")
 @flags(values=True)
 def command(
     settings: Settings,

@@ -30,7 +30,7 @@ FILE = click.Path(path_type=Path)
 def command(settings: Settings, run: str | None, listed: Path | None, spec: Path | None) -> None:
     """Show the evidence of a run: what was asked, decided, measured and run, with counts and times but no data values.
 
-    RUN is the id of a run, or its beginning. With --json all of it, each statement's step, seconds and rows too.
+    RUN is the id of a run, or its beginning. --json prints all of it, with step, seconds and rows of each statement.
     """
     if (run is None) == (listed is None):
         raise click.UsageError("give either RUN or --list SPEC")
@@ -132,7 +132,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     before, after = document["audit"]["before"], document["audit"]["after"]
     if after is None:
         failure = document["failure"]
-        yield "failed", f"with {failure['error']}, exit code {failure['exit_code']}; there is no release to tell of"
+        yield "failed", f"with {failure['error']}, exit code {failure['exit_code']}; nothing was published"
     else:
         yield "rows", f"{number(rows['released'])} of {number(rows['source'])}, {number(rows['suppressed'])} suppressed"
     if before is not None:

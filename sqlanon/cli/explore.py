@@ -28,7 +28,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--out", type=FILE, help="Where a chosen node is written. Default: <spec>.lock.json beside the spec.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on. Default: a free one.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser of this machine.")
-@click.option("--idle", type=float, metavar="SECONDS", help="End when nobody asked for anything for so long.")
+@click.option("--idle", type=float, metavar="SECONDS", help="End after this many seconds without a request.")
 @flags()
 def command(
     settings: Settings, spec: Path, recipient: str | None, out: Path | None, port: int, opens: bool, idle: float | None
@@ -91,7 +91,7 @@ def _announce(settings: Settings, url: str, lock: Path) -> None:
         settings.emit({"url": url, "lock": str(lock)})
     else:
         settings.console.print(f"open {url}", soft_wrap=True)
-        settings.note("serving this machine alone; Ctrl-C ends it")
+        settings.note("only this machine can reach it; Ctrl-C ends it")
 
 
 def _asked(explorer: Explorer, given: dict[str, Any]) -> Asked:

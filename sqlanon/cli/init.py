@@ -37,7 +37,7 @@ LONGEST_NAME = 48
     show_default=True,
     help="The spec to write; - prints it.",
 )
-@click.option("--target", help="What the release shall be called. Default: the source's name with _release.")
+@click.option("--target", help="The name of the release. Default: the source's name with _release.")
 @click.option("--k", type=click.IntRange(min=1), default=5, show_default=True, help="The k to ask for.")
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 @flags()
@@ -123,7 +123,7 @@ def _target(engine: Engine, relation: Relation) -> Table | File:
                 table = relation.beside(_shortened(relation.name) + ending)
                 if engine.relation_kind(table) is None:
                     return table
-    raise UsageError("--target is missing: every name that comes to mind exists already")
+    raise UsageError("--target is missing: all default names exist already")
 
 
 def _shortened(name: str) -> str:

@@ -212,7 +212,7 @@ def _show_classifications(console: Console, result: UtilityResult) -> None:
             (f"decision stump on {name}", _percent(before), _percent(after)),
             ("all columns", _percent(item.together_before), _percent(item.together_after)),
         ]
-        console.print(grid((f"{item.target} told rightly by", "before", "after"), rows, right=(1, 2)))
+        console.print(grid((f"{item.target} predicted correctly by", "before", "after"), rows, right=(1, 2)))
 
 
 def show_queries(console: Console, figures: Mapping[str, Mapping[str, float]]) -> None:

@@ -33,7 +33,7 @@ FILE = click.Path(path_type=Path)
     help="Plan by each of these algorithms, as incognito,mondrian, and show what each costs. Writes no lock file.",
 )
 @click.option("--out", type=FILE, help="Where to write the lock file. Default: <spec>.lock.json beside the spec.")
-@click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock file knows.")
+@click.option("--fresh", is_flag=True, help="Ask the database everything again, even what the lock file knows.")
 @click.option("--dry-run", is_flag=True, help="Write no lock file.")
 @flags(values=True)
 def command(
@@ -52,9 +52,9 @@ def command(
 
     Planning again on the same data takes what the lock file already knows and asks the database only for the rest.
     The lock file holds levels, hierarchy tops and counts: it is made to be reviewed and kept under version control.
-    Where one stands already, what the new plan changes is told, and why: the data, the spec, a hierarchy.
+    If there is one already, the command says what the new plan changes, and why: the data, the spec, a hierarchy.
 
-    With --k or --limit it answers what if instead: every combination, from one scan of the source.
+    With --k or --limit it answers what-if questions instead: every combination, from one scan of the source.
 
     With --compare, several algorithms are planned side by side, and their costs shown by the same measures.
 

@@ -139,7 +139,7 @@ def _published_so_far(settings: Settings, published: dict[str, RunResult]) -> It
         yield
     except BaseException:
         if published:
-            settings.note(f"already published, and standing: the release of {', '.join(published)}")
+            settings.note(f"already published, and not undone: the release of {', '.join(published)}")
         raise
 
 

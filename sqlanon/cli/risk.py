@@ -28,17 +28,17 @@ DEFAULT_K = 5
 @recipient_option("Measure the release of this recipient of the spec.")
 @click.option("--connection", help="With TABLE: database URL. Default: DuckDB in memory, for files.")
 @click.option("--qi", help="With TABLE: the columns that somebody may know, separated by commas.")
-@click.option("--k", type=click.IntRange(min=1), help="With TABLE: subsets count rows of classes below it; default 5.")
+@click.option("--k", type=click.IntRange(min=1), help="With TABLE: count rows in classes smaller than this; default 5.")
 @click.option("--threshold", metavar="LIST", help="Count rows whose risk is above these; default 0.05,0.1,0.2,0.5.")
 @click.option(
     "--subsets",
     type=click.IntRange(min=0),
     default=2,
     show_default=True,
-    help="Measure all subsets of so many columns.",
+    help="Measure all subsets of up to this many columns.",
 )
 @click.option(
-    "--uniques", type=click.IntRange(min=0), default=0, help="Look for minimal unique sets of up to so many columns."
+    "--uniques", type=click.IntRange(min=0), default=0, help="Look for minimal unique sets of up to this many columns."
 )
 @flags()
 def command(
@@ -53,7 +53,7 @@ def command(
     uniques: int,
 ) -> None:
     """Measure prosecutor, journalist and marketer risk of a spec's source and of its published target, or of any TABLE
-    with --qi; and how far each subset of columns alone tells rows apart.
+    with --qi, and how well each subset of columns tells rows apart.
     """
     of_table = qi is not None or Path(path).suffix not in (".yaml", ".yml")
     if of_table and qi is None:

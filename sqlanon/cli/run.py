@@ -17,7 +17,7 @@ from sqlanon.errors import UsageError
 
 @click.command("run", short_help="Plan and publish in one step.")
 @click.argument("spec", type=click.Path(path_type=Path))
-@click.option("--fresh", is_flag=True, help="Ask the database everything anew, also what the lock file knows.")
+@click.option("--fresh", is_flag=True, help="Ask the database everything again, even what the lock file knows.")
 @click.option("--reuse", is_flag=True, help="Publish again what the lock file decided, if it still holds.")
 @flags(values=True)
 def command(settings: Settings, spec: Path, fresh: bool, reuse: bool) -> None:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sqlanon.status import Status
 
 
-@click.command("status", short_help="Tell whether a release still satisfies, and whether its source has drifted.")
+@click.command("status", short_help="Audit a published release again; tell whether its source has drifted.")
 @click.argument("path", metavar="SPEC|LOCK", type=click.Path(path_type=Path))
 @flags()
 def command(settings: Settings, path: Path) -> int:
     """Audit the published release of a spec, and compare the source with what the lock file was planned on.
 
-    Exit code 1 when the release does not satisfy its requirement, or is not there. A source that has drifted is told,
-    and is no failure: the release is what it was.
+    Exit code 1 when the release does not satisfy its requirement, or is not there. A source that has drifted is
+    reported, but it is no failure: the release itself has not changed.
     """
     from sqlanon.status import status
 
@@ -90,7 +90,7 @@ def _facts(item: Status) -> Iterator[tuple[str, str]]:
         yield "source", "not compared: there is no lock file"
         return
     lines = list(item.drift.lines())
-    states = {True: "drifted", False: "as it was planned", None: "not compared: it was planned for another spec"}
+    states = {True: "drifted", False: "unchanged since the plan", None: "not compared: it was planned for another spec"}
     yield "source", states[item.drift.changed]
     for line in lines:
         yield "", line

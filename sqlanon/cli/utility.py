@@ -26,14 +26,14 @@ def command(
     settings: Settings, spec: Path, recipient: str | None, predict: str | None, queries: Path | None, no_queries: bool
 ) -> None:
     """Compare the published target of a spec with its source: information loss of each column, associations of columns,
-    means of groups, answers to count queries, and how well a sensitive column is told from the others.
+    means of groups, answers to count queries, and how well a sensitive column is predicted from the others.
     """
     from sqlanon.cli.workload import given_queries
     from sqlanon.insight import PLAIN_UTILITY, UtilityOptions, utility
     from sqlanon.spec import load_spec
 
     if no_queries and queries is not None:
-        raise click.UsageError("--no-queries leaves out what --queries asks")
+        raise click.UsageError("--queries and --no-queries contradict each other")
     asked = PLAIN_UTILITY.queries if queries is None else given_queries(queries)
 
     with settings.working() as options:

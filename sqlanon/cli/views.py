@@ -70,7 +70,7 @@ def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
     if search.proven:
         yield "proven", "no recoding of this kind costs less"
     elif plan.gap is not None:
-        yield "not proven", f"another one could cost {plan.gap:.2%} less at most"
+        yield "not proven", f"the best one costs at most {plan.gap:.2%} less"
 
 
 def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:
@@ -291,8 +291,8 @@ def _audit_facts(audit: AuditResult) -> Iterator[Fact]:
     yield "average risk", f"{100 * audit.average_risk:.2f}%"
     if audit.population is not None:
         people, presence = audit.population, audit.population.greatest_presence
-        yield "population", f"a class matches {number(people.k_map)} rows of it or more"
-        yield "presence", f"{shown(people.least_presence)} to {shown(presence)} of a class's rows of it"
+        yield "population", f"every class matches at least {number(people.k_map)} of its rows"
+        yield "presence", f"{shown(people.least_presence)} to {shown(presence)} of the matching rows are in the table"
 
 
 def _fitting(found: Consistency) -> str:

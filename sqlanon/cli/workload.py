@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("workload", short_help="How well a release answers count queries.")
 @click.argument("spec", type=click.Path(path_type=Path))
-@click.option("--table", help="The release to ask, also one of another tool. Default: the target of the spec.")
+@click.option("--table", help="The release to query, also one of another tool. Default: the spec's target.")
 @click.option("--queries", type=click.Path(path_type=Path), help="YAML list of count queries: {age: [20, 35], sex: F}.")
 @click.option("--count", type=click.IntRange(min=1), default=1000, show_default=True, help="How many random queries.")
 @click.option(
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Share of queries on the sensitive column alone.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of random queries.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random queries.")
 @click.option("--sensitive", metavar="COLUMN", help="The sensitive column that queries ask about.")
 @recipient_option("Ask the release of this recipient of the spec.")
 @flags()
@@ -46,10 +46,10 @@ def command(
     recipient: str | None,
 ) -> None:
     """Answer count queries from a release, as if each label were spread evenly over the values it covers, and compare
-    with the microdata: the average, spread and largest of the relative errors.
+    with the source: the average, spread and largest of the relative errors.
 
-    Without --queries, random ones (Xiao and Tao 2006): of type 1 on a tenth of the sensitive values, of type 2 on a
-    fifth of them and on a fifth of a numeric column, or one value or node of another.
+    Without --queries, random queries are asked, as in Xiao and Tao 2006. Type 1 asks for a tenth of the sensitive
+    values; type 2 for a fifth of them, together with a fifth of a numeric column, or one value or node of another.
     """
     from sqlanon import measuring
     from sqlanon.spec import load_spec

@@ -96,7 +96,7 @@ class SparkEngine(SparkBase):
         return spark_replace.leftovers(self, schema)
 
     def alone_with(self, target: Table, seconds: float) -> AbstractContextManager[None]:
-        """Among the runs of this process; other programs are not kept out (docs/engines.md says what follows)."""
+        """Keeps out other runs of this process, but no other program: docs/reference/engines.md says what follows."""
         return alone_in_process(self, ("spark", *spark_catalog.identity(self, target)), target, seconds)
 
     def hold(self, step: str, table: Table) -> bool:

@@ -34,7 +34,7 @@ def replace(engine: SparkBase, staging: Table, target: Table) -> None:
     if engine.opened.fleeting:
         raise EngineError(
             f"the table {target} would end with this process: name a file as the target, or give the Spark URL "
-            f"a catalog that lasts (docs/engines.md)"
+            f"a catalog that lasts (docs/reference/engines.md)"
         )
     found = locate(engine, target)
     old = None if found is None else details(engine, target)

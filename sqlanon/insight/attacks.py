@@ -37,7 +37,7 @@ from sqlanon.spec import Spec
 from sqlanon.sqlgen.hierarchy import domain
 from sqlanon.sqlgen.relations import Relation
 
-GENERALIZED = "'{}' is released as nodes of its taxonomy: a class of one node is counted like one of a single value"
+GENERALIZED = "'{}' is released as nodes of its taxonomy: a class with one node counts like a class with one value"
 
 
 def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_ATTACK) -> AttackResult:
@@ -100,7 +100,7 @@ def _require_same_kinds(run: Run, people: People) -> None:
         if there is not None and families[there] is not item.family:
             raise UsageError(
                 f"--external: column '{there}' holds {families[there].value} values, "
-                f"but '{item.name}' of the source {item.family.value} values"
+                f"but '{item.name}' of the source holds {item.family.value} values"
             )
 
 
@@ -122,20 +122,20 @@ def _on_values(
 
     yield each(
         "homogeneity",
-        "rows whose class has a single value: who finds the class knows the value",
+        "rows whose class has a single value: finding the class reveals the value",
         "certain",
         [None if table is None else homogeneity(engine, table, columns, sensitive) for table in tables],
     )
     for number in asked.excluded:
         yield each(
             "background",
-            f"rows whose class leaves a single value to somebody who can exclude {number} of them",
+            f"rows whose class leaves a single value to somebody who can rule out {number} of its values",
             "certain",
             [None if table is None else background(engine, table, columns, sensitive, number) for table in tables],
         )
     yield each(
         "skewness",
-        "the largest gain of a value's share in a class over its share of the source",
+        "the most that a value's share in a class exceeds its share in the source",
         "gain",
         [None if table is None else skewness(engine, table, columns, sensitive, source) for table in tables],
     )
@@ -188,7 +188,7 @@ def _taxonomy(run: Run, sensitive: str) -> StoredHierarchy:
 
 def _minimality(run: Run, target: Relation, source: People, labels: Labels) -> Attack:
     after = recognize_suppressed(run.engine, source, target, labels)
-    explained = "rows of the source that match no class: who knows the person was there knows that the class failed"
+    explained = "rows of the source that match no released class: this reveals that their class failed the requirement"
     return Attack("minimality", None, explained, "recognized", None, after)
 
 
@@ -210,5 +210,5 @@ def _intersections(run: Run, target: Relation, source: People, labels: Labels, o
     for sensitive in run.binding.spec.sensitive:
         if sensitive in there:
             after = intersect(run.engine, source, (target, labels), (relation, second), sensitive)
-            explained = f"people in both releases of whom {relation} and the target leave a single common value"
+            explained = f"people in both releases for whom {relation} and the target together leave a single value"
             yield Attack("intersection", sensitive, explained, "certain", None, after)

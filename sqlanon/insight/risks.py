@@ -37,7 +37,11 @@ def risk(spec: Spec, options: Options = DEFAULT, asked: RiskOptions = PLAIN_RISK
         target = published(run)
         if target is None:
             return RiskResult(before, None, (UNPUBLISHED.format(binding.target),), run.watch.seconds)
-        notes = [] if respondent is None else ["rows of the release were counted, not persons: it has not their key"]
+        notes = (
+            []
+            if respondent is None
+            else ["the release does not hold the respondent column: its rows were counted, not persons"]
+        )
         with run.watch.phase("after"):
             released = None
             if people is not None:

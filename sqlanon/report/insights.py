@@ -82,7 +82,7 @@ def _attacks(
     yield Attack(
         "background",
         sensitive,
-        f"rows whose value is known to who can exclude {EXCLUDED}",
+        f"rows whose value is certain for somebody who can rule out {EXCLUDED} value of their class",
         "certain",
         background(engine, source, columns, sensitive, EXCLUDED),
         background(engine, released, columns, sensitive, EXCLUDED),
@@ -90,7 +90,7 @@ def _attacks(
     yield Attack(
         "skewness",
         sensitive,
-        "largest gain over the share in the whole",
+        "the most that a value's share in a class exceeds its share in the source",
         "gain",
         skewness(engine, source, columns, sensitive, source),
         skewness(engine, released, columns, sensitive, source),
@@ -123,7 +123,9 @@ def _associations(
     scratch.drop(here.table, there.table)
     if found:
         rows = tuple((", ".join(item.columns), f"{item.before:.3f}", f"{item.after:.3f}") for item in found[:LISTED])
-        text = "Cramer's V of the pairs of columns that tell most of each other; 1 where one tells the other."
+        text = (
+            "Cramer's V of the most strongly associated pairs: 0 where independent, 1 where one determines the other."
+        )
         yield Grid("Utility", "Associations kept", text, ("columns", "source", "release"), rows)
 
 
@@ -135,7 +137,7 @@ def query_grid(figures: Mapping[str, Mapping[str, float]] | None) -> Iterator[Gr
         (kind, f"{int(found['queries']):,}", *(percent(found[name]) for name in ("average", "median", "largest")))
         for kind, found in figures.items()
     )
-    text = "Relative errors of random counts: type 1 asks of sensitive values alone, type 2 of another column too."
+    text = "Relative errors of random count queries: type 1 on sensitive values alone, type 2 on another column too."
     yield Grid("Utility", "Count queries", text, ("queries", "number", "average", "median", "largest"), rows)
 
 

@@ -21,7 +21,7 @@ PROMISES = {
     "beta_likeness": "no class raises the share of a value of {column} by more than allowed ({asked})",
     "delta_disclosure": "no class changes the share of a value of {column} by more than allowed ({asked})",
     "k_map": "every class matches enough people of the population ({asked})",
-    "delta_presence": "that somebody of the population is in the release stays uncertain ({asked})",
+    "delta_presence": "who of the population is in the release stays uncertain ({asked})",
 }
 ABOUT_VALUES = frozenset(PROMISES) - {"k_map", "delta_presence"}
 
@@ -38,8 +38,8 @@ def glossary() -> list[tuple[str, str]]:
 
 
 DISCLAIMER = (
-    "This report states what was required and what was measured. Whether that is enough in law, for this recipient and "
-    "in view of what else is known, is for people to judge: it is no statement of compliance."
+    "This report states what was required and what was measured. It is no statement of compliance: people must "
+    "judge whether that is enough in law, for this recipient, and in view of what else is known."
 )
 
 
@@ -121,7 +121,7 @@ def _guaranteed(
 ) -> str:
     if audit is None:
         asked = listing([line.asked for line in requirements]) if requirements else f"k = {identity.k}"
-        return f"The plan asks for {asked}. The release itself was not measured for this report."
+        return f"The plan requires {asked}. The release itself was not measured for this report."
     if not satisfied:
         return "The requirement does not hold: " + "; ".join(audit.violations) + "."
     unit = "persons" if identity.respondent is not None and audit.respondents is not None else "rows"
@@ -129,8 +129,8 @@ def _guaranteed(
     if identity.k > 1:
         parts.append(
             f"every combination of the {len(identity.columns)} quasi-identifying columns that occurs in the release "
-            f"occurs in at least {identity.k} {unit} (the smallest class has {number(audit.k)}), so who knows all of "
-            f"them of a person has a chance of at most {percent(1 / max(1, audit.k))} to pick her row"
+            f"occurs in at least {identity.k} {unit} (the smallest class has {number(audit.k)}), so somebody who knows "
+            f"all these columns of a person picks their row with a chance of at most {percent(1 / max(1, audit.k))}"
         )
     for check in audit.checks:
         if check.model in PROMISES:
@@ -140,15 +140,15 @@ def _guaranteed(
 
 def _not_guaranteed(identity: Identity, audit: AuditResult | None) -> str:
     models = set() if audit is None else {check.model for check in audit.checks}
-    parts = ["who knows more of a person than the quasi-identifying columns may still recognize her"]
+    parts = ["somebody who knows more about a person than the quasi-identifying columns may still recognize them"]
     if not models & ABOUT_VALUES:
         about = f" ({listing(list(identity.sensitive))})" if identity.sensitive else ""
         parts.append(
-            f"where all rows of a class share a sensitive value{about}, that value is learned without picking a row"
+            f"if all rows of a class share a sensitive value{about}, everybody who finds the class learns that value"
         )
     if "delta_presence" not in models:
-        parts.append("that somebody is in the table is not hidden")
-    parts.append("several releases of the same people may say more together than each alone")
+        parts.append("the release does not hide who is in the table")
+    parts.append("several releases of the same people can reveal more together than each alone")
     return "Not guaranteed: " + "; ".join(parts) + "."
 
 

@@ -91,7 +91,7 @@ def _random(tree: Tree, source: Random) -> Partition:
 
 @dataclass(frozen=True)
 class Techniques:
-    """Li and Li 2007, section 4.4, each on or off; the last one is ours (docs/schemes.md)."""
+    """Li and Li 2007, section 4.4, each on or off; the last one is ours (docs/algorithms/schemes.md)."""
 
     seeding: bool = True
     reconsider: bool = True

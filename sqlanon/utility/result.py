@@ -33,7 +33,7 @@ class ColumnUtility:
 
 @dataclass(frozen=True)
 class TableUtility:
-    """The measures of docs/metrics.md for a release as it stands."""
+    """The measures of docs/algorithms/metrics.md for a release as it stands."""
 
     rows: int
     kept: int

@@ -175,11 +175,11 @@ def test_importing_sqlanon_imports_no_dataframe_package() -> None:
 
 
 def test_the_example_of_the_docs() -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guides" / "python.md").read_text(), re.DOTALL)
     names: dict[str, Any] = {}
-    exec(compile(program, "docs/python.md", "exec"), names)  # noqa: S102 (the program is the page's own)
+    exec(compile(program, "docs/guides/python.md", "exec"), names)  # noqa: S102 (the program is the page's own)
     assert not names["before"].satisfied
-    assert f"`planned.levels` is `{names['planned'].levels}`" in (ROOT / "docs" / "python.md").read_text()
+    assert f"`planned.levels` is `{names['planned'].levels}`" in (ROOT / "docs" / "guides" / "python.md").read_text()
     assert names["released"].audit.satisfied
     assert sorted(names["table"]["zip"]) == ["9413*"] * 3 + ["9414*"] * 3
 

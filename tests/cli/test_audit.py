@@ -78,7 +78,7 @@ def test_the_spec_of_an_audit_takes_no_requirements(sqlanon: CommandLine, spec: 
     for flag in ("--k=2", "--l-diversity=disease=2", "--sensitive=disease", "--reference=patients", "--qi=race"):
         ended = sqlanon("audit", "--spec", spec, flag)
         assert ended.code == 2
-        assert "with --spec the spec says them" in ended.err
+        assert "with --spec they come from the spec" in ended.err
 
 
 @pytest.mark.one_engine

@@ -43,7 +43,7 @@ def test_status_of_a_release_that_is_as_it_was(sqlanon: CommandLine, spec: Path)
     for path in (spec, spec.with_name("spec.lock.json")):
         after = sqlanon("status", path)
         assert after.code == 0, after.err
-        assert "as it was planned" in after.out
+        assert "unchanged since the plan" in after.out
         assert "still holds" in after.out
         assert sqlanon("status", path, "--json").json["satisfied"]
 
@@ -85,7 +85,7 @@ def test_status_of_each_recipient(sqlanon: CommandLine, database: str, folder: P
     assert sqlanon("run", spec).code == 0
     assert sqlanon("status", spec, "--json").json["recipients"].keys() == {"lab", "press"}
     shown = sqlanon("status", spec)
-    assert (shown.code, shown.out.count("as it was planned")) == (0, 2)
+    assert (shown.code, shown.out.count("unchanged since the plan")) == (0, 2)
     assert sqlanon("status", folder / "spec.lab.lock.json", "--json").json["recipients"].keys() == {"lab"}
     listed = sqlanon("evidence", "--list", spec, "--json").json["runs"]
     assert sorted((item["recipient"], item["target"]) for item in listed) == [

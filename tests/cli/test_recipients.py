@@ -209,7 +209,7 @@ def test_a_later_failure_names_what_stands(sqlanon: CommandLine, duckdb_url: str
     assert outcome.code == 4
     notes = outcome.err.splitlines()
     assert notes[:2] == [
-        "sqlanon: already published, and standing: the release of lab",
+        "sqlanon: already published, and not undone: the release of lab",
         "sqlanon: this is about the release of recipient 'press'",
     ]
     assert notes[2].startswith("sqlanon: error: ")

@@ -38,7 +38,7 @@ from tests.kit.oracle import (
 )
 from tests.kit.papers import load_case
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "privacy"
 
 CHAPTER = ("zip", "marital", "sex")
 FIGURE_19 = """
@@ -252,7 +252,7 @@ def test_the_figures_of_the_example(page: str, rows: Callable[[], list[str]]) ->
 
 
 def text_of(page: str) -> str:
-    return (DOCS / f"privacy-{page}.md").read_text(encoding="utf-8")
+    return (DOCS / f"{page}.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_before_and_after(sqlanon: CommandLine, spec: Path) -> None:
     assert utility["table"]["rows"] == 10
     assert utility["queries"] == sqlanon("workload", spec, "--count", "200", "--json").json["errors"]
     shown = sqlanon("utility", spec).out
-    assert "told rightly by" in shown
+    assert "predicted correctly by" in shown
     assert "average error" in shown
     assert sqlanon("utility", spec, "--no-queries", "--json").json["queries"] is None
     asked = spec.with_name("queries.yaml")

@@ -140,7 +140,7 @@ def test_labels_that_may_mean_two_things_are_refused(duckdb_url: str) -> None:
     spec = spec_from_dict(
         {"connection": duckdb_url, "source": "patients", "target": "released", "columns": columns, "privacy": {"k": 1}}
     )
-    with pytest.raises(UsageError, match=r"column 'code': 1 rows of released have a label .* no range or set"):
+    with pytest.raises(UsageError, match=r"column 'code': 1 rows of released have a label .* nor a range or set"):
         insight.attack(spec, asked=AttackOptions(external="patients"))
     database.run("UPDATE released SET code = '{a, b}', n = '[2-9]'")
     with pytest.raises(UsageError, match="column 'n': 1 rows"):

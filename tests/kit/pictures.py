@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/report.md: `python -m tests.kit.pictures [FOLDER]`.
+"""Makes the pictures of docs/guides/report.md: `python -m tests.kit.pictures [FOLDER]`.
 
 Needs Chromium and the Adult data. Of Adult only hierarchy labels and shares are seen.
 """
@@ -104,4 +104,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/guides"))

@@ -139,7 +139,7 @@ def test_scores_in_another_order_are_the_same(tmp_path: Path) -> None:
 def test_what_lock_files_do_not_tell() -> None:
     assert told(levels={"zip": 0, "sex": 0}) == [
         "zip: level 1 -> 0",
-        "because the search ended elsewhere: a budget ran out, or it is another version of sqlanon",
+        "because the search found another answer: a budget ran out, or this is another version of sqlanon",
     ]
     assert told(spec_hash="bbbb") == ["because the spec changed"]
 
@@ -203,10 +203,10 @@ def test_recodings_without_levels() -> None:
     others = replace(cuts, flexible=Cuts(("zip", "sex"), (groups("a", "c"), groups("f", "m"))))
     assigned = replace(LOCK, levels={}, flexible=Assigned("mondrian", 3, "f0", (1, 2)))
     moved = replace(assigned, flexible=Assigned("mondrian", 3, "f0", (1, 3)))
-    elsewhere = "because the search ended elsewhere: a budget ran out, or it is another version of sqlanon"
+    elsewhere = "because the search found another answer: a budget ran out, or this is another version of sqlanon"
     for old, new, lines in (
         (cuts, cuts, []),
-        (cuts, others, ["zip: groups 2 others", "sex: groups 1 -> 2", elsewhere]),
+        (cuts, others, ["zip: other groups", "sex: groups 1 -> 2", elsewhere]),
         (assigned, assigned, []),
         (assigned, moved, ["rows are put into other classes", elsewhere]),
         (LOCK, cuts, ["recoding: full_domain -> cuts", elsewhere]),

@@ -179,7 +179,7 @@ def test_floats_at_boundaries(engine: Engine, level: IntervalLevel) -> None:
     assert found == [expected(level, value) for value in values]
 
 
-# Beyond 2^53 doubles lie two and more apart, and engines may spell one by different digits (docs/engines.md).
+# Beyond 2^53 doubles lie two and more apart, and engines may spell one by different digits (docs/reference/engines.md).
 SPELLED_ALIKE = (
     st.floats(-(2.0**53), 2.0**53) | st.floats(-20, 20) | st.sampled_from([float("nan"), float("inf"), -float("inf")])
 )

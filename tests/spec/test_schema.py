@@ -15,7 +15,7 @@ from sqlanon.hierarchies import BUILDERS
 from sqlanon.spec import Algorithm, Metric, Preference, Spec, json_schema, spec_from_dict
 
 SCHEMA = json_schema()
-DOCS = Path(__file__).parents[2] / "docs" / "spec.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "spec.md"
 
 
 def resolved(place: dict[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@
     if (!found) return;
     Object.assign(asked, given);
     lattice.load(found.lattice);
-    const own = found.own ? " This is what the spec asks for." : " The spec asks for something else.";
+    const own = found.own ? " These are the k and the limit of the spec." : " The spec has another k or limit, which a node must satisfy to be written.";
     say(found.message || "The search chose (" + found.lattice.chosen.join(",") + ")." + own);
   });
 
