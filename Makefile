@@ -14,15 +14,24 @@ PEERS := $(PEERS_VENV)/.peers
 DBT_VENV := .venv-dbt
 DBT := $(DBT_VENV)/.dbt
 
+QUICK := not soak and not postgres and not spark and not dbt and not browser and not process
+QUICK_TESTS := tests/test_layout.py tests/spec tests/hierarchies tests/privacy tests/metrics tests/search tests/kit \
+	tests/sql/test_packing.py tests/evaluation/test_sizes.py tests/recoding/schemes/test_families.py \
+	tests/release/test_lock_diff.py tests/source tests/engines/test_duckdb.py tests/cli/test_commands.py \
+	tests/cli/test_errors.py tests/pipeline/test_cases.py
+
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage check bench golden soak clean
+.PHONY: help demo quick test coverage check bench golden soak clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(BASE) ## anonymize an invented table of patients, start to end
 	@$(BIN)/sqlanon demo
+
+quick: $(DEV) ## run what takes less than a minute: pure tests and the basics on DuckDB
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile quick -m '$(QUICK)' $(QUICK_TESTS) $(ARGS)
 
 test: $(DEV) $(DBT) ## run the tests on two workers
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
@@ -42,8 +51,8 @@ bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and a
 golden: $(DEV) ## rewrite the snapshots of generated SQL
 	@$(BIN)/python -m pytest tests/golden --update-golden -q $(ARGS)
 
-soak: $(DEV) $(DBT) ## run the tests that take minutes
-	@$(BIN)/python -m pytest -m soak $(ARGS)
+soak: $(DEV) $(DBT) ## run the tests that take minutes, and properties on all their examples
+	@$(BIN)/python -m pytest -m 'soak or hypothesis' --hypothesis-profile soak $(ARGS)
 
 clean: ## remove .venv, caches and build output
 	@rm -rf $(VENV) $(PEERS_VENV) $(DBT_VENV) build dist htmlcov .coverage .coverage.* .hypothesis

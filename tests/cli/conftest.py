@@ -4,21 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import CommandLine, patients, spec_values, write_spec
-
-
-@pytest.fixture
-def sqlanon(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of the test; the database of `engine_url` lies elsewhere."""
-    place = tmp_path / "folder"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
+from tests.kit.commands import patients, spec_values, write_spec
 
 
 @pytest.fixture

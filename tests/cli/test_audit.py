@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import CommandLine, spec_values, write_spec
+from tests.kit.commands import CommandLine, spec_values, write_spec
 
 ALL = (
     "--l-diversity=disease=2",
@@ -58,6 +58,7 @@ def test_every_requirement_as_a_flag(sqlanon: CommandLine, database: str) -> Non
     assert "flu" not in ended.out
 
 
+@pytest.mark.one_engine
 def test_what_people_see(sqlanon: CommandLine, database: str) -> None:
     ended = audit(sqlanon, database, "--sensitive=age", "--l-diversity=disease=3", "--respondent=zip", "--k=2")
     assert ended.code == 1
@@ -80,6 +81,7 @@ def test_the_spec_of_an_audit_takes_no_requirements(sqlanon: CommandLine, spec: 
         assert "with --spec they come from the spec" in ended.err
 
 
+@pytest.mark.one_engine
 def test_several_quasi_identifiers_and_notes(sqlanon: CommandLine, database: str, folder: Path) -> None:
     groups = {"who": {"columns": ["race"], "k": 2}, "where": {"columns": ["zip", "age"], "k": 1}}
     values = spec_values(database, respondent="disease")
@@ -128,6 +130,7 @@ def test_several_quasi_identifiers_and_notes(sqlanon: CommandLine, database: str
         (["--recipient=press"], "--recipient goes with --spec"),
     ],
 )
+@pytest.mark.one_engine
 def test_mistakes(sqlanon: CommandLine, database: str, flags: list[str], message: str) -> None:
     ended = audit(sqlanon, database, *flags)
     assert (ended.code, ended.out) == (2, "")

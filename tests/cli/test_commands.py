@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 
 from sqlanon.release.lock import Lock
-from tests.cli.support import CommandLine, rows_of, spec_values, tables, write_spec
+from tests.kit.commands import CommandLine, rows_of, spec_values, tables, write_spec
 
 PLAN_KEYS = {
     "levels", "height", "rows", "suppressed", "classes", "minimal", "score", "checks", "lattice", "seconds",
     "algorithm", "engine",
 }  # fmt: skip
 AUDIT_KEYS = {"rows", "classes", "k", "l", "t", "satisfied", "violations"}
-
-pytestmark = pytest.mark.kept_open
 
 
 def test_plan_writes_the_lock_and_nothing_else(sqlanon: CommandLine, spec: Path, database: str) -> None:
@@ -30,6 +28,7 @@ def test_plan_writes_the_lock_and_nothing_else(sqlanon: CommandLine, spec: Path,
     assert tables(database) == before
 
 
+@pytest.mark.one_engine
 def test_plan_twice_writes_the_same_lock(sqlanon: CommandLine, spec: Path) -> None:
     lock = spec.with_name("spec.lock.json")
     assert sqlanon("plan", spec).code == 0
@@ -38,6 +37,7 @@ def test_plan_twice_writes_the_same_lock(sqlanon: CommandLine, spec: Path) -> No
     assert lock.read_bytes() == first
 
 
+@pytest.mark.one_engine
 def test_plan_prints_levels_and_costs(sqlanon: CommandLine, spec: Path) -> None:
     outcome = sqlanon("plan", spec, "--minimal", "--dry-run")
     assert outcome.code == 0, outcome.err
@@ -48,6 +48,7 @@ def test_plan_prints_levels_and_costs(sqlanon: CommandLine, spec: Path) -> None:
         assert value not in outcome.out
 
 
+@pytest.mark.one_engine
 def test_plan_puts_the_lock_where_asked(sqlanon: CommandLine, spec: Path, folder: Path) -> None:
     (folder / "locks").mkdir()
     outcome = sqlanon("plan", spec, "--out", folder / "locks" / "mine.json", "--json")
@@ -65,6 +66,7 @@ def test_apply_publishes_what_the_lock_says(sqlanon: CommandLine, spec: Path, da
     assert len(rows_of(database, "patients_release")) == outcome.json["released"]
 
 
+@pytest.mark.one_engine
 def test_apply_refuses_a_changed_spec(sqlanon: CommandLine, spec: Path, database: str) -> None:
     assert sqlanon("plan", spec).code == 0
     write_spec(spec, spec_values(database, privacy={"k": 3, "suppression": {"limit": 2}}))
@@ -83,6 +85,7 @@ def test_run_publishes_and_writes_the_lock(sqlanon: CommandLine, spec: Path, dat
     assert tables(database) == {"patients", "patients_release"}
 
 
+@pytest.mark.one_engine
 def test_run_tells_people_what_was_published(sqlanon: CommandLine, spec: Path) -> None:
     outcome = sqlanon("run", spec)
     assert outcome.code == 0
@@ -159,6 +162,7 @@ def test_check_prints_the_schema(sqlanon: CommandLine) -> None:
     assert "quasi_identifier" in json.dumps(outcome.json["$defs"]["Column"])
 
 
+@pytest.mark.one_engine
 def test_hierarchies_shows_values_only_when_asked(sqlanon: CommandLine, spec: Path) -> None:
     quiet = sqlanon("hierarchies", spec)
     assert quiet.code == 0, quiet.err
@@ -205,6 +209,7 @@ def test_hierarchies_exports_labels_as_the_database_writes_them(
     assert {line.split(",")[1] for line in exported.splitlines()} <= {"true", "false"}
 
 
+@pytest.mark.one_engine
 def test_hierarchies_knows_its_columns(sqlanon: CommandLine, spec: Path) -> None:
     outcome = sqlanon("hierarchies", spec, "disease")
     assert (outcome.code, outcome.err) == (2, "sqlanon: error: 'disease' is not a quasi_identifier of the spec\n")
@@ -241,6 +246,7 @@ def test_demo_keeps_a_spec_that_was_changed(sqlanon: CommandLine, folder: Path) 
     assert sqlanon("demo", "--force").code == 0
 
 
+@pytest.mark.one_engine
 def test_planning_again_asks_only_what_the_lock_does_not_know(sqlanon: CommandLine, spec: Path) -> None:
     first = sqlanon("plan", spec, "--json").json
     again = sqlanon("plan", spec, "--json").json

@@ -15,12 +15,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.cli.support import COLUMNS, CommandLine, patients, spec_values, tables, write_spec
-from tests.fixtures_support import BadSpec, bad_specs
+from tests.kit.commands import COLUMNS, CommandLine, patients, spec_values, tables, write_spec
+from tests.kit.papers import BadSpec, bad_specs
 
 Values = dict[str, Any]
-
-pytestmark = pytest.mark.kept_open
 
 
 def hierarchy(column: str, builder: Any) -> Callable[[Values], Values]:
@@ -91,6 +89,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("command", ["plan", pytest.param("run", marks=pytest.mark.no_cover)])
 @pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.one_engine
 def test_mistakes(sqlanon: CommandLine, database: str, folder: Path, name: str, command: str) -> None:
     mistake = MISTAKES[name]
     for file, text in mistake.files.items():

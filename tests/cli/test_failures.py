@@ -18,7 +18,7 @@ from sqlanon.cli.main import COMMANDS
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, RequirementError, SpecError, UsageError
 from sqlanon.source.run import Options
-from tests.cli.support import CommandLine, tables, write_spec
+from tests.kit.commands import CommandLine, tables, write_spec
 
 ROOT = Path(__file__).parents[2]
 
@@ -129,12 +129,14 @@ def test_numbers_that_json_lacks_become_null(capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out) == {"score": {"loss": None}, "minimal": [[1, 2]]}
 
 
+@pytest.mark.process
 def test_a_real_process_ends_with_the_code(tmp_path: Path) -> None:
     ended = shell("check", "nowhere.yaml", cwd=tmp_path)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "sqlanon: error: nowhere.yaml: no such file\n"
 
 
+@pytest.mark.process
 def test_ctrl_c_stops_the_statement_and_leaves_nothing(tmp_path: Path) -> None:
     database = tmp_path / "test.duckdb"
     endless = "select i % 97 as age from range(4000000000) as t(i)"
@@ -160,6 +162,7 @@ def test_ctrl_c_stops_the_statement_and_leaves_nothing(tmp_path: Path) -> None:
     assert tables(f"duckdb:///{database}") == set()
 
 
+@pytest.mark.process
 def test_a_closed_pipe_is_quiet() -> None:
     command = f"{sys.executable} -m sqlanon check --schema | true; echo ${{PIPESTATUS[0]}}"
     ended = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -167,6 +170,7 @@ def test_a_closed_pipe_is_quiet() -> None:
     assert ended.stdout in ("0\n", "141\n")
 
 
+@pytest.mark.process
 def test_starting_imports_nothing_heavy() -> None:
     program = (
         "import sys; from sqlanon.cli.main import run; run(sys.argv[1:]);"

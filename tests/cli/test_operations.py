@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import COLUMNS, PATIENTS, CommandLine, Outcome, patients, spec_values, write_spec
-from tests.engines.helpers import execute, open_at
+from tests.kit.commands import COLUMNS, PATIENTS, CommandLine, Outcome, patients, spec_values, write_spec
+from tests.kit.engine import execute, open_at
 
 VALUES = sorted({str(value) for row in PATIENTS for value in row if isinstance(value, str)})
 
@@ -48,6 +48,7 @@ def test_status_of_a_release_that_is_as_it_was(sqlanon: CommandLine, spec: Path)
         assert sqlanon("status", path, "--json").json["satisfied"]
 
 
+@pytest.mark.one_engine
 def test_drift_alone_is_told_and_is_no_failure(sqlanon: CommandLine, spec: Path, database: str) -> None:
     sqlanon("run", spec)
     insert(database, "patients VALUES ('asian', '94138', 22, 'flu')")
@@ -76,6 +77,7 @@ def test_a_release_that_no_longer_satisfies_is_exit_1(sqlanon: CommandLine, spec
     assert "the table has no rows" in outcome.out
 
 
+@pytest.mark.one_engine
 def test_status_of_each_recipient(sqlanon: CommandLine, database: str, folder: Path) -> None:
     recipients = {"lab": {"target": "for_lab"}, "press": {"target": "for_press"}}
     values = {key: value for key, value in spec_values(database, recipients=recipients).items() if key != "target"}
@@ -95,6 +97,7 @@ def test_status_of_each_recipient(sqlanon: CommandLine, database: str, folder: P
 # -- evidence ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_evidence_is_listed_and_shown(sqlanon: CommandLine, spec: Path) -> None:
     assert sqlanon("evidence", "--list", spec).code == 0
     run = sqlanon("run", spec, "--json").json
@@ -194,6 +197,7 @@ def test_grants_need_a_database_to_ask(sqlanon: CommandLine, folder: Path) -> No
 # -- logs --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_logs_are_one_object_a_line_without_values(sqlanon: CommandLine, spec: Path) -> None:
     outcome = sqlanon("run", spec, "--log", "json", "--json")
     assert outcome.code == 0
@@ -209,6 +213,7 @@ def test_logs_are_one_object_a_line_without_values(sqlanon: CommandLine, spec: P
     without_values(Outcome(0, "", outcome.err))
 
 
+@pytest.mark.one_engine
 def test_errors_and_remarks_are_logged_too(sqlanon: CommandLine, spec: Path, folder: Path, database: str) -> None:
     columns = {**COLUMNS, "race": {**COLUMNS["race"], "levels": {"min": 4}}}
     wrong = write_spec(folder / "wrong.yaml", spec_values(database, columns=columns))

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import COLUMNS, CommandLine, spec_values, tables, write_spec
-from tests.engines.helpers import execute, open_at
-
-pytestmark = pytest.mark.kept_open
+from tests.kit.commands import COLUMNS, CommandLine, spec_values, tables, write_spec
+from tests.kit.engine import execute, open_at
 
 
 def changed_database(url: str, *statements: str) -> None:
@@ -30,6 +28,7 @@ def causes(diff: Any) -> list[str]:
     return [reason["cause"] for reason in diff["reasons"]]
 
 
+@pytest.mark.one_engine
 def test_what_a_plan_changes(sqlanon: CommandLine, spec: Path, database: str) -> None:
     assert diff_of(sqlanon, spec) is None, "there was no lock file"
     assert diff_of(sqlanon, spec) == {"changed": False, "changes": [], "reasons": []}
@@ -60,6 +59,7 @@ def test_what_a_plan_changes(sqlanon: CommandLine, spec: Path, database: str) ->
     }
 
 
+@pytest.mark.one_engine
 def test_each_recipient_has_its_own_changes(sqlanon: CommandLine, spec: Path, database: str) -> None:
     values = spec_values(database, recipients={"press": {"target": "p"}, "lab": {"target": "l", "privacy": {"k": 1}}})
     del values["target"]
@@ -106,6 +106,7 @@ def test_a_stale_lock_is_refused_by_what_changed(sqlanon: CommandLine, spec: Pat
     assert "patients_release" not in tables(database)
 
 
+@pytest.mark.one_engine
 def test_a_lock_of_another_requirement_is_refused(sqlanon: CommandLine, spec: Path, database: str) -> None:
     """A lock that was edited by hand to claim another requirement."""
     assert sqlanon("plan", spec).code == 0
@@ -115,6 +116,7 @@ def test_a_lock_of_another_requirement_is_refused(sqlanon: CommandLine, spec: Pa
     assert "patients_release" not in tables(database)
 
 
+@pytest.mark.one_engine
 def test_a_new_column_that_is_never_released_changes_nothing(sqlanon: CommandLine, spec: Path, database: str) -> None:
     write_spec(spec, spec_values(database, default_role="identifier"))
     assert sqlanon("plan", spec).code == 0
@@ -122,6 +124,7 @@ def test_a_new_column_that_is_never_released_changes_nothing(sqlanon: CommandLin
     assert sqlanon("apply", spec.with_name("spec.lock.json")).code == 0
 
 
+@pytest.mark.one_engine
 def test_a_changed_hierarchy_is_not_taken_for_changed_data(sqlanon: CommandLine, spec: Path, database: str) -> None:
     assert sqlanon("run", spec).code == 0
     other = {**COLUMNS, "zip": {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5, "steps": [2, 5]}}}}
@@ -135,6 +138,7 @@ def test_a_changed_hierarchy_is_not_taken_for_changed_data(sqlanon: CommandLine,
     assert sqlanon("status", spec, "--json").json["drifted"] is True
 
 
+@pytest.mark.one_engine
 def test_files_that_were_mixed_up(sqlanon: CommandLine, spec: Path) -> None:
     assert sqlanon("plan", spec).code == 0
     lock = spec.with_name("spec.lock.json")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlanon.release.lock import Lock
-from tests.cli.support import COLUMNS, CommandLine, patients, rows_of, spec_values, tables, write_spec
+from tests.kit.commands import COLUMNS, CommandLine, patients, rows_of, spec_values, tables, write_spec
 
 
 def fixed(**levels: int) -> dict[str, Any]:
@@ -43,6 +43,7 @@ def lock_of(spec: Path, name: str) -> Path:
     return spec.with_name(f"spec.{name}.lock.json")
 
 
+@pytest.mark.one_engine
 def test_plan_writes_a_lock_for_each_and_warns(sqlanon: CommandLine, spec: Path, database: str) -> None:
     outcome = sqlanon("plan", spec, "--json")
     assert outcome.code == 0, outcome.err
@@ -64,6 +65,7 @@ def test_plan_writes_a_lock_for_each_and_warns(sqlanon: CommandLine, spec: Path,
     assert tables(database) == {"patients"}
 
 
+@pytest.mark.one_engine
 def test_plan_shows_a_section_for_each_and_then_what_they_say_together(sqlanon: CommandLine, spec: Path) -> None:
     outcome = sqlanon("plan", spec)
     assert outcome.code == 0, outcome.err
@@ -76,6 +78,7 @@ def test_plan_shows_a_section_for_each_and_then_what_they_say_together(sqlanon: 
     assert lock_of(spec, "lab").read_bytes() == first
 
 
+@pytest.mark.one_engine
 def test_run_refuses_what_exposes_and_publishes_nothing(sqlanon: CommandLine, spec: Path, database: str) -> None:
     outcome = sqlanon("run", spec)
     assert outcome.code == 1
@@ -102,6 +105,7 @@ def test_run_with_warn_publishes_each(sqlanon: CommandLine, warning_spec: Path, 
     assert text.err.startswith("sqlanon: warning: recipients 'lab' and 'press': 2 people are exposed")
 
 
+@pytest.mark.one_engine
 def test_apply_publishes_one_and_looks_at_the_others(sqlanon: CommandLine, spec: Path, database: str) -> None:
     assert sqlanon("plan", spec).code == 0
     refused = sqlanon("apply", lock_of(spec, "press"))
@@ -115,6 +119,7 @@ def test_apply_publishes_one_and_looks_at_the_others(sqlanon: CommandLine, spec:
     assert tables(database) == {"patients", "for_press"}
 
 
+@pytest.mark.one_engine
 def test_apply_with_warn_goes_on(sqlanon: CommandLine, warning_spec: Path, database: str) -> None:
     assert sqlanon("plan", warning_spec).code == 0
     outcome = sqlanon("apply", lock_of(warning_spec, "lab"))

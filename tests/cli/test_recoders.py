@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import CommandLine, patients, spec_values, write_spec
-from tests.pipeline.support import Database
+from tests.kit.commands import CommandLine, patients, spec_values, write_spec
+from tests.kit.database import Database
 
 SEARCHES: dict[str, dict[str, Any]] = {
     "strict": {"algorithm": "mondrian"},

@@ -6,9 +6,13 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from sqlanon.cli.main import run
-from tests.cli.support import CommandLine
-from tests.forks import fork
+from tests.kit.commands import CommandLine
+from tests.kit.processes import fork
+
+pytestmark = [pytest.mark.reopened, pytest.mark.process]
 
 REFUSED = "another process has it open; close that process or wait for it to finish"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.cli.support import CommandLine, patients, spec_values, write_spec
+from tests.kit.commands import CommandLine, patients, spec_values, write_spec
 
 GROUPS: dict[str, Any] = {
     "patient": {"columns": ["race", "age"], "k": 3},

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.dbt.support import (
+from tests.kit.dbt_project import (
     LOCK,
     RELEASE,
     TRIALS,
@@ -29,6 +27,7 @@ from tests.dbt.support import (
     values_of,
     watched,
 )
+from tests.kit.servers import common_folder, locked
 
 ADAPTERS = ("duckdb", pytest.param("postgres", marks=pytest.mark.postgres))
 
@@ -72,9 +71,7 @@ def adapter(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def story(adapter: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
     dbt_command()
-    place = tmp_path_factory.getbasetemp()
-    # Workers of a parallel run have directories of their own inside a common one.
-    place = place.parent if hasattr(request.config, "workerinput") else place
+    place = common_folder(request.config, tmp_path_factory)
     written = place / f"dbt-{adapter}.json"
     with locked(place / f"dbt-{adapter}.lock"):
         if not written.exists():
@@ -83,13 +80,6 @@ def story(adapter: str, request: pytest.FixtureRequest, tmp_path_factory: pytest
     content = json.loads(written.read_text(encoding="utf-8"))
     content |= {name: Outcome(**content[name]) for name in ("first", "second", "third")}
     return Story(**content)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def tell(directory: Path, adapter: str, request: pytest.FixtureRequest) -> Story:

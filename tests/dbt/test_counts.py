@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from tests.dbt.conftest import Story
-from tests.oracle import Asked, DistinctL, EntropyL, K, RecursiveL, Table, TEqual, TOrdered
+from tests.kit.examples import share
+from tests.kit.oracle import Asked, DistinctL, EntropyL, K, RecursiveL, Table, TEqual, TOrdered
 
 pytestmark = pytest.mark.dbt
 
@@ -90,7 +91,7 @@ def expected(name: str, rows: list[dict[str, Any]], source: list[dict[str, Any]]
 
 
 @given(source=st.lists(ROW, max_size=14), kept=st.integers(0, 14))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=share(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_compiled_queries_count_as_brute_force_does(
     story: Story, connection: Connection, adapter: str, source: list[dict[str, Any]], kept: int
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.dbt.conftest import Story
-from tests.dbt.support import EXAMPLE, LOCK, RELEASE, WRITTEN, dbt_command
+from tests.kit.dbt_project import EXAMPLE, LOCK, RELEASE, WRITTEN, dbt_command
 
 pytestmark = pytest.mark.dbt
 

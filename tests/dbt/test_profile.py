@@ -11,7 +11,7 @@ import pytest
 from sqlanon.dbt.manifest import read_manifest
 from sqlanon.dbt.project import Project, connection_of
 from sqlanon.errors import UsageError
-from tests.dbt.fake import FakeProject
+from tests.kit.fake_dbt import FakeProject
 
 SERVER = {
     "type": "postgres",

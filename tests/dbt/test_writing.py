@@ -16,9 +16,9 @@ import pytest
 
 from sqlanon.cli.main import run
 from sqlanon.errors import EngineError
-from tests.dbt.fake import FakeProject
-from tests.engines.helpers import execute, open_at, query
-from tests.oracle import (
+from tests.kit.engine import execute, open_at, query
+from tests.kit.fake_dbt import FakeProject
+from tests.kit.oracle import (
     Alpha,
     Asked,
     DistinctL,

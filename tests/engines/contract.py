@@ -20,7 +20,7 @@ from sqlanon.engines.catalog import parsed
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import Query, Table, column, identifier, literal, table_expression
-from tests.engines.helpers import execute, interrupt_program, open_at, query
+from tests.kit.engine import execute, interrupt_program, open_at, query
 
 RUN = "0123456789ab"
 DEAD = "ba9876543210"

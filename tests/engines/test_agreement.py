@@ -12,7 +12,7 @@ from benchmarks.measure import SOURCE, spec_for
 from sqlanon import pipeline
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
-from tests.engines.helpers import open_at, query
+from tests.kit.engine import open_at, query
 
 ROWS = 1_000_000
 COLUMNS = CENSUS[:9]

@@ -16,7 +16,9 @@ from sqlanon.errors import ConnectionFailed, EngineError, SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Table, column
 from tests.engines.contract import VALUES, EngineContract
-from tests.engines.helpers import execute, open_at, query
+from tests.kit.engine import execute, open_at, query
+
+pytestmark = pytest.mark.reopened
 
 
 class TestDuckDB(EngineContract):
@@ -141,10 +143,11 @@ class TestOpening:
         with pytest.raises(ConnectionFailed, match=r"cannot open database .*No such file or directory"):
             open_engine("duckdb:///missing/x.duckdb", Session(), tmp_path)
 
+    @pytest.mark.process
     def test_a_locked_file(self, duckdb_url: str) -> None:
         engine = open_at(duckdb_url)
         program = (
-            "import sys; from tests.engines.helpers import open_at; from sqlanon.errors import ConnectionFailed\n"
+            "import sys; from tests.kit.engine import open_at; from sqlanon.errors import ConnectionFailed\n"
             "try: open_at(sys.argv[1])\nexcept ConnectionFailed as error: print(error)"
         )
         command = [sys.executable, "-c", program, duckdb_url]
@@ -152,8 +155,9 @@ class TestOpening:
         engine.close()
         assert "another process has it open" in done.stdout
 
+    @pytest.mark.process
     def test_a_forgotten_engine_leaves_no_noise(self) -> None:
-        program = "from tests.engines.helpers import open_at; engine = open_at('duckdb://')"
+        program = "from tests.kit.engine import open_at; engine = open_at('duckdb://')"
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
         assert done.stderr == ""

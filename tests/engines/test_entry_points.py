@@ -12,7 +12,7 @@ from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.duckdb.engine import DuckDBEngine
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import UsageError
-from tests.engines.helpers import query
+from tests.kit.engine import query
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, Sour
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Table, column
 from tests.engines.contract import DEAD, RUN, EngineContract
-from tests.engines.helpers import execute, interrupt_program, open_at, query
+from tests.kit.engine import execute, interrupt_program, open_at, query
 
 pytestmark = pytest.mark.postgres
 

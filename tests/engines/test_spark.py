@@ -25,7 +25,7 @@ from sqlanon.errors import ConnectionFailed, EngineError, SourceError, Statement
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Query, Table, column, literal
 from tests.engines.contract import DEAD, NAMES, RUN, VALUES, EngineContract, table_of
-from tests.engines.helpers import execute, open_at, query
+from tests.kit.engine import execute, open_at, query
 
 pytestmark = pytest.mark.spark
 

@@ -16,11 +16,11 @@ from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
-from tests.engines.helpers import execute, open_at, query
-from tests.fixtures_support import Case, adversarial_names, adversarial_values, load_case, read_csv
-from tests.pipeline.support import Database, case_spec
+from tests.kit.database import Database, case_spec
+from tests.kit.engine import execute, open_at, query
+from tests.kit.papers import Case, adversarial_names, adversarial_values, load_case, read_csv
 
-pytestmark = [pytest.mark.spark, pytest.mark.no_cover, pytest.mark.kept_open]
+pytestmark = [pytest.mark.spark, pytest.mark.no_cover]
 
 NAMES = adversarial_names()
 VALUES = adversarial_values()

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
-from tests.engines import spark_cluster_program
-from tests.engines.helpers import ROOT
-from tests.pipeline.support import Database
-from tests.spark_support import require_java, url_of
+from tests.kit import spark_cluster_program
+from tests.kit.database import Database
+from tests.kit.engine import ROOT
+from tests.kit.spark import require_java, url_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.no_cover, pytest.mark.soak]
 
@@ -48,7 +48,7 @@ def cluster(folder: Path, port: int) -> Iterator[subprocess.Popen[str]]:
     more = {**SETTINGS, "spark.connect.grpc.binding.port": str(port)}
     url = url_of("local-cluster[2,1,1024]", str(folder / "warehouse"), **more)
     environment = {**os.environ, "SPARK_HOME": str(home_of_its_own(folder)), "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [sys.executable, "-m", "tests.engines.spark_cluster_program", url]
+    command = [sys.executable, "-m", "tests.kit.spark_cluster_program", url]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, env=environment)
     try:
@@ -108,8 +108,8 @@ import json, sys, threading
 from sqlanon import pipeline
 from sqlanon.errors import EngineError
 from sqlanon.sql.relations import Table
-from tests.engines.helpers import open_at, query
-from tests.engines.spark_cluster_program import spec_at
+from tests.kit.engine import open_at, query
+from tests.kit.spark_cluster_program import spec_at
 
 engine = open_at(sys.argv[1])
 result = pipeline.run(spec_at(sys.argv[1]))

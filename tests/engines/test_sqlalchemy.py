@@ -30,9 +30,9 @@ from sqlanon.source.run import Options
 from sqlanon.spec import spec_from_dict
 from sqlanon.sql.relations import Query, Table, column, literal
 from tests.engines.contract import DEAD, RUN, EngineContract, table_of
-from tests.engines.helpers import execute, open_at, query
-from tests.fixtures_support import Case, load_case
-from tests.pipeline.support import Database, case_spec
+from tests.kit.database import Database, case_spec
+from tests.kit.engine import execute, open_at, query
+from tests.kit.papers import Case, load_case
 
 
 class TestSQLite(EngineContract):

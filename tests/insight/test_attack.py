@@ -11,10 +11,8 @@ from sqlanon.errors import SqlanonError, UsageError
 from sqlanon.insight import AttackOptions
 from sqlanon.insight.adversary import Attack, AttackResult
 from sqlanon.spec import Spec
-from tests.insight import support
-from tests.pipeline.support import Database
-
-pytestmark = pytest.mark.kept_open
+from tests.kit import attacks
+from tests.kit.database import Database
 
 VOTERS = AttackOptions(external="voters", columns={"dob": "born"})
 
@@ -32,7 +30,7 @@ def both(attack: Attack, figure: str) -> tuple[object, object]:
 @pytest.mark.parametrize("limit", [0, 1])
 def test_the_voter_of_figure_1_is_found_in_the_table_and_not_in_the_release(engine_url: str, limit: int) -> None:
     """Samarati 2001, section 1: Sue J. Carlson is the only one; limit 0 generalizes her row, limit 1 suppresses it."""
-    spec = support.figure_1(engine_url, limit)
+    spec = attacks.figure_1(engine_url, limit)
     raw = insight.attack(spec, asked=AttackOptions(external="voters", columns={"dob": "born"}, names="name"))
     assert raw.names == ("Sue J. Carlson",)
     assert raw.notes
@@ -42,16 +40,17 @@ def test_the_voter_of_figure_1_is_found_in_the_table_and_not_in_the_release(engi
     assert both(linking, "unique") == (1, 0)
     assert both(linking, "certain") == (1, 0)
     assert result.names == ()
-    assert not any(name in str(result.to_dict()) for name, *_ in support.VOTERS)
+    assert not any(name in str(result.to_dict()) for name, *_ in attacks.VOTERS)
     # Both generalizations of limit 0 keep her row among others; limit 1 lets it go, and her absence shows.
     assert linking.after is not None
     assert (linking.after.figures["matched"] > 0) == (limit == 0)  # type: ignore[operator]  # a release stands
     assert result.of("minimality").after.figures["recognized"] == limit  # type: ignore[union-attr]  # a release stands
 
 
+@pytest.mark.one_engine
 def test_homogeneity_of_figure_18(engine_url: str) -> None:
     """One of the three classes is 1-diverse: three women who have been married, all with hypertension."""
-    result = released(support.figure_18(engine_url))
+    result = released(attacks.figure_18(engine_url))
     attack = result.of("homogeneity", "disease")
     assert both(attack, "certain")[1] == 3
     assert both(attack, "certain_classes")[1] == 1
@@ -62,9 +61,10 @@ def test_homogeneity_of_figure_18(engine_url: str) -> None:
     assert both(result.of("background", "disease"), "certain") == (10, 9)
 
 
+@pytest.mark.one_engine
 def test_skewness_and_similarity_of_figure_19(engine_url: str) -> None:
     """Diabetes Y is 2/3 in one class and 3/9 overall; its cholesterol lies in 250..260, of 190..285."""
-    result = released(support.figure_19(engine_url), AttackOptions(similar=Decimal("0.11")))
+    result = released(attacks.figure_19(engine_url), AttackOptions(similar=Decimal("0.11")))
     after = result.of("skewness", "diabetes").after
     assert after is not None
     assert after.figures["gain"] == pytest.approx(1 / 3)
@@ -79,9 +79,10 @@ def test_skewness_and_similarity_of_figure_19(engine_url: str) -> None:
     assert any("'diabetes'" in note for note in result.notes)
 
 
+@pytest.mark.one_engine
 def test_background_knowledge_of_the_slides(engine_url: str) -> None:
     """Carol is a black woman: short breath. Helen is a white woman who runs: chest pain."""
-    result = released(support.slide(engine_url), AttackOptions(excluded=(0, 1, 2)))
+    result = released(attacks.slide(engine_url), AttackOptions(excluded=(0, 1, 2)))
     assert both(result.of("homogeneity"), "certain")[1] == 4
     found = [item.after.figures for item in result.attacks if item.name == "background" and item.after]
     # Nobody excluded: the men and the black women. One: the white women too. Two: everybody, asian women among them.
@@ -89,9 +90,10 @@ def test_background_knowledge_of_the_slides(engine_url: str) -> None:
     assert found[1]["highest"] == 1
 
 
+@pytest.mark.one_engine
 def test_similarity_by_the_taxonomy(engine_url: str) -> None:
     """Ulcer and gastritis are both of the stomach (slides, similarity attack)."""
-    spec = support.slide(
+    spec = attacks.slide(
         engine_url,
         hierarchy={
             "tree": {
@@ -117,7 +119,7 @@ def test_two_releases_together(engine_url: str) -> None:
     database.create("patients", types, [("94138", "F", "flu"), ("94139", "F", "ulcer"), ("94141", "F", "HIV")])
     database.create("released", types, [("9413*", "F", "flu"), ("9413*", "F", "ulcer"), ("94141", "F", "HIV")])
     database.create("other", types, [("94138", "*", "flu"), ("94138", "*", "HIV"), ("9414*", "*", "HIV")])
-    spec = support.spec_of(
+    spec = attacks.spec_of(
         engine_url,
         "patients",
         {
@@ -144,8 +146,8 @@ def test_two_releases_together(engine_url: str) -> None:
 
 def test_blanked_rows_may_be_anybody(duckdb_url: str) -> None:
     """A person who matches no class is one of the rows without a quasi-identifier: so many candidates."""
-    spec = support.figure_1(duckdb_url, 3)
-    spec = support.spec_of(
+    spec = attacks.figure_1(duckdb_url, 3)
+    spec = attacks.spec_of(
         duckdb_url,
         "medical",
         {name: column.model_dump(exclude_unset=True) for name, column in spec.columns.items()},
@@ -169,7 +171,7 @@ def test_blanked_rows_may_be_anybody(duckdb_url: str) -> None:
 
 def test_labels_that_no_hierarchy_knows_are_refused(duckdb_url: str) -> None:
     """They would match nobody and look safe. What needs no match is measured all the same."""
-    spec = support.figure_18(duckdb_url)
+    spec = attacks.figure_18(duckdb_url)
     pipeline.run(spec)
     Database(duckdb_url).run("UPDATE released SET zip = 'nowhere' WHERE zip = '2203*'")
     with pytest.raises(
@@ -182,7 +184,7 @@ def test_labels_that_no_hierarchy_knows_are_refused(duckdb_url: str) -> None:
 
 
 def test_what_is_refused(duckdb_url: str) -> None:
-    spec = support.figure_1(duckdb_url, 1)
+    spec = attacks.figure_1(duckdb_url, 1)
     for asked, message in (
         (AttackOptions(external="voters", columns={"nothing": "born"}), "'nothing' is no column"),
         (AttackOptions(external="voters", columns={"dob": "nothing"}), "no column 'nothing' for 'dob'"),

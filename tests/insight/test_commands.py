@@ -12,9 +12,7 @@ from sqlanon import insight
 from sqlanon.cli.console import sparkline
 from sqlanon.notebook import bar_chart
 from sqlanon.spec import load_spec
-from tests.cli.support import CommandLine, patients, spec_values, write_spec
-
-pytestmark = pytest.mark.kept_open
+from tests.kit.commands import CommandLine, patients, spec_values, write_spec
 
 
 @pytest.fixture

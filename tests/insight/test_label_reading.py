@@ -14,9 +14,7 @@ from sqlanon.auditor.labels import parts_of
 from sqlanon.errors import UsageError
 from sqlanon.insight import AttackOptions
 from sqlanon.spec import Spec, spec_from_dict
-from tests.pipeline.support import Database
-
-pytestmark = pytest.mark.kept_open
+from tests.kit.database import Database
 
 TYPES = {"age": "int", "born": "date", "city": "text", "job": "text", "disease": "text"}
 TREE = {"any": {"lake, or near one": ["Genf", "Zug"], "river": ["Bern", "Basel", 'Ba"den']}}

@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.support import CommandLine, Outcome
-from tests.pipeline.support import Database
-
-pytestmark = pytest.mark.kept_open
+from tests.kit.commands import CommandLine, Outcome
+from tests.kit.database import Database
 
 K = 3
 RARE = {
@@ -138,6 +136,7 @@ def test_nothing_rare_is_printed_logged_or_written(artifacts: Artifacts, engine_
     assert all(needle in str(Database(engine_url).rows("patients")) for needle in ("Qz7", "86420975", "48151623"))
 
 
+@pytest.mark.one_engine
 def test_nothing_rare_is_in_the_message_of_an_error(artifacts: Artifacts, engine_url: str) -> None:
     """Values outside a hierarchy, requirements that nothing satisfies, tables that do not fit."""
     tree = {**COLUMNS, "disease": {"role": "sensitive", "hierarchy": {"tree": {"any": ["flu", "cold", "asthma"]}}}}

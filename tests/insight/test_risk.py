@@ -20,11 +20,11 @@ from sqlanon.insight.reidentification import subsets as subsets_module
 from sqlanon.insight.reidentification.subsets import blocks, subsets
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Table
-from tests.database.support import create
-from tests.database.support import run as execute
-from tests.fixtures_support import adversarial_names, adversarial_values, load_case
-from tests.insight import brute
-from tests.pipeline.audit_support import FEW, fill
+from tests.kit import risks
+from tests.kit.audits import FEW, fill
+from tests.kit.papers import adversarial_names, adversarial_values, load_case
+from tests.kit.tables import create
+from tests.kit.tables import run as execute
 
 THRESHOLDS = ("0.05", "0.2", "0.34", "0.5")
 TYPES = {"a": "text", "b": "int", "c": "text", "d": "int", "who": "text"}
@@ -50,16 +50,16 @@ def request(columns: tuple[str, ...] = COLUMNS, **more: Any) -> RiskRequest:
 
 @FEW
 @given(rows=ROWS, people=ROWS)
-def test_classes_equal_brute_force(shared_engine: Engine, rows: list[brute.Row], people: list[brute.Row]) -> None:
+def test_classes_equal_brute_force(shared_engine: Engine, rows: list[risks.Row], people: list[risks.Row]) -> None:
     table, population = fill(shared_engine, "t", rows, TYPES), fill(shared_engine, "p", [*rows, *people], TYPES)
     found = measure_classes(shared_engine, table, request(("a", "b")), population=population)
-    expected = brute.prosecutor(rows, ("a", "b"), THRESHOLDS)
+    expected = risks.prosecutor(rows, ("a", "b"), THRESHOLDS)
     assert (found.rows, found.uniques) == (len(rows), expected.uniques)
-    assert found.classes == len(brute.sizes(rows, ("a", "b")))
+    assert found.classes == len(risks.sizes(rows, ("a", "b")))
     assert found.prosecutor.highest == pytest.approx(float(expected.highest))
     assert found.prosecutor.average == pytest.approx(float(expected.average))
     assert [item.rows for item in found.prosecutor.at_risk] == list(expected.above.values())
-    theirs, marketer = brute.journalist(rows, [*rows, *people], ("a", "b"), THRESHOLDS)
+    theirs, marketer = risks.journalist(rows, [*rows, *people], ("a", "b"), THRESHOLDS)
     assert found.journalist is not None
     assert found.population is not None
     assert found.journalist.highest == pytest.approx(float(theirs.highest))
@@ -72,7 +72,7 @@ def test_classes_equal_brute_force(shared_engine: Engine, rows: list[brute.Row],
 
 @FEW
 @given(rows=ROWS)
-def test_subsets_and_minimal_uniques_equal_brute_force(shared_engine: Engine, rows: list[brute.Row]) -> None:
+def test_subsets_and_minimal_uniques_equal_brute_force(shared_engine: Engine, rows: list[risks.Row]) -> None:
     table = fill(shared_engine, "t", rows, TYPES)
     with Scratch(shared_engine, ()) as scratch:
         asked = request(k=3, subset_size=3, unique_size=3)
@@ -82,12 +82,12 @@ def test_subsets_and_minimal_uniques_equal_brute_force(shared_engine: Engine, ro
     wanted = [chosen for size in (1, 2, 3) for chosen in combinations(COLUMNS, size)]
     assert {item.columns for item in found.found} == set(wanted)
     for item in found.found:
-        *counts, distinction, separation = brute.subset_figures(rows, item.columns, 3)
+        *counts, distinction, separation = risks.subset_figures(rows, item.columns, 3)
         assert [item.classes, item.uniques, item.at_risk] == counts
         assert item.distinction == pytest.approx(float(distinction))
         assert item.separation == pytest.approx(float(separation))
-    sets = brute.minimal_uniques(rows, COLUMNS, 3)
-    scored = brute.scores(sets, len(COLUMNS), 3)
+    sets = risks.minimal_uniques(rows, COLUMNS, 3)
+    scored = risks.scores(sets, len(COLUMNS), 3)
     by_size = Counter(len(chosen) for own in sets for chosen in own)
     assert dict(special.sets) == {size: by_size[size] for size in (1, 2, 3)}
     assert (special.rows, special.total_score) == (len(scored), sum(scored))
@@ -96,10 +96,11 @@ def test_subsets_and_minimal_uniques_equal_brute_force(shared_engine: Engine, ro
     if scored:
         assert set(special.contributions) == set(COLUMNS)
         assert special.contributions["d"] == pytest.approx(
-            sum(brute.scores([[c for c in own if "d" in c] for own in sets], 4, 3)) / sum(scored)
+            sum(risks.scores([[c for c in own if "d" in c] for own in sets], 4, 3)) / sum(scored)
         )
 
 
+@pytest.mark.one_engine
 def test_roll_ups_count_what_the_whole_counts(shared_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same figures when everything above one combination is worth a roll-up, blocks and grown sets among them."""
     random = Random(7)
@@ -124,7 +125,7 @@ def test_roll_ups_count_what_the_whole_counts(shared_engine: Engine, monkeypatch
     assert made.count("roll up") > 10
     assert plain == rolled
     assert plain is not None
-    assert plain.of("c1", "c5").classes == len(brute.sizes(rows, ("c1", "c5")))
+    assert plain.of("c1", "c5").classes == len(risks.sizes(rows, ("c1", "c5")))
 
 
 def test_blocks_have_every_subset() -> None:
@@ -137,7 +138,7 @@ def test_blocks_have_every_subset() -> None:
 def test_words_beyond_sixty_two_bits(shared_engine: Engine) -> None:
     """Wide columns are packed into several words; NULL is a value of its own in each."""
     columns = tuple(f"c{position}" for position in range(12))
-    rows: list[brute.Row] = [
+    rows: list[risks.Row] = [
         {name: str((i * (position + 3)) % 97) for position, name in enumerate(columns)} for i in range(97)
     ]
     rows += [dict.fromkeys(columns), dict.fromkeys(columns)]
@@ -217,9 +218,9 @@ def test_adversarial_names_and_values(shared_engine: Engine) -> None:
     with Scratch(shared_engine, ()) as scratch:
         asked = RiskRequest(tuple(names), subset_size=2, unique_size=2)
         found = measure_risk(shared_engine, Table(("t",)), asked, scratch)
-    assert found.classes.classes == len(brute.sizes(as_dicts, names))
+    assert found.classes.classes == len(risks.sizes(as_dicts, names))
     assert found.subsets is not None
-    assert found.subsets.of(names[0]).classes == len(brute.sizes(as_dicts, names[:1]))
+    assert found.subsets.of(names[0]).classes == len(risks.sizes(as_dicts, names[:1]))
 
 
 def test_what_is_refused(shared_engine: Engine) -> None:

@@ -8,7 +8,7 @@ from sqlanon.errors import SourceError
 from sqlanon.insight import microdata as measuring
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import Spec, spec_from_dict
-from tests.pipeline.support import Database
+from tests.kit.database import Database
 
 TREE = {"any": {"lake": ["Genf", "Zug, town"], "river": ["Basel", "Bern"]}}
 ROWS = [("Basel", "flu"), ("Bern", "cold"), ("Genf", "flu"), ("Zug, town", "gout")] * 3

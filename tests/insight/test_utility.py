@@ -15,13 +15,11 @@ from sqlanon.errors import UsageError
 from sqlanon.insight.usefulness import associations, classify, count_tables
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
-from tests.fixtures_support import load_case
-from tests.insight import brute, support
-from tests.pipeline.audit_support import FEW, fill
-from tests.pipeline.support import Database, case_spec
-from tests.pipeline.support import load_case as load_table
-
-pytestmark = pytest.mark.kept_open
+from tests.kit import attacks, risks
+from tests.kit.audits import FEW, fill
+from tests.kit.database import Database, case_spec
+from tests.kit.database import create_case as load_table
+from tests.kit.papers import load_case
 
 METRICS = {"loss": "loss", "entropy": "entropy", "entropy*": "entropy_star", "dm": "dm", "aecs": "aecs"}
 METRICS |= {"precision": "precision", "height": "height"}
@@ -75,33 +73,35 @@ TYPES = {"a": "text", "b": "int", "y": "text"}
 
 @FEW
 @given(rows=ROWS, others=ROWS)
+@pytest.mark.one_engine
 def test_associations_and_stumps_equal_brute_force(
-    shared_engine: Engine, rows: list[brute.Row], others: list[brute.Row]
+    shared_engine: Engine, rows: list[risks.Row], others: list[risks.Row]
 ) -> None:
     tables = [fill(shared_engine, "t", rows, TYPES), fill(shared_engine, "u", others, TYPES)]
     with Scratch(shared_engine, ()) as scratch:
         before, after = count_tables(shared_engine, tables, ["a", "b"], ["y"], scratch)
         for item in associations(shared_engine, before, after):
-            expected = (brute.cramers_v(rows, *item.columns), brute.cramers_v(others, *item.columns))
+            expected = (risks.cramers_v(rows, *item.columns), risks.cramers_v(others, *item.columns))
             assert (item.before, item.corrected_before) == pytest.approx(expected[0], abs=1e-6)
             assert (item.after, item.corrected_after) == pytest.approx(expected[1], abs=1e-6)
         found = classify(shared_engine, before, after, ["a", "b"], "y")
     for name in ("a", "b"):
-        stump = (brute.leave_one_out(rows, [name], "y"), brute.leave_one_out(others, [name], "y"))
+        stump = (risks.leave_one_out(rows, [name], "y"), risks.leave_one_out(others, [name], "y"))
         assert found.stumps[name] == pytest.approx(stump)
-    assert found.together_before == pytest.approx(brute.leave_one_out(rows, ["a", "b"], "y"))
+    assert found.together_before == pytest.approx(risks.leave_one_out(rows, ["a", "b"], "y"))
     assert found.best[1] == max(pair[0] for pair in found.stumps.values())
 
 
+@pytest.mark.one_engine
 def test_figure_19(engine_url: str) -> None:
     """By hand: cholesterol by sex is as it was; by ZIP the groups of labels are the groups of values they cover."""
-    spec = support.figure_19(engine_url)
+    spec = attacks.figure_19(engine_url)
     pipeline.run(spec)
     found = insight.utility(spec)
     means = {item.by: item for item in found.means}
     assert set(means) == {"zip", "marital", "sex"}
     assert all(item.average_difference == pytest.approx(0) for item in means.values())
-    assert means["sex"].mean_before == pytest.approx(sum(row[4] for row in support.FIGURE_19) / 9)
+    assert means["sex"].mean_before == pytest.approx(sum(row[4] for row in attacks.FIGURE_19) / 9)
     [diabetes] = found.classifications
     # Six of nine are N; by the classes all three women, two of three Y, two of three N, each less the row itself.
     assert diabetes.usual_before == pytest.approx(6 / 9)
@@ -113,7 +113,7 @@ def test_figure_19(engine_url: str) -> None:
 
 def test_suppressed_rows_move_the_means(duckdb_url: str) -> None:
     """C1's release without its last row: one of ten patients is gone."""
-    spec = support.figure_18(duckdb_url)
+    spec = attacks.figure_18(duckdb_url)
     pipeline.run(spec)
     found = insight.utility(spec)
     assert (found.table.rows, found.table.kept, found.table.suppressed, found.table.classes) == (10, 9, 1, 3)
@@ -123,11 +123,11 @@ def test_suppressed_rows_move_the_means(duckdb_url: str) -> None:
 
 
 def test_blanked_rows_count_as_suppressed(duckdb_url: str) -> None:
-    spec = support.figure_18(duckdb_url)
+    spec = attacks.figure_18(duckdb_url)
     columns = {name: column.model_dump(exclude_unset=True, by_alias=True) for name, column in spec.columns.items()}
     columns["marital"]["hierarchy"] = "suppression"
     privacy: dict[str, Any] = {"suppression": {"limit": 4, "mode": "blank"}}
-    blank: Spec = support.spec_of(duckdb_url, "patients", {**columns, **_hierarchies()}, k=2, limit=4, **privacy)
+    blank: Spec = attacks.spec_of(duckdb_url, "patients", {**columns, **_hierarchies()}, k=2, limit=4, **privacy)
     result = pipeline.run(blank)
     found = insight.utility(blank)
     assert result.publication.blanked
@@ -136,11 +136,11 @@ def test_blanked_rows_count_as_suppressed(duckdb_url: str) -> None:
 
 
 def _hierarchies() -> dict[str, Any]:
-    return {name: dict(column) for name, column in support.CHAPTER.items()}
+    return {name: dict(column) for name, column in attacks.CHAPTER.items()}
 
 
 def test_labels_that_no_hierarchy_knows_keep_nothing(duckdb_url: str) -> None:
-    spec = support.figure_18(duckdb_url)
+    spec = attacks.figure_18(duckdb_url)
     pipeline.run(spec)
     Database(duckdb_url).run("UPDATE released SET zip = 'nowhere'")
     found = insight.utility(spec)
@@ -151,7 +151,7 @@ def test_labels_that_no_hierarchy_knows_keep_nothing(duckdb_url: str) -> None:
 
 
 def test_nothing_published(duckdb_url: str) -> None:
-    spec = support.figure_18(duckdb_url)
+    spec = attacks.figure_18(duckdb_url)
     with pytest.raises(UsageError, match="no release yet at released"):
         insight.utility(spec)
     pipeline.run(spec)

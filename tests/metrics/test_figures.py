@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.registry import METRICS
-from tests.search.fake import Class, Table, figures
-from tests.search.problems import Problem, problems
+from tests.kit.examples import share
+from tests.kit.fake_evaluator import Class, Table, figures
+from tests.kit.search_problems import Problem, problems
 
 
 def classes_table(connection: duckdb.DuckDBPyConnection, table: Table, node: Node, classes: list[Class]) -> None:
@@ -34,7 +35,7 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, columns: int) -> dict[
     return {figure: float(value) for figure, value in zip(expressions, row[1:], strict=True)}
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=share(15), suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems(columns=3))
 def test_figures_are_what_they_say(problem: Problem) -> None:
     evaluator = problem.evaluator()

@@ -11,10 +11,11 @@ from sqlanon.metrics.base import Context, LevelFigures, Verdict
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.metrics.registry import METRICS, metric_named
 from sqlanon.search.base import Objective, not_better_than
-from tests.search.fake import FakeEvaluator, Hierarchy, Table, at_least, level_figures, score
-from tests.search.problems import Problem, problems
+from tests.kit.examples import share
+from tests.kit.fake_evaluator import FakeEvaluator, Hierarchy, Table, at_least, level_figures, score
+from tests.kit.search_problems import Problem, problems
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=share(20))
 
 
 @pytest.mark.no_cover

@@ -11,7 +11,7 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.spec import Spec, spec_from_dict
-from tests.pipeline.support import prepared, solved
+from tests.kit.database import prepared, solved
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult"
 COLUMNS = (

@@ -20,21 +20,24 @@ from sqlanon.source.run import DEFAULT, Run, running
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import load_spec, spec_from_dict
 from sqlanon.sql.relations import Table
-from tests.fixtures_support import CASES, PAPERS, Case, Vector, load_case, read_csv
-from tests.pipeline import support
-from tests.pipeline.support import Database, case_spec, prepared, solved
+from tests.kit.database import Database, case_spec, create_case, prepared, solved
+from tests.kit.papers import CASES, PAPERS, Case, Vector, load_case, read_csv
 
 IN_MEMORY = "duckdb:///:memory:"
 PAPER_TABLES = {name: load_case(name) for name in CASES}
 
-pytestmark = pytest.mark.kept_open
+
+LARGEST = "s3"
+"""The largest lattice: on PostgreSQL `make soak` asks for all of its nodes, the other papers' are asked for always."""
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.one_engine] if name == LARGEST else []) for name in CASES]
+)
 def case(request: pytest.FixtureRequest, engine_url: str) -> Case:
     """A paper's table, standing in the database as `source_table`."""
     found = PAPER_TABLES[request.param]
-    support.load_case(Database(engine_url), found)
+    create_case(Database(engine_url), found)
     return found
 
 
@@ -93,7 +96,7 @@ def _counts_outliers(case: Case, run: Run, frequency: FrequencySet, k: int) -> N
 @pytest.mark.parametrize("name", [name for name in CASES if "distance_vectors" in PAPER_TABLES[name].expected])
 def test_bounds_of_the_matrix(name: str, engine_url: str) -> None:
     case = PAPER_TABLES[name]
-    support.load_case(Database(engine_url), case)
+    create_case(Database(engine_url), case)
     expected = case.expected["distance_vectors"]
     with running(case_spec(case, engine_url, expected["k"], 0), DEFAULT) as run:
         frequency = pipeline.prepare(run)
@@ -105,9 +108,10 @@ def test_bounds_of_the_matrix(name: str, engine_url: str) -> None:
         assert bounds.lowest_height == lowest["height"]
 
 
+@pytest.mark.one_engine
 def test_incognito_iterations(engine_url: str) -> None:
     case = PAPER_TABLES["c1"]
-    support.load_case(Database(engine_url), case)
+    create_case(Database(engine_url), case)
     expected = case.expected["incognito"]
     result = pipeline.plan(case_spec(case, engine_url, expected["k"], expected["limit"], algorithm="incognito"))
     assert list(result.search.acceptable or ()) == vectors(expected["satisfying"])
@@ -136,18 +140,20 @@ def _sorted(levels: list[dict[str, int]]) -> list[dict[str, int]]:
     return sorted(levels, key=lambda item: sorted(item.items()))
 
 
+@pytest.mark.one_engine
 def test_datafly_generalizes_more_than_needed(engine_url: str) -> None:
     case = PAPER_TABLES["s1"]
-    support.load_case(Database(engine_url), case)
+    create_case(Database(engine_url), case)
     expected = case.expected["datafly"]
     result = pipeline.plan(case_spec(case, engine_url, expected["k"], expected["limit"], algorithm="datafly"))
     assert result.chosen.node == tuple(expected["vector"])
     assert tuple(expected["vector"]) not in case.minimal(expected["k"], expected["limit"])
 
 
+@pytest.mark.one_engine
 def test_preferences_of_example_6_1(engine_url: str) -> None:
     case = PAPER_TABLES["s2"]
-    support.load_case(Database(engine_url), case)
+    create_case(Database(engine_url), case)
     with prepared(case_spec(case, engine_url, 2, 1)) as (run, frequency):
         for entry in case.expected["preferences"]:
             asked = {"algorithm": "minimal", "prefer": [entry["policy"]]}
@@ -159,7 +165,7 @@ def test_preferences_of_example_6_1(engine_url: str) -> None:
 def test_the_row_that_is_suppressed(engine_url: str) -> None:
     case = PAPER_TABLES["s3"]
     database = Database(engine_url)
-    support.load_case(database, case)
+    create_case(database, case)
     expected = case.expected["suppressed"]
     result = pipeline.run(case_spec(case, engine_url, expected["k"], expected["limit"]))
     assert tuple(result.levels.values()) == tuple(expected["vector"])
@@ -189,10 +195,11 @@ def test_mu_argus_release_fails_its_audit(engine: Engine, engine_url: str) -> No
     assert measured.violations
 
 
+@pytest.mark.one_engine
 def test_mu_argus_tells_what_it_does_not_know(engine_url: str) -> None:
     case = PAPER_TABLES["s4"]
     database = Database(engine_url)
-    support.load_case(database, case)
+    create_case(database, case)
     tags = {"race": 1, "dob": 2, "sex": 2, "zip": 2}
     spec = case_spec(case, engine_url, 2, 1, algorithm="mu_argus", weights=tags)
     result = pipeline.plan(spec)

@@ -1,7 +1,7 @@
 """Thousands of lattices on each engine: random tables, every k and limit on them, every algorithm, every metric.
 
 One scan answers for all requirements on a table, so that a database can judge many lattices in little time. Truth is
-the brute force of tests/search/fake.py, which shares no code with metrics or SQL.
+the brute force of tests/kit/fake_evaluator.py, which shares no code with metrics or SQL.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sqlanon.metrics.registry import METRICS
 from sqlanon.search.base import Budget, Objective, SearchResult
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
-from tests.fixtures_support import labels_of
-from tests.pipeline.support import prepared
+from tests.kit.database import prepared
+from tests.kit.fake_evaluator import Table, at_least, score
+from tests.kit.papers import labels_of
 from tests.pipeline.test_search_properties import VALUES, cases, spec_of
-from tests.search.fake import Table, at_least, score
 
 KS = (1, 2, 3, 5)
 MANY = int(os.environ.get("SQLANON_LATTICE_TABLES", "60"))

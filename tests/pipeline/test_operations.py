@@ -35,8 +35,8 @@ from sqlanon.release.results import RunResult
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.relations import File, Query, Table
-from tests.engines.helpers import open_at
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
+from tests.kit.engine import open_at
 
 ZIPS = ("94138", "94139", "94141")
 ROWS = [(zip_, disease) for zip_ in ZIPS for disease in ("flu", "cold")] * 2

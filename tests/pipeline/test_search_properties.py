@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 from sqlanon import pipeline
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.spec import Spec, spec_from_dict
-from tests.fixtures_support import Case, Row, Vector, below
-from tests.pipeline.support import Database, literal, prepared, solved
+from tests.kit.database import Database, literal, prepared, solved
+from tests.kit.examples import share
+from tests.kit.papers import Case, Row, Vector, below
 
 VALUES = "abcdef"
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
-pytestmark = [pytest.mark.kept_open, pytest.mark.no_cover]
+pytestmark = [pytest.mark.no_cover]
 
 
 def profile(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, suppress_health_check=CHECKS, derandomize=True)
+    return settings(max_examples=share(examples), deadline=None, suppress_health_check=CHECKS, derandomize=True)
 
 
 @st.composite

@@ -8,9 +8,8 @@ import pytest
 
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.preferences import Preferences
-from tests.search.cases import C1, F1, S1, S2, S3, S4
-from tests.search.fake import Table
-from tests.search.run import k_anonymous, run
+from tests.kit.fake_evaluator import Table, k_anonymous, run
+from tests.kit.search_tables import C1, F1, S1, S2, S3, S4
 
 MINIMAL: list[tuple[str, Table, int, int, list[Node]]] = [
     ("S1", S1, 2, 0, [(0, 1), (1, 0)]),

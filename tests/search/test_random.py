@@ -19,8 +19,9 @@ from sqlanon.search import questions as sample
 from sqlanon.search.base import Budget, SearchResult
 from sqlanon.search.preferences import DEFAULT_POLICIES, POLICIES, Candidate
 from sqlanon.search.registry import ALGORITHMS
-from tests.search.problems import Problem, problems
-from tests.search.run import run
+from tests.kit.examples import share
+from tests.kit.fake_evaluator import run
+from tests.kit.search_problems import Problem, problems
 
 CLOSE = 1e-9
 EXAMPLES = int(os.environ.get("SQLANON_SEARCH_EXAMPLES", "40"))
@@ -28,7 +29,7 @@ EXAMPLES = int(os.environ.get("SQLANON_SEARCH_EXAMPLES", "40"))
 relaxed = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=EXAMPLES,
+    max_examples=share(EXAMPLES),
 )
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import minimal_nodes
 from sqlanon.search.registry import ALGORITHMS
-from tests.search.problems import Problem, problems
-from tests.search.run import run
+from tests.kit.examples import share
+from tests.kit.fake_evaluator import run
+from tests.kit.search_problems import Problem, problems
 
 CLOSE = 1e-9
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.no_cover
 
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=share(40))
 @given(problem=problems(), data=st.data())
 def test_answers_do_not_depend_on_what_was_known(algorithm: str, problem: Problem, data: st.DataObject) -> None:
     fresh, told = problem.evaluator(), problem.evaluator()
@@ -40,7 +41,7 @@ def test_answers_do_not_depend_on_what_was_known(algorithm: str, problem: Proble
         assert list(result.minimal) == list(alone.minimal) == minimal_nodes(problem.acceptable())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=share(60))
 @given(problem=problems(monotone=True))
 def test_nothing_is_asked_when_everything_is_known(problem: Problem) -> None:
     told = problem.evaluator()

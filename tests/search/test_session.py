@@ -10,9 +10,8 @@ from sqlanon.metrics.registry import metric_named
 from sqlanon.search.base import Budget, BudgetSpent, Meter, Objective
 from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import ALGORITHMS, algorithm_named
-from tests.search.cases import C1, S1, S3
-from tests.search.fake import FakeEvaluator, Table, at_least
-from tests.search.run import k_anonymous, run
+from tests.kit.fake_evaluator import FakeEvaluator, Table, at_least, k_anonymous, run
+from tests.kit.search_tables import C1, S1, S3
 
 GUARANTEED = ["exhaustive", "incognito", "minimal", "optimal", "samarati"]
 

@@ -13,12 +13,13 @@ from sqlanon.hierarchies.lattice import Lattice, Node, dominates, minimal_nodes
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.node_sets import MOST_NODES, Coding, Marking, Totals, members
 from sqlanon.search.questions import Forecast, Sample
+from tests.kit.examples import share
 
 level_bounds = st.tuples(st.integers(0, 2), st.integers(0, 3)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 lattices = st.lists(level_bounds, min_size=1, max_size=4).map(
     lambda bounds: Lattice(tuple(low for low, _ in bounds), tuple(high for _, high in bounds))
 )
-relaxed = settings(deadline=None, max_examples=60)
+relaxed = settings(deadline=None, max_examples=share(60))
 
 
 def set_of(coding: Coding, nodes: Iterable[Node]) -> int:

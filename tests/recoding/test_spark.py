@@ -1,0 +1,67 @@
+"""Recodings of classes, of cells and by schemes on Spark: the releases that DuckDB makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sqlanon import pipeline
+from sqlanon.spec import spec_from_dict
+from tests.engines.test_spark_cases import on_spark, quoted, read_back
+from tests.kit.database import Database
+from tests.kit.papers import load_case
+
+pytestmark = [pytest.mark.spark, pytest.mark.no_cover]
+
+NAME = "Sel. 'ect"
+ROWS = [
+    ("it's", 1), ("it's", 1), ("it's", 2), ("back\\slash", 2), ("back\\slash", 7), ("", 7), ("", 8), *[(None, 8)] * 2,
+]  # fmt: skip
+SPEC: dict[str, Any] = {
+    "source": "people",
+    "target": "released",
+    "columns": {NAME: {"role": "quasi_identifier"}, "n": {"role": "quasi_identifier"}},
+    "privacy": {"k": 2},
+}
+SEARCHES: dict[str, dict[str, Any]] = {
+    "levels as cuts": {"algorithm": "bhs"},
+    "mondrian": {"algorithm": "mondrian"},
+    "relaxed": {"algorithm": "mondrian", "mondrian": {"kind": "relaxed"}},
+    "schemes": {"algorithm": "ops", "metric": "hdm"},
+    "local": {"algorithm": "local"},
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "levels as cuts" else pytest.mark.soak) for name in SEARCHES]
+)
+def test_spark_makes_the_classes_of_duckdb(spark_url: str, duckdb_url: str, name: str) -> None:
+    Database(duckdb_url).create("people", {NAME: "text", "n": "integer"}, ROWS)
+    on_spark(spark_url, "people", {NAME: "string", "n": "int"}, ROWS)
+    results = [
+        pipeline.run(spec_from_dict({**SPEC, "connection": url, "search": SEARCHES[name]}))
+        for url in (spark_url, duckdb_url)
+    ]
+    released = read_back(spark_url, "released", f"{quoted(NAME)}, n")
+    assert released == Database(duckdb_url).counted("released", f'"{NAME}", n')
+    assert released.total() == len(ROWS) - results[0].publication.suppressed
+    assert min(released.values()) >= 2
+    assert len(released) > 1
+    assert results[0].audit.satisfied
+    assert results[0].recoding.to_dict() == results[1].recoding.to_dict()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("privacy", [{"k": 2}, {"k": 2, "anonymity": "(k,k)"}], ids=["classic", "fitting"])
+def test_spark_makes_the_cells_of_duckdb(spark_url: str, duckdb_url: str, privacy: dict[str, Any]) -> None:
+    case = load_case("f2")
+    Database(duckdb_url).create("original", case.types, case.rows)
+    on_spark(spark_url, "original", dict.fromkeys(case.types, "string"), case.rows)
+    values = {**case.spec, "source": "original", "target": "released", "search": {"model": "CG_"}, "privacy": privacy}
+    results = [
+        pipeline.run(spec_from_dict({**values, "connection": url}, case.directory)) for url in (spark_url, duckdb_url)
+    ]
+    assert results[0].audit.satisfied
+    assert read_back(spark_url, "released") == Database(duckdb_url).counted("released")
+    assert results[0].recoding.to_dict() == results[1].recoding.to_dict()

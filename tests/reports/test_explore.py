@@ -1,0 +1,111 @@
+"""The server of explore without a browser: who may ask, what it answers, what it writes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from sqlanon.errors import RequirementError, UsageError
+from sqlanon.pipeline import prepare
+from sqlanon.reports.explore.server import Explorer, PageRequest, Served, node_of
+from sqlanon.source.run import DEFAULT, running
+from sqlanon.spec import Limit, load_spec
+from tests.kit.rare_values import RARE, command, people
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    def fail(_: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError("a secret value")
+
+    def refuse(_: dict[str, Any]) -> dict[str, Any]:
+        raise UsageError("no such node")
+
+    answers = {"echo": lambda asked: asked, "fail": fail, "refuse": refuse}
+    found = Served(lambda: "<p>page</p>", answers, "default-src 'none'")
+    thread = Thread(target=found.run)
+    thread.start()
+    yield found
+    found.stop()
+    thread.join()
+
+
+def ask(served: Served, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, body, given)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_only_who_knows_the_address_is_answered(served: Served) -> None:
+    home = f"/{served.token}/"
+    as_json = {"Content_Type": "application/json"}
+    assert ask(served, "GET", home) == (200, "<p>page</p>")
+    assert ask(served, "GET", "/")[0] == 403
+    other_last = "y" if served.token.endswith("x") else "x"
+    assert ask(served, "GET", f"/{served.token[:-1]}{other_last}/")[0] == 403
+    assert ask(served, "GET", home, Host="evil.example")[0] == 403
+    assert ask(served, "POST", f"{home}echo", '{"a": 1}', **as_json) == (200, '{"a": 1}')
+    assert ask(served, "POST", f"{home}echo", '{"a": 1}', Origin="http://evil.example", **as_json)[0] == 403
+    assert ask(served, "POST", "/wrong/echo", '{"a": 1}', **as_json)[0] == 403
+    assert ask(served, "POST", f"{home}echo", '{"a": 1}', Content_Type="text/plain")[0] == 404
+    assert ask(served, "POST", f"{home}nothing", "{}", **as_json)[0] == 404
+    assert ask(served, "POST", f"{home}echo", "[]", **as_json)[0] == 400
+    assert ask(served, "POST", f"{home}echo", "x" * 30_000, **as_json)[0] == 400
+    assert ask(served, "POST", f"{home}refuse", "{}", **as_json) == (422, '{"error": "no such node"}')
+
+
+def test_errors_keep_their_content(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = ask(served, "POST", f"/{served.token}/fail", "{}", Content_Type="application/json")
+    assert status == 500
+    assert "secret" not in text
+
+
+def test_a_port_that_is_taken(served: Served) -> None:
+    with pytest.raises(UsageError, match="cannot be listened on"):
+        Served(lambda: "", {}, "", served.port)
+
+
+def test_explorer(engine_url: str, folder: Path) -> None:
+    """Nodes are evaluated under any k and limit; only what the spec allows is written, and apply publishes it."""
+    path = people(engine_url, folder)
+    spec = load_spec(path)
+    with running(spec, DEFAULT) as run:
+        explorer = Explorer(run, prepare(run), None)
+        own = explorer.view(explorer.own)
+        assert own["lattice"]["chosen"] == [1, 0, 0]
+        assert own["own"] is True
+        other = explorer.evaluate((0, 0, 0), PageRequest(60, Limit.parse("0")))
+        assert other["own"] is False
+        verdicts = {
+            tuple(levels): (suppressed, classes) for levels, suppressed, classes, _ in other["lattice"]["evaluated"]
+        }
+        assert verdicts[(0, 0, 0)] == (129, 0)
+        nothing = explorer.view(PageRequest(200, Limit.parse("0")))
+        assert nothing["lattice"]["chosen"] is None
+        assert "Nothing acceptable" in nothing["message"]
+        with pytest.raises(UsageError, match="no such node"):
+            explorer.evaluate((9, 0, 0), explorer.own)
+        with pytest.raises(RequirementError, match="the spec allows 12"):
+            explorer.lock((0, 0, 0), "people.yaml", None)
+        explorer.lock((1, 1, 0), "people.yaml", None).write(folder / "people.lock.json")
+        shown = json.dumps([own, other, nothing])
+    assert not any(value in shown for values in RARE.values() for value in values)
+    command("apply", folder / "people.lock.json")
+    evidence = [json.loads(item.read_text(encoding="utf-8")) for item in (folder / "people.evidence").iterdir()]
+    assert [item["vector"] for item in evidence] == [[1, 1, 0]]
+
+
+@pytest.mark.parametrize("levels", [None, [1], [1, 2, "3"], [1, 2, True], "123"])
+def test_nodes_of_a_page(levels: object) -> None:
+    with pytest.raises(UsageError):
+        node_of(levels, "abc")
