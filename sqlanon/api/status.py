@@ -41,7 +41,7 @@ class Drift:
 
     @property
     def acceptable(self) -> bool:
-        """Whether it could be."""
+        """Whether the planned generalization could be published again."""
         return self.reason is None and self.suppressed is not None and self.suppressed <= (self.limit or 0)
 
     def lines(self) -> Iterator[str]:

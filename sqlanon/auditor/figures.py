@@ -77,7 +77,7 @@ class PopulationFigures:
 
     @staticmethod
     def worst(found: Sequence[PopulationFigures]) -> PopulationFigures:
-        """The worst of several."""
+        """The worst figures of several quasi-identifiers."""
         return PopulationFigures(
             min(item.k_map for item in found),
             min(item.least_presence for item in found),

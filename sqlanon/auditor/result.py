@@ -70,7 +70,7 @@ class Sizes:
 
     @classmethod
     def empty(cls, required_k: int) -> Sizes:
-        """Of a table without rows."""
+        """The sizes of a table without rows: no class at all."""
         return cls(0, 0, 0, 0, required_k, 0, 0, ())
 
 

@@ -55,7 +55,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def report(failure: Failure, error: BaseException, *, as_json: bool, debug: bool, as_log: bool = False) -> None:
-    """Write it down."""
+    """Write a failure to stderr: as a line, as a JSON object, or as a line of the log."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show(sys.stderr)
         return

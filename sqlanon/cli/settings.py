@@ -136,7 +136,7 @@ def flags(*, values: bool = False) -> Callable[[Decorated], Decorated]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity."""
+    """A value with texts in the place of infinities, which JSON does not have."""
     match value:
         case dict():
             return {str(key): _finite(item) for key, item in value.items()}

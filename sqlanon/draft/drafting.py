@@ -320,7 +320,7 @@ class DraftedColumn:
     proposal: Proposal | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """The guess and the proposal as plain data."""
         return {
             "role": self.guess.role,
             "reason": self.guess.reason,

@@ -36,9 +36,9 @@ class CountQuery:
     """How many rows satisfy all conditions."""
 
     intervals: Mapping[int, Interval]
-    """By the position of the quasi-identifier."""
+    """Intervals by the position of their quasi-identifier."""
     leaves: frozenset[str] | None = None
-    """Of the sensitive column."""
+    """Leaves of the sensitive column that are asked for; None: any."""
     kind: str = "given"
 
     @property

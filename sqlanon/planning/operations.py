@@ -44,7 +44,7 @@ class Cleaned:
     tables: tuple[str, ...]
     """Scratch tables of runs that are no longer alive."""
     evidence: tuple[str, ...]
-    """Runs whose evidence went."""
+    """Runs whose evidence was removed."""
     kept: int
     """Runs whose evidence stays."""
     dry_run: bool

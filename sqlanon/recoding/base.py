@@ -30,7 +30,7 @@ class Recoded:
     scores: Mapping[str, float]
     """Cost by measure: at least `loss`, `dm`, `hdm` and `aecs`."""
     fingerprint: str
-    """Of what was recoded."""
+    """Fingerprint of the combinations that were recoded."""
     combinations: int
     assignment: Assignment | None = None
     """The tables of an `Assigned` recoding."""

@@ -27,7 +27,7 @@ class Attribute:
     """Any interval of ordinals may be published. Otherwise nodes, whose leaves are intervals of ordinals too."""
     height: int
     reach: Table
-    """See `reach`."""
+    """The ordinals that each node reaches, as function `reach` makes them."""
     values: int
     """Values of the domain, for Equation 4."""
     last: int

@@ -52,7 +52,7 @@ class _Kept:
     left: Table
     combinations: int
     rows: int
-    """Of what is left."""
+    """Rows that are left for later iterations."""
 
 
 class Iterations:

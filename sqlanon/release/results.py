@@ -37,7 +37,7 @@ class PlanResult:
     engine: str
     seconds: Mapping[str, float]
     fingerprint: str = ""
-    """Of the frequency set."""
+    """Fingerprint of the frequency set that was searched."""
     verdicts: tuple[Verdict, ...] = ()
     """What the database said of every node it was asked for, now or in the plan before."""
     warnings: tuple[str, ...] = ()
@@ -211,7 +211,7 @@ class RunResult:
     reused: bool | None = field(default=None, kw_only=True)
     """Whether the plan of a lock file was used again, where that was asked for."""
     reason: str | None = field(default=None, kw_only=True)
-    """Why it was not."""
+    """Why the plan of the lock file was not used again."""
 
     @property
     def levels(self) -> dict[str, int]:

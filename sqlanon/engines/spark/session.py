@@ -198,7 +198,7 @@ class OpenedSpark(NamedTuple):
 
     session: Any
     borrowed: bool = False
-    """Somebody else's."""
+    """The session was running before and is not ours to stop."""
     remote: bool = False
     """It speaks to a Spark Connect server."""
     alone: bool = False

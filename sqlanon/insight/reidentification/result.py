@@ -145,7 +145,7 @@ class SpecialUniques:
     size: int
     """Sets of up to so many columns were looked for."""
     rows: int
-    """Rows that have one."""
+    """Rows that have a minimal unique set."""
     sets: Mapping[int, int]
     """For each size, how many minimal unique sets there are, over all rows."""
     highest_score: int

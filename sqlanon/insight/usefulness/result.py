@@ -91,7 +91,7 @@ class Classification:
     stumps: Mapping[str, tuple[float, float]]
     """By each column alone, before and after."""
     together_before: float
-    """By all columns together."""
+    """Rows classified rightly by all columns together."""
     together_after: float
 
     @property

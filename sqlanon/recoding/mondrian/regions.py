@@ -33,7 +33,7 @@ class Dimension:
     steps: int
     """Ordinals less one."""
     weight: float
-    """At most 1."""
+    """How much the column counts when columns are compared; at most 1."""
     levels: int = 0
     """Levels between 0 and the top whose branches are cut apart first; 0: nothing guides cuts."""
 

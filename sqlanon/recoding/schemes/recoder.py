@@ -49,7 +49,7 @@ class Leaf:
     """Values that are never told apart: one value, or those with one label at the least level allowed."""
 
     label: str | None
-    """None: NULL."""
+    """The label that is published; None stands for NULL."""
     texts: tuple[str, ...]
     rows: int
     covered: int

@@ -87,7 +87,7 @@ class CostEvaluator(Protocol):
         """Whether `block_costs` can be asked."""
 
     def measure(self, intervals: Sequence[CostInterval], own: CostSide) -> list[Measured]:
-        """In the order asked."""
+        """The costs of some generalizations, in the order of `intervals`."""
 
     def block_costs(
         self,
@@ -104,7 +104,7 @@ class CostEvaluator(Protocol):
 
 
 class Clock:
-    """Started when it is made."""
+    """A budget in use: its seconds run from the moment the clock is made."""
 
     def __init__(self, budget: Budget, evaluator: CostEvaluator, now: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget
@@ -118,7 +118,7 @@ class Clock:
         return self._evaluator.checks - self._before
 
     def check(self) -> None:
-        """Raise BudgetSpent when it is."""
+        """Raise BudgetSpent when seconds or nodes are used up."""
         seconds, nodes = self._budget.seconds, self._budget.nodes
         if (seconds is not None and self._now() - self._started >= seconds) or (
             nodes is not None and self.checks >= nodes
