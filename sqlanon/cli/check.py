@@ -90,7 +90,8 @@ def _content(path: Path, spec: Spec, offline: bool, hierarchies: dict[str, dict[
 
 
 def _show(settings: Settings, path: Path, spec: Spec, hierarchies: dict[str, dict[str, Any]]) -> None:
-    from sqlanon.cli.console import facts, grid, number
+    from sqlanon.cli.console import facts, grid
+    from sqlanon.cli.words import number
 
     def measured(name: str) -> tuple[str, str]:
         found = hierarchies.get(name)
