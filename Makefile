@@ -18,7 +18,7 @@ QUICK := not soak and not postgres and not spark and not dbt and not browser and
 QUICK_TESTS := tests/test_layout.py tests/spec tests/hierarchies tests/privacy tests/metrics tests/search tests/kit \
 	tests/sql/test_packing.py tests/evaluation/test_sizes.py tests/recoding/schemes/test_families.py \
 	tests/release/test_lock_diff.py tests/source tests/engines/test_duckdb.py tests/cli/test_commands.py \
-	tests/cli/test_errors.py tests/pipeline/test_cases.py
+	tests/pipeline/test_cases.py
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -30,7 +30,7 @@ help: ## show this list
 demo: $(BASE) ## anonymize an invented table of patients, start to end
 	@$(BIN)/sqlanon demo
 
-quick: $(DEV) ## run what takes less than a minute: pure tests and the basics on DuckDB
+quick: $(DEV) ## run what takes about a minute: pure tests and the basics on DuckDB
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile quick -m '$(QUICK)' $(QUICK_TESTS) $(ARGS)
 
 test: $(DEV) $(DBT) ## run the tests on two workers
