@@ -44,6 +44,7 @@ from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas, running
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
+from sqlanon.spec.honoured import require_honoured
 from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.sql.relations import File, Query, Relation
 
@@ -222,6 +223,7 @@ def _generalized_population(run: Run, lock: Lock | None) -> tuple[Relation | Non
 
 def script(spec: Spec, lock: Lock | None, options: Options = DEFAULT) -> str:
     """The release as one SQL script: as a lock file decided, or as a search decides now."""
+    require_honoured(spec, "script")
     recoding = plan(spec, options).recoding if lock is None else lock.recoding_for(spec)
     return scripted(spec, recoding, options, lock=lock).text
 
@@ -230,6 +232,7 @@ def scripted(
     spec: Spec, recoding: Recoding, options: Options = DEFAULT, *, dialect: str | None = None, lock: Lock | None = None
 ) -> Script:
     """The release of a recoding as a script, for its own engine or another dialect; regions are made again."""
+    require_honoured(spec, "script")
     lookup = None
     if isinstance(recoding, Assigned) and recoding.details.get("kind") == "strict":
         with running(spec, options) as run:

@@ -37,12 +37,14 @@ def command(
     from sqlanon.release.lock import Lock
     from sqlanon.release.script import scripting_named
     from sqlanon.spec import load_spec
+    from sqlanon.spec.honoured import require_honoured
 
     lock = Lock.read(spec) if spec.suffix == ".json" else None
     if lock is not None and recipient not in (None, lock.recipient):
         raise UsageError("--recipient goes with a spec; the lock file names its recipient itself")
     loaded = load_spec(spec if lock is None else spec_of(spec, lock))
     loaded = chosen(loaded, recipient if lock is None else lock.recipient)
+    require_honoured(loaded, "script")
     if dialect is not None:
         scripting_named(dialect)
     if out is not None and not force:

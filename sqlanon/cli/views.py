@@ -24,6 +24,7 @@ from sqlanon.recoding import Cuts
 from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec
+from sqlanon.spec.algorithms import ALGORITHMS
 
 Fact = tuple[str, str]
 
@@ -94,8 +95,8 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
         yield "ties", f"{_vectors(search.ties)}; the first in vector order was taken"
     if not search.verified:
         yield "audit", f"{_unverified(plan)}; {search.algorithm} looks at three columns at a time"
-    elif search.algorithm == "datafly":
-        yield "not proven", "datafly takes one greedy path, and may generalize more than needed"
+    elif search.algorithm in ALGORITHMS and ALGORITHMS[search.algorithm].promise == "heuristic":
+        yield "not proven", f"{search.algorithm} takes one greedy path, and may generalize more than needed"
     elif not search.proven:
         yield "not proven", f"the budget ended the search with {counted(search.undecided, 'node')} undecided"
 

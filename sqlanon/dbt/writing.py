@@ -45,6 +45,7 @@ from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.source.sensitive import codes_query
 from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.spec import Spec
+from sqlanon.spec.honoured import require_honoured
 from sqlanon.sql.build import assertion, equal, scalar, with_queries
 from sqlanon.sql.classes import classes
 from sqlanon.sql.relations import Table, column, identifier, literal, table_expression
@@ -272,6 +273,7 @@ def write_model(
     """Search for the generalization of a model's release, and the files that let dbt build it alone."""
     path = project.folder / node.path
     refuse_other_sql(path)
+    require_honoured(spec, "dbt")
     result = plan(spec, options, known)
     if not result.satisfied:
         raise RequirementError(f"model '{node.name}': {result.search.algorithm} found no release that satisfies")

@@ -1,33 +1,14 @@
-"""All recoders by the names that `search.algorithm` has for them. A new one is one file here and one line below."""
+"""The recoders by the names that `search.algorithm` has for them: every algorithm that does not search the lattice.
+
+A new one is one file here and one row in the table of algorithms.
+"""
 
 from __future__ import annotations
 
 from sqlanon.recoding.base import Recoder
-from sqlanon.recoding.cells import matching
-from sqlanon.recoding.cells import recoder as cells
-from sqlanon.recoding.local import local
-from sqlanon.recoding.mondrian.recoder import mondrian
-from sqlanon.recoding.personalized import greedy
-from sqlanon.recoding.personalized import recoder as personalized
-from sqlanon.recoding.schemes import recoder as schemes
+from sqlanon.spec.algorithms import ALGORITHMS
 
-RECODERS: dict[str, Recoder] = {
-    "mondrian": mondrian,
-    "local": local,
-    "forest": cells.recode,
-    "matching": matching.recode,
-    "bhs": schemes.recode_exact,
-    "ghs": schemes.recode_exact,
-    "gops": schemes.recode_exact,
-    "gsps": schemes.recode_exact,
-    "ops": schemes.recode_exact,
-    "sps": schemes.recode_exact,
-    "tds": schemes.recode_heuristic,
-    "genetic": schemes.recode_heuristic,
-    "annealing": schemes.recode_heuristic,
-    "personalized": personalized.recode,
-    "greedy": greedy.recode,
-}
+RECODERS: dict[str, Recoder] = {name: row.load() for name, row in ALGORITHMS.items() if row.kind != "lattice"}
 
 
 def recoder_named(name: str) -> Recoder | None:

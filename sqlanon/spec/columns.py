@@ -5,16 +5,20 @@ Pure.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition, Real, Whole
+from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.refusals import Finding, refuse
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
-Scheme = Literal["bhs", "ghs", "gops", "gsps", "ops", "sps"]
+if TYPE_CHECKING:
+    Scheme = str
+else:
+    Scheme = Literal[names_of("scheme")]
 ColumnName = Annotated[str, Field(min_length=1)]
 LevelNumber = Annotated[Whole, Field(ge=0)]
 Weight = Annotated[Real, Field(gt=0)]

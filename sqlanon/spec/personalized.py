@@ -12,6 +12,7 @@ from pydantic import Field
 
 from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition
+from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.amounts import PositiveShare
 from sqlanon.spec.columns import ColumnName, Weight
 from sqlanon.spec.refusals import Finding
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from sqlanon.spec.keys import SpecKeys
 
 DEFAULT_ALGORITHM = "personalized"
-ALGORITHMS = (DEFAULT_ALGORITHM, "greedy")
+ALGORITHMS = names_of("personalized")
 """The recoders that hold a personalized requirement."""
 
 INFINITY = "infinity"

@@ -1,52 +1,30 @@
 """How the generalization is looked for: algorithm, measure, preferences, constraints and budget.
 
-Pure. Which algorithms and measures do what is the business of the search and metrics packages.
+Pure. Which algorithms there are and what each one honours stands in the table of algorithms.
 """
 
 from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from sqlanon.hierarchies.definition import Definition, Real, Whole
+from sqlanon.spec.algorithms import ALGORITHMS, inside_local, names_of
 from sqlanon.spec.amounts import SuppressionLimit
 from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
 
 Positive = Annotated[Real, Field(gt=0)]
-Algorithm = Literal[
-    "samarati",
-    "incognito",
-    "optimal",
-    "datafly",
-    "exhaustive",
-    "minimal",
-    "mu_argus",
-    "mondrian",
-    "local",
-    "forest",
-    "matching",
-    "bhs",
-    "ghs",
-    "gops",
-    "gsps",
-    "ops",
-    "sps",
-    "tds",
-    "genetic",
-    "annealing",
-    "personalized",
-    "greedy",
-]
-SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps")
-"""Algorithms that are exact searches of one generalization scheme."""
-OF_CUTS = ("tds", "genetic", "annealing")
-"""Heuristics over cuts of the hierarchies."""
+if TYPE_CHECKING:
+    Algorithm = str
+    InsideLocal = str
+else:
+    Algorithm = Literal[tuple(ALGORITHMS)]
+    InsideLocal = Literal[inside_local()]
 Model = Literal["AG_TS", "AG_CS", "AG_", "CG_", "_TS", "_AS", "_CS"]
 """Attribute or cell generalization, or none, with tuple, attribute or cell suppression, or none (Samarati 2008)."""
 CELL_MODELS = frozenset({"AG_CS", "CG_", "_CS"})
-CELL_ALGORITHMS = frozenset({"forest", "matching"})
 Metric = Literal["height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm"]
 Preference = Literal[
     "minimum_suppression",
@@ -115,9 +93,7 @@ class Mondrian(Definition):
 class Local(Definition):
     """How algorithm local recodes what a node of the lattice would suppress."""
 
-    algorithm: Literal["samarati", "incognito", "optimal", "datafly", "exhaustive"] = Field(
-        "optimal", description="The search of every iteration."
-    )
+    algorithm: InsideLocal = Field("optimal", description="The search of every iteration.")
     leave: SuppressionLimit | None = Field(
         None,
         description="Most rows that the first iteration may leave to the next. Default: privacy.suppression.limit.",
@@ -169,7 +145,7 @@ class Search(Definition):
         model, algorithm = given.get("model"), given.get("algorithm")
         if isinstance(model, str) and model in CELL_MODELS and "algorithm" not in given:
             return {**given, "algorithm": "forest"}
-        if isinstance(algorithm, str) and algorithm in CELL_ALGORITHMS and "model" not in given:
+        if isinstance(algorithm, str) and algorithm in names_of("cells") and "model" not in given:
             return {**given, "model": "CG_"}
         return values
 
