@@ -72,6 +72,22 @@ def recoded_by(run: Run, assignment: Assignment, details: Mapping[str, object]) 
     )
 
 
+def least_levels(run: Run, stored: Sequence[StoredHierarchy]) -> tuple[int, ...]:
+    """For each quasi-identifier the level that recoders start from: columns.*.levels.min. UsageError for a level that
+    does not exist, and for levels.max, which recoders without levels cannot keep to."""
+    columns, algorithm = run.binding.spec.columns, run.binding.spec.search.algorithm
+    for hierarchy in stored:
+        name, bounds = hierarchy.column, columns[hierarchy.column].levels
+        if bounds.min > hierarchy.height:
+            raise UsageError(
+                f"columns.{name}.levels: level {bounds.min} does not exist, "
+                f"the hierarchy ends at level {hierarchy.height}"
+            )
+        if bounds.max is not None and bounds.max < hierarchy.height:
+            raise UsageError(f"columns.{name}.levels.max: {algorithm} generalizes as far as it must; leave it out")
+    return tuple(columns[hierarchy.column].levels.min for hierarchy in stored)
+
+
 def requirement_for(run: Run) -> Requirement:
     """The requirement of a spec whose release is not full-domain; UsageError for what only full-domain releases do."""
     binding = run.binding

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from sqlanon.hierarchies.base import Lookup
+from sqlanon.hierarchies.base import Grouped, Lookup, Rule, grouped
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.source.binding import Binding
 
@@ -85,7 +85,7 @@ class Group:
 
     label: str
     values: tuple[str, ...]
-    """The texts of the values, which are the labels of level 0."""
+    """The texts of the values, which are the labels of level 0; or the labels of the least level that is released."""
 
 
 @dataclass(frozen=True)
@@ -99,22 +99,34 @@ class Cuts:
     columns: tuple[str, ...]
     groups: tuple[tuple[Group, ...], ...] = field(repr=False)
     """Not in what a notebook or a traceback shows: values are in them, however rare."""
+    least: tuple[int, ...] = ()
+    """The level of each column's hierarchy whose labels are grouped; none given: values are, level 0."""
 
     def levels(self) -> dict[str, int]:
         """No column has one level for all its values."""
         return {}
 
-    def rules(self) -> dict[str, Lookup]:
-        """For each column the hierarchy whose level 1 is its groups."""
+    def level_of(self, name: str) -> int:
+        """The level whose labels the groups of a column hold."""
+        return self.least[self.columns.index(name)] if self.least else 0
+
+    def rules(self, rules: Mapping[str, Rule]) -> dict[str, Lookup | Grouped]:
+        """For each column the hierarchy whose level 1 is its groups; given are the hierarchies of the spec."""
         return {
-            name: Lookup(tuple((value, group.label) for group in groups for value in group.values))
+            name: grouped(
+                rules[name],
+                self.level_of(name),
+                tuple((value, group.label) for group in groups for value in group.values),
+            )
             for name, groups in zip(self.columns, self.groups, strict=True)
         }
 
     def own_levels(self) -> dict[str, int]:
         """The level of each column in the hierarchies of `rules`: 0 where every value keeps its own label."""
         return {
-            name: int(any(group.values != (group.label,) for group in groups) or len(groups) == 1)
+            name: int(
+                any(group.values != (group.label,) for group in groups) or len(groups) == 1 or self.level_of(name) > 0
+            )
             for name, groups in zip(self.columns, self.groups, strict=True)
         }
 
@@ -126,6 +138,7 @@ class Cuts:
                 name: [{"label": group.label, "values": list(group.values)} for group in groups]
                 for name, groups in zip(self.columns, self.groups, strict=True)
             },
+            **({"least": list(self.least)} if any(self.least) else {}),
         }
 
     def outline(self) -> dict[str, Any]:
@@ -141,7 +154,10 @@ class Cuts:
             tuple(Group(_text(item["label"]), tuple(map(_text, item["values"]))) for item in content["groups"][name])
             for name in columns
         )
-        return cls(columns, groups)
+        least = tuple(int(level) for level in content.get("least", ()))
+        if least and (len(least) != len(columns) or min(least) < 0):
+            raise ValueError("a level for each column is expected")
+        return cls(columns, groups, least)
 
 
 def _text(value: Any) -> str:
@@ -176,7 +192,7 @@ class FullDomain:
 
 def by_own_hierarchies(cuts: Cuts, binding: Binding) -> tuple[Binding, FullDomain]:
     """The binding with the groups as hierarchies, and the levels at which they are released."""
-    rules = cuts.rules()
+    rules = cuts.rules({item.name: item.rule for item in binding.quasi_identifiers})
     columns = tuple(replace(item, rule=rules[item.name]) for item in binding.quasi_identifiers)
     return replace(binding, quasi_identifiers=columns), FullDomain.from_levels(binding.names, cuts.own_levels())
 
@@ -197,10 +213,10 @@ class NodeLookup:
 
 @dataclass(frozen=True)
 class RegionLookup:
-    """Every value of each column in its order, and the regions as ranges of places in these orders."""
+    """Every value of each column with its place in their order, and the regions as ranges of places."""
 
-    values: tuple[tuple[Text, ...], ...]
-    """For each quasi-identifier the texts of its values; NULL is a value."""
+    values: tuple[tuple[tuple[Text, int], ...], ...]
+    """For each quasi-identifier the texts of its values, NULL among them; values of one label may share a place."""
     regions: tuple[tuple[Text, ...], ...]
     """For each region and each quasi-identifier three texts: first place, last place, label."""
     nodes: NodeLookup | None = None

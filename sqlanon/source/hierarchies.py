@@ -6,7 +6,7 @@ A draft is everything there is to know before the table exists; `store_hierarchy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError
-from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference, Rule
+from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Grouped, Level, Lookup, Reference, Rule
 from sqlanon.hierarchies.levels import MaskLevel
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import BoundColumn
@@ -155,6 +155,8 @@ def draft_hierarchy(
             return _from_table(engine, item, item.rule, domain, text)
         case Expressions():
             return _from_expressions(engine, item, item.rule, domain, text)
+        case Grouped():
+            return _from_groups(engine, item, item.rule, domain, listing_table)
 
 
 def _from_formula(
@@ -209,6 +211,25 @@ def _from_listing(
         rule if listing_table is not None else None,
         listing_table,
         listed=given,
+    )
+
+
+def _from_groups(
+    engine: Engine, item: BoundColumn, rule: Grouped, domain: exp.Query, listing_table: Table | None
+) -> HierarchyDraft:
+    """Values by the groups of their labels; a label that no group has leaves its values outside the hierarchy."""
+    under = draft_hierarchy(engine, replace(item, rule=rule.rule), domain, None)
+    tops = {group for _, group in rule.rows}
+    constant = _top_above(item.name, 1, len(tops), has_star=TOP in tops)
+    listing = hierarchy_sql.listing_of_rows(listing_table if listing_table is not None else rule.rows, 1)
+    return HierarchyDraft(
+        item.name,
+        hierarchy_sql.labelled_by_groups(under.labelled, rule.level, listing, constant),
+        (Family.TEXT,) * (2 + (constant is not None)),
+        constant if constant is not None else next(iter(tops)),
+        Lookup(rule.rows) if listing_table is not None else None,
+        listing_table,
+        listed=1,
     )
 
 

@@ -70,6 +70,20 @@ def labelled_by_list(
     )
 
 
+def labelled_by_groups(labelled: exp.Query, level: int, listing: exp.Query, constant_top: str | None) -> exp.Select:
+    """Values of the source with their text and the group that a listing has for their label at a level."""
+    known: list[exp.Expression] = [column("label_1", "listed")]
+    if constant_top is not None:
+        known.append(exp.Case().when(is_present(column("label_0", "listed")), literal(constant_top)))
+    label = cast(column(f"label_{level}", "under"), "text")
+    return (
+        exp.select(column("value", "under"), column("label_0", "under"), *_numbered(known))
+        .from_(subquery(labelled, "under"))
+        .join(subquery(listing, "listed"), on=equal(label, column("label_0", "listed")), join_type="left")
+        .where(is_present(column("value", "under")))
+    )
+
+
 def listing_of_table(table: exp.Expression, texts: exp.Expression, labels: Sequence[exp.Expression]) -> exp.Select:
     """The distinct rows of a reference table: level 0 as text, then the labels."""
     present = is_present(texts.copy())

@@ -127,6 +127,11 @@ class Search(Definition):
         default=Mondrian(kind="strict", cuts="guided", bounds="space"),
         description="How algorithm mondrian cuts regions.",
     )
+    bounds: Literal["hierarchy", "values"] = Field(
+        "hierarchy",
+        description="Where ranges of a column end whose levels.min is above 0. hierarchy: at bounds of its labels at "
+        "that level. values: at the least and the greatest value that occurs under them, which are somebody's.",
+    )
     direction: Literal["auto", "bottom_up", "top_down"] = Field(
         "auto", description="Which end the exact search of a scheme starts from. Default: by k and the columns."
     )
