@@ -161,6 +161,21 @@ class Engine(ABC):
         return int(self._traced(statement.step, sql, lambda: self._execute(sql)))
 
     @final
+    def create(self, statement: Statement, table: Table) -> None:
+        """Make a table that no role but its owner can read, from the first moment at which anybody can see it."""
+        sql = self.render(statement)
+        closed = self._closed_to_others(table)
+        text = f"{sql}; {self.traits.render(closed)}" if closed is not None else sql
+        self._traced(statement.step, text, lambda: self._execute(text))
+
+    def _closed_to_others(self, table: Table) -> exp.Expr | None:
+        """What takes a new table from every role but its owner's, run in one transaction with its creation.
+
+        None where nobody else can see such a table, and where the engine has no way to say it.
+        """
+        return None
+
+    @final
     def query(self, statement: Statement) -> list[Row]:
         """Run a statement whose result is small by construction: aggregates, catalog rows, labels asked for."""
         sql = self.render(statement)

@@ -98,7 +98,7 @@ class Scratch:
     def make(self, recipe: Recipe) -> Table:
         """Make the table of a recipe; drop it before it is made again."""
         self._tables.append(recipe.table)
-        self.engine.execute(recipe.statement)
+        self.engine.create(recipe.statement, recipe.table)
         return recipe.table
 
     def create_counted(self, step: str, name: str, query: exp.Query) -> tuple[Table, int]:
@@ -131,7 +131,7 @@ class Scratch:
     def _made(self, step: str, name: str, statement: Callable[[Table], exp.Expression]) -> Table:
         table = self.name(name)
         self._tables.append(table)
-        self.engine.execute(Statement(step, statement(table)))
+        self.engine.create(Statement(step, statement(table)), table)
         return table
 
 
