@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -117,6 +118,8 @@ class Session:
     run: str = "adhoc"
     statement_seconds: float | None = None
     hooks: list[TraceHook] = field(default_factory=list)
+    taken: Counter[str] = field(default_factory=Counter)
+    """Names of scratch tables that stand, or are kept for tables that are made again and again."""
 
 
 class Engine(ABC):
