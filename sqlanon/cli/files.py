@@ -76,12 +76,10 @@ def write_text(path: Path, text: str) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
     """A text file that takes its name only when it is complete."""
-    temporary = path.with_name(path.name + ".tmp")
+    from sqlanon.engines import temporaries
+
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as lines:
+        with temporaries.whole_file(path) as lines:
             yield lines
-        temporary.replace(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)

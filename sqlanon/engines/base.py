@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -117,6 +118,8 @@ class Session:
     run: str = "adhoc"
     statement_seconds: float | None = None
     hooks: list[TraceHook] = field(default_factory=list)
+    taken: Counter[str] = field(default_factory=Counter)
+    """Names of scratch tables that stand, or are kept for tables that are made again and again."""
 
 
 class Engine(ABC):
@@ -159,6 +162,21 @@ class Engine(ABC):
         """Run a statement that returns no rows; the number of rows it touched, -1 where the engine cannot tell."""
         sql = self.render(statement)
         return int(self._traced(statement.step, sql, lambda: self._execute(sql)))
+
+    @final
+    def create(self, statement: Statement, table: Table) -> None:
+        """Make a table that no role but its owner can read, from the first moment at which anybody can see it."""
+        sql = self.render(statement)
+        closed = self._closed_to_others(table)
+        text = f"{sql}; {self.traits.render(closed)}" if closed is not None else sql
+        self._traced(statement.step, text, lambda: self._execute(text))
+
+    def _closed_to_others(self, table: Table) -> exp.Expr | None:
+        """What takes a new table from every role but its owner's, run in one transaction with its creation.
+
+        None where nobody else can see such a table, and where the engine has no way to say it.
+        """
+        return None
 
     @final
     def query(self, statement: Statement) -> list[Row]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sqlanon.engines.temporaries import write_whole
 from sqlanon.errors import UsageError
 from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
@@ -193,9 +194,7 @@ class Lock:
 
     def write(self, path: Path) -> None:
         """Write the file whole or not at all."""
-        temporary = path.with_name(path.name + ".tmp")
-        temporary.write_text(self.to_json(), encoding="utf-8")
-        temporary.replace(path)
+        write_whole(path, self.to_json())
 
 
 def lock_path(spec: Path, recipient: str | None = None) -> Path:

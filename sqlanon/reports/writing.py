@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from sqlanon.engines.temporaries import private_folder, write_whole
 from sqlanon.errors import UsageError
 from sqlanon.reports.html import cards, html, lattice_sentence, search_sentence, size_lines
 from sqlanon.reports.model import ColumnView, Report
@@ -65,9 +66,10 @@ def print_page(page: str, out: Path) -> None:
             raise UsageError(f"--format pdf: {program} could not print the page; print it from a browser") from None
         if not printed.is_file():
             raise UsageError(f"--format pdf: {program} printed nothing; print the page from a browser")
-        whole = out.with_name(out.name + ".tmp")
-        shutil.copyfile(printed, whole)
-        whole.replace(out)
+        with private_folder(out) as beside:
+            whole = beside / "report.pdf"
+            shutil.copyfile(printed, whole)
+            whole.replace(out)
 
 
 SPECIAL = r"\`*_{}[]<>#|~"
@@ -280,11 +282,8 @@ def write(report: Report, kind: str, out: Path) -> None:
         browser()
         print_page(html(report), out)
         return
-    temporary = out.with_name(out.name + ".tmp")
+    text = rendered(report, kind)
     try:
-        temporary.write_text(rendered(report, kind), encoding="utf-8", newline="")
-        temporary.replace(out)
+        write_whole(out, text)
     except OSError as error:
         raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)

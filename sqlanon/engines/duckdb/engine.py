@@ -10,7 +10,7 @@ Errors about names and files are told in DuckDB's words; errors about values onl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from sqlanon.engines.dialects import DUCKDB
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
 from sqlanon.engines.duckdb import catalog as duckdb_sizes
 from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, transaction
+from sqlanon.engines.temporaries import owner_only, spill_folder
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError, StatementTimeout
 from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, table_expression
 
@@ -111,9 +112,21 @@ class DuckDBEngine(Engine):
             raise cannot_open(error, path) from None
         self._runner = Runner(self._connection.interrupt)
         self._closed = False
+        self._private = ExitStack()
+        self._close_to_others()
         scratch.enter(session.run)
         for setting, value in _SETTINGS.items():
             assignment = exp.EQ(this=exp.var(setting), expression=literal(value))
+            self.execute(Statement("session", exp.Set(expressions=[exp.SetItem(this=assignment)])))
+
+    def _close_to_others(self) -> None:
+        """A new database file, and what does not fit into memory, is for its owner alone while the session lives."""
+        if self._new_file is not None:
+            self._private.enter_context(owner_only(self._new_file))
+        folder = self._private.enter_context(spill_folder(self._path))
+        assignment = exp.EQ(this=exp.var("temp_directory"), expression=literal(str(folder)))
+        # Another session of this process that shares the database has set it, and used it.
+        with suppress(EngineError):
             self.execute(Statement("session", exp.Set(expressions=[exp.SetItem(this=assignment)])))
 
     # -- running statements ------------------------------------------------------------------------------------
@@ -234,6 +247,7 @@ class DuckDBEngine(Engine):
         self._runner.close()
         with suppress(duckdb.Error):
             self._connection.close()
+        self._private.close()
         if unused is not None:
             unused.unlink(missing_ok=True)
 

@@ -28,6 +28,7 @@ from sqlanon.engines.postgres import connection as postgres_locks
 from sqlanon.engines.postgres import replacement as postgres_replace
 from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.postgres.connection import connect, is_about_names, is_cancelled, told, translate
+from sqlanon.engines.postgres.replacement import closed_to_others
 from sqlanon.engines.session import Runner, transaction
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout
 from sqlanon.sql.relations import File, Relation, Table, identifier, table_expression
@@ -167,6 +168,10 @@ class PostgresEngine(Engine):
                 return result.rowcount
 
         return self._run(action)
+
+    def _closed_to_others(self, table: Table) -> exp.Expr:
+        # Statements that are sent together are one transaction: nobody sees the table before this has run.
+        return closed_to_others(quoted_name(table, "postgres"))
 
     def _query(self, sql: str, limit: int) -> list[Row]:
         def action() -> list[Row]:

@@ -11,8 +11,6 @@ The types of a csv file's columns are decided by the whole file and by the rules
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -22,7 +20,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Capability, ColumnInfo, Statement
 from sqlanon.engines.catalog import parsed, with_holes_filled
-from sqlanon.engines.files import flush, reclaim
+from sqlanon.engines.files import flush
 from sqlanon.engines.session import alone_in_process
 from sqlanon.engines.spark import catalog as spark_catalog
 from sqlanon.engines.spark import catalog as spark_sizes
@@ -31,6 +29,7 @@ from sqlanon.engines.spark.base import SparkBase
 from sqlanon.engines.spark.catalog import columns_of
 from sqlanon.engines.spark.errors import NotThere, SparkError
 from sqlanon.engines.spark.traits import SPARK, location, view_of
+from sqlanon.engines.temporaries import private_folder
 from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
@@ -133,22 +132,21 @@ def _all_are(name: str, condition: str) -> exp.Expression:
 def write_file(engine: SparkBase, step: str, table: Table, target: File) -> None:
     """Write the whole table as one file, then let it take the target's place."""
     path = Path(target.path)
-    partial = path.with_name(f".{path.name}.{engine.session.run}.{os.getpid()}.partial")
     try:
-        reclaim(path)
-        select = _as_written(engine, table, target)
-        sql = engine.traits.render(select)
-        engine.on_spark(step, f"write {table} to a file", lambda spark: _write(spark.sql(sql), partial, target))
-        part = next(iter(partial.glob("part-*")), None)
-        if part is None:
-            raise EngineError(f"cannot write file '{path}': Spark writes on other machines; name a table as the target")
-        flush(part)
-        part.replace(path)
+        with private_folder(path) as folder:
+            partial = folder / "release"
+            sql = engine.traits.render(_as_written(engine, table, target))
+            engine.on_spark(step, f"write {table} to a file", lambda spark: _write(spark.sql(sql), partial, target))
+            part = next(iter(partial.glob("part-*")), None)
+            if part is None:
+                raise EngineError(
+                    f"cannot write file '{path}': Spark writes on other machines; name a table as the target"
+                )
+            flush(part)
+            part.replace(path)
         flush(path.parent)
     except OSError as error:
         raise EngineError(f"cannot write file '{path}': {error.strerror}") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _as_written(engine: SparkBase, table: Table, target: File) -> exp.Select:

@@ -240,7 +240,7 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         catalog.refuse_duplicates(self.names_of(_without_rows(query.select), query))
         table = Table((f"sqlanon_{self.session.run}_described",))
         empty = exp.select("*").from_(self.traits.relation(query, "source")).limit(0)
-        self.execute(Statement("describe", create_table_as(table, empty, self.traits, scratch=True)))
+        self.create(Statement("describe", create_table_as(table, empty, self.traits, scratch=True)), table)
         try:
             return catalog.columns_of(self, table, self._unspelled)
         finally:
