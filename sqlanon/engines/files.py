@@ -8,27 +8,40 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
-from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.base import Engine, Inspection, Statement
 from sqlanon.errors import EngineError
 from sqlanon.sql.relations import File, Table
 
 
-def write_file(engine: Engine, step: str, table: Table, target: File) -> None:
-    """Write the whole table, then let the file take the target's place."""
+def write_file(engine: Engine, step: str, table: Table, target: File, inspect: Inspection | None) -> None:
+    """Write the whole table, have the file inspected, then let it take the target's place."""
     path = Path(target.path)
-    partial = path.with_name(f".{path.name}.{engine.session.run}.{os.getpid()}.partial")
+    folder = None
     try:
-        reclaim(path)
-        engine.execute(Statement(step, engine.traits.copy_to_file(table, File(str(partial), target.format))))
-        flush(partial)
-        partial.replace(path)
+        folder = private_folder(engine, path)
+        partial = replace(target, path=str(folder / f"written.{target.format}"))
+        engine.execute(Statement(step, engine.traits.copy_to_file(table, partial)))
+        if inspect is not None:
+            inspect(partial)
+        flush(Path(partial.path))
+        Path(partial.path).replace(path)
         flush(path.parent)
     except OSError as error:
         raise EngineError(f"cannot write file '{path}': {error.strerror}") from None
     finally:
-        partial.unlink(missing_ok=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def private_folder(engine: Engine, path: Path) -> Path:
+    """A new folder beside a file for what is not published yet: nobody else looks into it, no link leads out of it."""
+    reclaim(path)
+    folder = path.with_name(f".{path.name}.{engine.session.run}.{os.getpid()}.partial")
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 def reclaim(path: Path) -> None:
@@ -36,7 +49,8 @@ def reclaim(path: Path) -> None:
     form = re.compile(re.escape(f".{path.name}.") + r"\w+\.(?P<process>\d+)\.partial")
     for found in path.parent.iterdir():
         if (match := form.fullmatch(found.name)) and not _is_alive(int(match["process"])):
-            shutil.rmtree(found) if found.is_dir() else found.unlink(missing_ok=True)
+            linked = found.is_symlink() or not found.is_dir()
+            found.unlink(missing_ok=True) if linked else shutil.rmtree(found)
 
 
 def _is_alive(process: int) -> bool:
