@@ -31,7 +31,7 @@ from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released, publish
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
-from sqlanon.source.binding import bind_source, bind_target
+from sqlanon.source.binding import bind_published, bind_source, bind_target, formulas_of
 from sqlanon.source.frequency import Base, scan
 from sqlanon.source.hierarchies import (
     HierarchyReport,
@@ -155,13 +155,14 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     fits = fits or spec.privacy.anonymity != "classic"
     if not fits and not _reads_hierarchies(spec):
         with open_for(spec, options) as engine:
-            return audit(engine, bind_target(spec, engine), request, Beside(bind_source(spec, engine)))
+            found = audit(engine, bind_published(spec, engine), request, Beside(bind_source(spec, engine)))
+            return replace(found, table=str(bind_target(spec, engine)))
     with running(spec, options) as run:
         people, notes = _generalized_population(run, lock)
         ancestors = _ancestors(run) if fits else None
         beside = Beside(run.binding.source, taxonomies=_taxonomies(run), population=people, ancestors=ancestors)
-        result = audit(run.engine, bind_target(spec, run.engine), request, beside)
-        return replace(result, notes=(*result.notes, *notes))
+        result = audit(run.engine, bind_published(spec, run.engine), request, beside)
+        return replace(result, table=str(run.binding.target), notes=(*result.notes, *notes))
 
 
 def _reads_hierarchies(spec: Spec) -> bool:
@@ -233,6 +234,10 @@ def scripted(
 ) -> Script:
     """The release of a recoding as a script, for its own engine or another dialect; regions are made again."""
     require_honoured(spec, "script")
+    if formulas_of(spec) != "keep":
+        raise UsageError(
+            "target.formulas: a script writes texts as they are; leave it out, or publish with run or apply"
+        )
     lookup = None
     if isinstance(recoding, Assigned) and recoding.details.get("kind") == "strict":
         with running(spec, options) as run:

@@ -122,6 +122,10 @@ class Session:
     """Names of scratch tables that stand, or are kept for tables that are made again and again."""
 
 
+Inspection = Callable[[File], None]
+"""Reads a file that was written and raises an error when it may not be published."""
+
+
 class Engine(ABC):
     """A connection to one database. Final methods wrap the underscored primitives that an engine implements."""
 
@@ -246,13 +250,37 @@ class Engine(ABC):
             return self.same_object(relation, table)
         return isinstance(relation, Query) and any(self.reads(named, table) for named in named_tables(relation.select))
 
+    def view_query(self, view: Table) -> exp.Query | None:
+        """What a view reads; None for anything but a view. SourceError when its definition cannot be read."""
+        return None
+
+    def macro_queries(self, name: str) -> list[exp.Query]:
+        """What the macros of that name read, where the database has such."""
+        return []
+
+    def files(self) -> list[str]:
+        """The files that the database itself lies in."""
+        return []
+
+    def files_under(self, relation: Relation) -> list[str]:
+        """The files that reading a relation opens, on engines that can say so; beside those that it names."""
+        return []
+
+    def shares_storage(self, relation: Relation, table: Table) -> bool:
+        """Whether a relation and a table that exists have rows in one place, on engines that can say so."""
+        return False
+
     @abstractmethod
     def replace(self, staging: Table, target: Table) -> None:
         """Within a transaction: let `staging` take the place of `target`, keeping its grants, comments and indexes."""
 
     @abstractmethod
-    def write_file(self, step: str, table: Table, target: File) -> None:
-        """Write a table to a file that appears complete or not at all (FILE_TARGETS)."""
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
+        """Write a table to a file that appears complete or not at all (FILE_TARGETS).
+
+        `inspect` is given the file that was written, before it takes the target's place; what it raises goes on, and
+        the target stays as it was.
+        """
 
     @abstractmethod
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:

@@ -6,23 +6,26 @@ DuckDB writes into a private folder beside the target; the file takes its name o
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
-from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.base import Engine, Inspection, Statement
 from sqlanon.engines.temporaries import private_folder
 from sqlanon.errors import EngineError
 from sqlanon.sql.relations import File, Table
 
 
-def write_file(engine: Engine, step: str, table: Table, target: File) -> None:
-    """Write the whole table, then let the file take the target's place."""
+def write_file(engine: Engine, step: str, table: Table, target: File, inspect: Inspection | None) -> None:
+    """Write the whole table, have the file inspected, then let it take the target's place."""
     path = Path(target.path)
     try:
         with private_folder(path) as folder:
-            partial = folder / f"release{path.suffix}"
-            engine.execute(Statement(step, engine.traits.copy_to_file(table, File(str(partial), target.format))))
-            flush(partial)
-            partial.replace(path)
+            partial = replace(target, path=str(folder / f"release{path.suffix}"))
+            engine.execute(Statement(step, engine.traits.copy_to_file(table, partial)))
+            if inspect is not None:
+                inspect(partial)
+            flush(Path(partial.path))
+            Path(partial.path).replace(path)
         flush(path.parent)
     except OSError as error:
         raise EngineError(f"cannot write file '{path}': {error.strerror}") from None

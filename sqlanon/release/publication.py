@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
+from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, Sizes, audit
 from sqlanon.auditor.breaches import GuardingTaxonomy, Linked, in_one_table
 from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
@@ -31,7 +31,9 @@ from sqlanon.release.classes import (
     population_labels,
     release_query,
 )
+from sqlanon.release.files import write_audited
 from sqlanon.source import hierarchy_statements as hierarchy_sql
+from sqlanon.source.binding import formulas_of
 from sqlanon.source.combinations import has_null
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
@@ -161,9 +163,29 @@ def _publish_file(engine: Engine, release: Released, target: File, scratch: Scra
         staging = scratch.create("stage file", "file", _without_respondent(release, named_persons))
         scratch.drop(named_persons)
         _refuse_other_count(engine, staging, judged)
-    engine.write_file("write file", staging, target)
+    staged = audited.sizes if not release.binding.witnessed else _classes(engine, release, staging)
+
+    def audit_file(written: Relation) -> None:
+        """What the file says passes what the staged rows passed, and has their classes."""
+        if release.binding.witnessed:
+            found = _classes(engine, release, written)
+        else:
+            found = _audited(engine, release, written, judged, scratch).sizes
+        if (found.rows, found.classes, found.k) != (staged.rows, staged.classes, staged.k):
+            other = "a table" if target.format == "parquet" else "parquet or a table"
+            raise RequirementError(
+                f"the release failed its audit and was not published: its {staged.classes} classes read back from the "
+                f"{target.format} file as {found.classes}; write {other}"
+            )
+
+    write_audited(engine, staging, target, formulas_of(release.binding.spec), scratch, audit_file)
     scratch.drop(staging, *judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited, "by renaming a file")
+
+
+def _classes(engine: Engine, release: Released, table: Relation) -> Sizes:
+    """The classes of the released columns alone, rows counted."""
+    return audit(engine, table, release.binding.names, 1).sizes
 
 
 def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scratch) -> Publication:

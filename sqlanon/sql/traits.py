@@ -79,6 +79,14 @@ class Traits:
         """A file for a FROM clause, on engines that read files."""
         raise TypeError(f"{self.dialect} reads no files")
 
+    def carries(self, file: File, kind: exp.DataType) -> bool:
+        """Whether a file of that format reads back the very values of a type."""
+        return True
+
+    def csv_text(self, value: exp.Expression, family: Family) -> exp.Expression:
+        """The value as a csv file holds it."""
+        return cast(value, "text")
+
     def copy_to_file(self, table: Table, file: File) -> exp.Expression:
         """The statement that writes a table to a file, on engines that write files."""
         raise TypeError(f"{self.dialect} writes no files")

@@ -26,8 +26,8 @@ from sqlanon.errors import UsageError
 from sqlanon.release.evidence.recorder import recorder_for
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec
-from tests.forks import fork
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
+from tests.kit.processes import fork
 
 ROWS = [
     (f"Person {number}", zip_, 20 + number % 3, disease)

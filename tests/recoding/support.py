@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from sqlanon.spec import Spec
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
 
 BORN, AGE, TOWN, TAG = "Bo'rn; --", "age", "to.wn SELECT", "tag"
 TYPES = {BORN: "timestamp", AGE: "integer", TOWN: "text", TAG: "text"}

@@ -10,8 +10,8 @@ from sqlanon import pipeline
 from sqlanon.errors import SqlanonError
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock import Lock
-from tests.pipeline.script_support import run_script
-from tests.pipeline.support import Database
+from tests.kit.database import Database
+from tests.kit.scripts import run_script
 from tests.recoding.support import (
     AGE,
     BORN,
@@ -24,8 +24,6 @@ from tests.recoding.support import (
     spec_of,
     years,
 )
-
-pytestmark = pytest.mark.kept_open
 
 NAMES = f'"{BORN}", "{AGE}", "{TOWN}", "{TAG}"'
 SEARCHES: dict[str, dict[str, Any]] = {

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from sqlanon.engines import files as duckdb_files
 from sqlanon.engines import scratch
-from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Needs, Row, Session, Statement
+from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
 from sqlanon.engines.catalog import data_type, family
 from sqlanon.engines.dialects import DUCKDB
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
@@ -201,11 +201,23 @@ class DuckDBEngine(Engine):
         query = duckdb_catalog.view_query(self, relation) if isinstance(relation, Table) else None
         return super().reads(relation, table) or (query is not None and self.reads(Query(query), table))
 
+    def view_query(self, view: Table) -> exp.Query | None:
+        query = duckdb_catalog.view_query(self, view)
+        if query is None and self.relation_kind(view) == "view":
+            raise SourceError(f"the definition of view {view} cannot be read")
+        return query
+
+    def macro_queries(self, name: str) -> list[exp.Query]:
+        return duckdb_catalog.macro_queries(self, name)
+
+    def files(self) -> list[str]:
+        return duckdb_catalog.database_files(self)
+
     def replace(self, staging: Table, target: Table) -> None:
         duckdb_catalog.replace(self, staging, target)
 
-    def write_file(self, step: str, table: Table, target: File) -> None:
-        duckdb_files.write_file(self, step, table, target)
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
+        duckdb_files.write_file(self, step, table, target, inspect)
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         return duckdb_catalog.leftovers(self, schema)

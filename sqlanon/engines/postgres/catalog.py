@@ -202,6 +202,36 @@ from reached join pg_class as c on c.oid = reached.id
 """
 
 
+_REACHED = """
+with recursive below(parent, child) as (
+    select w.ev_class, d.refobjid
+    from pg_rewrite as w
+    join pg_depend as d on d.objid = w.oid and d.classid = cast('pg_rewrite' as regclass)
+        and d.refclassid = cast('pg_class' as regclass)
+    union all
+    select i.inhparent, i.inhrelid from pg_inherits as i
+),
+reached(id) as (
+    select c.oid from pg_class as c where c.oid = to_regclass(:name)
+    union
+    select below.child from reached join below on below.parent = reached.id
+),
+written(id) as (
+    select c.oid from pg_class as c where c.oid = to_regclass(:written)
+    union
+    select i.inhrelid from written join pg_inherits as i on i.inhparent = written.id
+)
+select count(*) from reached join written on reached.id = written.id
+"""
+
+
+def reads(engine: Engine, table: Table, written: Table) -> bool:
+    """Whether a table or view shows rows of another table: through views, partitions and inheritance."""
+    names = {"name": quoted_name(table, "postgres"), "written": quoted_name(written, "postgres")}
+    [(number,)] = engine.query(Statement("catalog", fill(_REACHED, "postgres", **names)))
+    return bool(number)
+
+
 def scan_bytes(engine: Engine, relation: Relation) -> int | None:
     """The size of the tables that are read; None where one of them lies elsewhere, or is not known."""
     match relation:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlglot import exp
 
 from sqlanon.engines import scratch
-from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Needs, Row, Session, Statement
+from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
 from sqlanon.engines.catalog import fill, quoted_name
 from sqlanon.engines.dialects import POSTGRES
 from sqlanon.engines.postgres import catalog as postgres_catalog
@@ -256,7 +256,13 @@ class PostgresEngine(Engine):
     def replace(self, staging: Table, target: Table) -> None:
         postgres_replace.replace(self, staging, target)
 
-    def write_file(self, step: str, table: Table, target: File) -> None:
+    def reads(self, relation: Relation, table: Table) -> bool:
+        """Follows views, partitions and inheritance as the catalog knows them."""
+        if isinstance(relation, Table) and postgres_catalog.reads(self, relation, table):
+            return True
+        return super().reads(relation, table)
+
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
         raise EngineError(f"step '{step}': PostgreSQL writes no files; name a table as the target of {table}")
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:

@@ -20,7 +20,7 @@ import sqlalchemy
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from sqlanon.engines.base import Capability, ColumnInfo, Session, Statement
+from sqlanon.engines.base import Capability, ColumnInfo, Inspection, Session, Statement
 from sqlanon.engines.session import alone_in_process, require_transaction, transaction
 from sqlanon.engines.sqlalchemy import catalog
 from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
@@ -259,7 +259,10 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         require_transaction(self)
         replace(self, staging, target, {info.name.lower() for info in self.columns(staging)})
 
-    def write_file(self, step: str, table: Table, target: File) -> None:
+    def view_query(self, view: Table) -> exp.Query | None:
+        return catalog.view_query(self, view)
+
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
         raise EngineError(f"step '{step}': {self.name} writes no files; name a table as the target of {table}")
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
