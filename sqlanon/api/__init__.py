@@ -14,7 +14,7 @@ from sqlanon.api import frames, recipients
 from sqlanon.api.frames import Frame, FrameRun, SpecLike
 from sqlanon.api.recipients import RecipientsPlan, RecipientsRun, one_release
 from sqlanon.auditor import AuditResult
-from sqlanon.auditor.place import ARGUMENTS, measure_place
+from sqlanon.auditor.place import ARGUMENTS, PlaceRequest, measure_place
 from sqlanon.errors import UsageError
 from sqlanon.release.lock import Lock, lock_path, locks_beside
 from sqlanon.release.results import PlanResult, RunResult
@@ -138,10 +138,9 @@ def audit(
     `privacy` takes the keys of a spec's privacy. `reference` and `population` name tables to compare with. Of a spec
     with several recipients, name one. With `fits`, rows of a spec's source that fit released rows are counted too.
     """
-    models: dict[str, Any] = {"privacy": privacy, "sensitive": sensitive, "respondent": respondent}
-    models |= {"reference": reference, "population": population}
+    asked = PlaceRequest(quasi_identifiers, k, privacy, sensitive, respondent, reference, population)
     if frames.is_frame(table):
-        return frames.audit_frame(table, quasi_identifiers, k, options, **models)
+        return frames.audit_frame(table, asked, options)
     if isinstance(table, Spec):
         return pipeline.audit_spec(one_release(table, recipient, "name one as recipient="), options, fits=fits)
     if not quasi_identifiers:
@@ -150,15 +149,7 @@ def audit(
             lock = lock_path(Path(table), recipient)
             return pipeline.audit_spec(spec, options, Lock.read(lock) if lock.is_file() else None, fits=fits)
         raise UsageError("name the columns of the quasi-identifier: they are what classes are made of")
-    return measure_place(
-        str(table),
-        connection,
-        quasi_identifiers,
-        k,
-        options,
-        words=ARGUMENTS,
-        **models,
-    )
+    return measure_place(str(table), connection, asked, options, words=ARGUMENTS)
 
 
 def report(

@@ -5,7 +5,7 @@ The rows are in Python already; DuckDB reads them there. Imports none of these p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 from sqlanon import pipeline
 from sqlanon.api.recipients import one_release
 from sqlanon.auditor import AuditResult
-from sqlanon.auditor.place import ARGUMENTS, measure_place
+from sqlanon.auditor.place import ARGUMENTS, PlaceRequest, measure_place
 from sqlanon.draft import Draft, draft_spec
 from sqlanon.draft.drafting import Places
 from sqlanon.engines.base import Session
@@ -126,15 +126,13 @@ def run_frame(frame: object, spec: SpecLike, options: Options = DEFAULT) -> Fram
     return FrameRun(**known, kept=sessions[0] if sessions else None, table=table)
 
 
-def audit_frame(
-    frame: object, quasi_identifiers: Sequence[str], k: int | None = None, options: Options = DEFAULT, **asked: Any
-) -> AuditResult:
-    """Measure a dataframe over the columns given; `asked` as for `sqlanon.audit`."""
+def audit_frame(frame: object, asked: PlaceRequest, options: Options = DEFAULT) -> AuditResult:
+    """Measure a dataframe over the columns given."""
     _refuse_others(frame)
-    if not quasi_identifiers:
+    if not asked.quasi_identifiers:
         raise UsageError("name the columns of the quasi-identifier: they are what classes are made of")
     options = replace(options, open=opener(frame, lambda engine: None))
-    return measure_place(NAME, None, quasi_identifiers, k, options, words=ARGUMENTS, **asked)
+    return measure_place(NAME, None, asked, options, words=ARGUMENTS)
 
 
 def _refuse_others(frame: object) -> None:

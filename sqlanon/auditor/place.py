@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from sqlanon.auditor import AuditResult, Beside, Request, audit
@@ -35,28 +36,31 @@ FLAGS: Words = {
 ARGUMENTS: Words = {"source": "table", "reference": "reference", "privacy.population": "population"}
 
 
+@dataclass(frozen=True)
+class PlaceRequest:
+    """What is asked of a table that no spec describes."""
+
+    quasi_identifiers: Sequence[str]
+    k: int | None = None
+    privacy: Privacy | Mapping[str, Any] | None = None
+    """The other models, as the `privacy` of a spec says them."""
+    sensitive: Sequence[str] = ()
+    respondent: str | None = None
+    reference: str | None = None
+    """A table to compare with, by its name or path."""
+    population: str | None = None
+
+
 def measure_place(
-    name: str,
-    connection: str | None,
-    quasi_identifiers: Sequence[str],
-    k: int | None,
-    options: Options,
-    *,
-    privacy: Privacy | Mapping[str, Any] | None = None,
-    sensitive: Sequence[str] = (),
-    respondent: str | None = None,
-    reference: str | None = None,
-    population: str | None = None,
-    words: Words = FLAGS,
+    name: str, connection: str | None, asked: PlaceRequest, options: Options, *, words: Words = FLAGS
 ) -> AuditResult:
-    """Audit a table or file by its name, against k and what else the `privacy` of a spec may say."""
-    if k is not None and k < 1:
+    """Audit a table or file by its name."""
+    respondent, reference, population = asked.respondent, asked.reference, asked.population
+    if asked.k is not None and asked.k < 1:
         raise UsageError("k must be at least 1")
-    spec = _spec_around(
-        name, connection, words, _asked(quasi_identifiers, k, privacy, sensitive, respondent, population)
-    )
-    required = privacy if isinstance(privacy, Privacy) else spec.privacy
-    request = Request(tuple(quasi_identifiers), required, respondent, tuple(sensitive))
+    spec = _spec_around(name, connection, words, _keys_of(asked))
+    required = asked.privacy if isinstance(asked.privacy, Privacy) else spec.privacy
+    request = Request(tuple(asked.quasi_identifiers), required, respondent, tuple(asked.sensitive))
     with open_for(spec, options) as engine:
         table = bind_source(spec, engine)
         if respondent is not None and respondent not in {info.name for info in engine.columns(table)}:
@@ -87,21 +91,15 @@ def _bound(engine: Engine, name: str | None, connection: str | None, words: Word
     return bind_source(_spec_around(name, connection, {**words, "source": words[key]}, {}), engine)
 
 
-def _asked(
-    quasi_identifiers: Sequence[str],
-    k: int | None,
-    privacy: Privacy | Mapping[str, Any] | None,
-    sensitive: Sequence[str],
-    respondent: str | None,
-    population: str | None,
-) -> dict[str, Any]:
-    """The keys of a spec that say the same."""
+def _keys_of(request: PlaceRequest) -> dict[str, Any]:
+    """The keys of a spec that ask the same."""
+    privacy, respondent = request.privacy, request.respondent
     given = {} if privacy is None or isinstance(privacy, Privacy) else dict(privacy)
-    given["k"] = given.get("k") or k or 1
-    if population is not None and (given.get("k_map") or given.get("delta_presence")):
-        given["population"] = {"source": population}
-    roles = dict.fromkeys(quasi_identifiers, "quasi_identifier")
-    for column in (*sensitive, *_named_by_models(given)):
+    given["k"] = given.get("k") or request.k or 1
+    if request.population is not None and (given.get("k_map") or given.get("delta_presence")):
+        given["population"] = {"source": request.population}
+    roles = dict.fromkeys(request.quasi_identifiers, "quasi_identifier")
+    for column in (*request.sensitive, *_named_by_models(given)):
         if roles.setdefault(column, "sensitive") != "sensitive":
             raise UsageError(f"column '{column}' cannot be both in the quasi-identifier and sensitive")
     if respondent is not None and roles.setdefault(respondent, "identifier") != "identifier":

@@ -107,17 +107,14 @@ def _of_spec(path: Path, recipient: str | None, options: Options, *, fits: bool)
 
 
 def _of_table(table: str, connection: str | None, qi: list[str], asked: Requirements, options: Options) -> AuditResult:
-    from sqlanon.auditor.place import measure_place
+    from sqlanon.auditor.place import PlaceRequest, measure_place
 
-    return measure_place(
-        table,
-        connection,
+    request = PlaceRequest(
         qi,
-        None,
-        options,
         privacy=asked.privacy,
         sensitive=asked.sensitive,
         respondent=asked.respondent,
         reference=asked.reference,
         population=asked.population,
     )
+    return measure_place(table, connection, request, options)

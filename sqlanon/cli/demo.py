@@ -42,7 +42,7 @@ def command(settings: Settings, out: Path, force: bool) -> None:
     The folder then holds the table, its spec, the lock file and the release: a place to try the other commands.
     """
     from sqlanon import pipeline
-    from sqlanon.auditor.place import measure_place
+    from sqlanon.auditor.place import PlaceRequest, measure_place
     from sqlanon.release.lock import lock_path
     from sqlanon.spec import load_spec
 
@@ -51,7 +51,8 @@ def command(settings: Settings, out: Path, force: bool) -> None:
     spec = load_spec(path)
     require_writable(lock_path(path))
     with settings.working() as options:
-        before = measure_place(str(out / "patients.csv"), None, spec.quasi_identifiers, spec.privacy.k or 1, options)
+        asked = PlaceRequest(spec.quasi_identifiers, spec.privacy.k or 1)
+        before = measure_place(str(out / "patients.csv"), None, asked, options)
         result = pipeline.run(spec, options)
     if result.plan is not None:
         write_lock(lock_of(path, spec, result.plan, lock_path(path)), lock_path(path))

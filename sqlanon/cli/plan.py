@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlanon.cli.files import changes_since, known_lock, lock_of, require_writable, write_lock
-from sqlanon.cli.recipients import chosen, plan_for_all, recipient_option
+from sqlanon.cli.recipients import PlanFlags, chosen, plan_for_all, recipient_option
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
@@ -73,7 +73,7 @@ def command(
         _compare(settings, chosen(loaded, recipient), algorithms)
         return
     if loaded.recipients or recipient is not None:
-        plan_for_all(settings, spec, loaded, recipient, minimal=minimal, out=out, fresh=fresh, dry_run=dry_run)
+        plan_for_all(settings, spec, loaded, recipient, PlanFlags(minimal, out, fresh, dry_run))
         return
     where = out or lock_path(spec)
     if not dry_run:

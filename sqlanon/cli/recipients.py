@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,16 +50,22 @@ def explained(settings: Settings) -> Iterator[None]:
         raise
 
 
+@dataclass(frozen=True)
+class PlanFlags:
+    """The flags of `sqlanon plan` that hold for every recipient."""
+
+    minimal: bool
+    out: Path | None
+    fresh: bool
+    dry_run: bool
+
+
 def plan_for_all(
     settings: Settings,
     path: Path,
     spec: Spec,
     only: str | None,
-    *,
-    minimal: bool,
-    out: Path | None,
-    fresh: bool,
-    dry_run: bool,
+    flags: PlanFlags,
 ) -> None:
     """`sqlanon plan` for every recipient, or for one."""
     from sqlanon.api import recipients
@@ -67,30 +74,32 @@ def plan_for_all(
 
     if only is not None:
         spec.for_recipient(only)
-    elif out is not None:
+    elif flags.out is not None:
         raise UsageError("--out names one file: choose a recipient with --recipient")
-    where = {name: out or lock_path(path, name) for name in ([only] if only is not None else spec.recipient_names)}
-    if not dry_run:
+    where = {
+        name: flags.out or lock_path(path, name) for name in ([only] if only is not None else spec.recipient_names)
+    }
+    if not flags.dry_run:
         for place in where.values():
             require_writable(place)
     folder = next(iter(where.values())).parent
     others = {name: folder / lock_path(path, name).name for name in spec.recipient_names if name not in where}
-    with explained(settings), settings.working(all_minimal=minimal) as options:
+    with explained(settings), settings.working(all_minimal=flags.minimal) as options:
         planned = recipients.plan(
-            spec, options, _locks(where, fresh=fresh), only=only, beside=_locks(others, fresh=False)
+            spec, options, _locks(where, fresh=flags.fresh), only=only, beside=_locks(others, fresh=False)
         )
     made = {
         name: lock_of(path, spec.for_recipient(name), plan, where[name], name) for name, plan in planned.plans.items()
     }
     changes = {name: changes_since(where[name], lock) for name, lock in made.items()}
-    if not dry_run:
+    if not flags.dry_run:
         for name, lock in made.items():
             write_lock(lock, where[name])
-    shown = {name: "not written" if dry_run else str(place) for name, place in where.items()}
+    shown = {name: "not written" if flags.dry_run else str(place) for name, place in where.items()}
     if settings.as_json:
         content = planned.to_dict()
         for name, place in where.items():
-            content["recipients"][name]["lock"] = None if dry_run else str(place)
+            content["recipients"][name]["lock"] = None if flags.dry_run else str(place)
             found = changes[name]
             content["recipients"][name]["diff"] = None if found is None else to_dict(found)
         settings.emit(content)

@@ -93,34 +93,38 @@ class LatticeView:
         }
 
 
+@dataclass(frozen=True)
+class LatticeFrame:
+    """A lattice before anything is known of its nodes."""
+
+    columns: Sequence[str]
+    heights: Node
+    lattice: Lattice
+    limit: int
+    rows: int
+    metric: str
+    monotone: bool
+    """Whether a verdict says something of the nodes above and below."""
+
+
 def lattice_view(
-    columns: Sequence[str],
-    heights: Node,
-    lattice: Lattice,
-    shown: Iterable[Shown],
-    *,
-    limit: int,
-    rows: int,
-    metric: str,
-    monotone: bool,
-    chosen: Node | None,
-    minimal: Sequence[Node] = (),
+    frame: LatticeFrame, shown: Iterable[Shown], *, chosen: Node | None, minimal: Sequence[Node] = ()
 ) -> LatticeView:
     """The lattice with what is known of its nodes."""
-    known = tuple(item for item in shown if item.verdict.node in lattice)
-    marking = _marked(lattice, [item.verdict for item in known], limit, monotone)
-    states, by_height = _states(lattice, heights, marking)
+    known = tuple(item for item in shown if item.verdict.node in frame.lattice)
+    marking = _marked(frame.lattice, [item.verdict for item in known], frame.limit, frame.monotone)
+    states, by_height = _states(frame.lattice, frame.heights, marking)
     return LatticeView(
-        columns=tuple(columns),
-        heights=heights,
-        lattice=lattice,
-        limit=limit,
-        rows=rows,
-        metric=metric,
+        columns=tuple(frame.columns),
+        heights=frame.heights,
+        lattice=frame.lattice,
+        limit=frame.limit,
+        rows=frame.rows,
+        metric=frame.metric,
         chosen=chosen,
-        minimal=tuple(minimal) or _proven_minimal(marking, monotone=monotone),
+        minimal=tuple(minimal) or _proven_minimal(marking, monotone=frame.monotone),
         evaluated=known,
-        monotone=monotone,
+        monotone=frame.monotone,
         states=states,
         by_height=by_height,
     )
@@ -238,18 +242,17 @@ def searched(run: Run, frequency: FrequencySet, lock: Lock) -> Searched:
             notes.append(f"The search was made again and found nothing: {error}.")
     chosen: Node = tuple(lock.levels[name] for name in names)
     evaluator.check([chosen])
-    view = lattice_view(
+    frame = LatticeFrame(
         names,
         evaluator.heights,
         evaluator.lattice,
-        [Shown(verdict, scored(objective, verdict)) for verdict in evaluator.known()],
-        limit=evaluator.limit,
-        rows=evaluator.rows,
-        metric=objective.metric.name,
-        monotone=evaluator.monotone,
-        chosen=chosen,
-        minimal=minimal,
+        evaluator.limit,
+        evaluator.rows,
+        objective.metric.name,
+        evaluator.monotone,
     )
+    shown = [Shown(verdict, scored(objective, verdict)) for verdict in evaluator.known()]
+    view = lattice_view(frame, shown, chosen=chosen, minimal=minimal)
     return Searched(view, picture, objective.context.levels, tuple(notes))
 
 

@@ -21,7 +21,7 @@ from sqlanon.metrics.base import LevelFigures
 from sqlanon.planning.operations import in_folder
 from sqlanon.release.evidence.document import place_name
 from sqlanon.release.lock import Lock
-from sqlanon.reports.lattice_view import LatticeView, Shown, lattice_view
+from sqlanon.reports.lattice_view import LatticeFrame, LatticeView, Shown, lattice_view
 from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine, Report, RequirementLine
 from sqlanon.reports.values import Branch
 from sqlanon.reports.words import decision
@@ -146,15 +146,18 @@ def _view(spec: Spec, lock: Lock) -> LatticeView:
     names = spec.quasi_identifiers
     heights = tuple(int(lock.hierarchies[name]["height"]) for name in names)
     limit = int(lock.result["limit"])
-    return lattice_view(
+    frame = LatticeFrame(
         names,
         heights,
         _lattice(spec, heights),
-        [Shown(verdict) for verdict in lock.verdicts],
         limit=limit,
         rows=int(lock.result["rows"]),
         metric=spec.search.metric,
         monotone=limit == 0 or set(lock.requirement) <= MONOTONE,
+    )
+    return lattice_view(
+        frame,
+        [Shown(verdict) for verdict in lock.verdicts],
         chosen=tuple(lock.levels[name] for name in names),
         minimal=[tuple(node) for node in lock.result["minimal"]],
     )

@@ -22,7 +22,7 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.reports.gather import WhatIf, gather
-from sqlanon.reports.lattice_view import Shown, lattice_view
+from sqlanon.reports.lattice_view import LatticeFrame, Shown, lattice_view
 from sqlanon.reports.model import Report
 from sqlanon.reports.values import sensitive_shares, tree_of
 from sqlanon.reports.writing import rendered, write
@@ -194,14 +194,14 @@ def test_a_lattice_too_large_to_draw() -> None:
     lattice = Lattice.of_heights(heights)
     verdicts = [Verdict((1,) * 9, 3, 1), Verdict((2, *(0,) * 8), 9, 1)]
     view = lattice_view(
-        "abcdefghi", heights, lattice, map(Shown, verdicts), limit=5, rows=20, metric="loss", monotone=True, chosen=None
+        LatticeFrame("abcdefghi", heights, lattice, 5, 20, "loss", monotone=True), map(Shown, verdicts), chosen=None
     )
     assert view.states is None
     assert view.counts == (4**9, 3**9, 3)
     assert [item[0] for item in view.to_dict()["evaluated"]] == [[1] * 9, [2] + [0] * 8]
     tops, names = (3,) * 20, "abcdefghijklmnopqrst"
     beyond = Lattice.of_heights(tops)
-    huge = lattice_view(names, tops, beyond, [], limit=5, rows=20, metric="loss", monotone=True, chosen=None)
+    huge = lattice_view(LatticeFrame(names, tops, beyond, 5, 20, "loss", monotone=True), [], chosen=None)
     assert huge.counts == (4**20, 0, 0)
 
 
@@ -265,7 +265,7 @@ def test_states_of_a_lattice(monotone: bool) -> None:
     nodes = [tuple(node) for node in product(range(3), range(1, 4), range(2))]
     verdicts = [Verdict((1, 2, 0), 3, 1), Verdict((0, 3, 1), 9, 1), Verdict((2, 1, 0), 12, 1)]
     view = lattice_view(
-        "abc", (2, 3, 1), lattice, map(Shown, verdicts), limit=5, rows=20, metric="loss", monotone=monotone, chosen=None
+        LatticeFrame("abc", (2, 3, 1), lattice, 5, 20, "loss", monotone=monotone), map(Shown, verdicts), chosen=None
     )
 
     def state(node: tuple[int, ...]) -> str:

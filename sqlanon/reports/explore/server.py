@@ -35,7 +35,7 @@ from sqlanon.recoding.registry import recoder_named
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.reports.html import embedded_json, environment, script_hash, text_of
-from sqlanon.reports.lattice_view import Shown, lattice_view, scored
+from sqlanon.reports.lattice_view import LatticeFrame, Shown, lattice_view, scored
 from sqlanon.search.base import Objective, SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import describe_hierarchies
@@ -325,15 +325,18 @@ class Explorer:
         evaluator = self._evaluator(asked)
         objective = self._objective(evaluator)
         answered = isinstance(found, SearchResult)
-        view = lattice_view(
+        frame = LatticeFrame(
             self._run.binding.names,
             evaluator.heights,
             evaluator.lattice,
+            evaluator.limit,
+            evaluator.rows,
+            objective.metric.name,
+            evaluator.monotone,
+        )
+        view = lattice_view(
+            frame,
             [Shown(verdict, scored(objective, verdict)) for verdict in evaluator.known()],
-            limit=evaluator.limit,
-            rows=evaluator.rows,
-            metric=objective.metric.name,
-            monotone=evaluator.monotone,
             chosen=found.chosen.node if isinstance(found, SearchResult) else None,
             minimal=found.minimal if isinstance(found, SearchResult) else (),
         )
