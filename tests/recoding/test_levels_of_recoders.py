@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import SqlanonError
+from sqlanon.insight.exposure import attack
+from sqlanon.insight.microdata import workload
+from sqlanon.insight.use import utility
+from sqlanon.insight.workload import RandomQueries
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock import Lock
+from sqlanon.source.run import DEFAULT
 from tests.pipeline.script_support import run_script
 from tests.pipeline.support import Database
 from tests.recoding.support import (
@@ -142,3 +148,20 @@ def test_scripts_recode_at_the_least_levels(engine_url: str, name: str) -> None:
     database.run("DROP TABLE released")
     run_script(database, script)
     assert database.counted("released") == expected
+
+
+@pytest.mark.parametrize("name", ["mondrian", "ops"])
+def test_ranges_of_labels_are_read_again(engine_url: str, name: str) -> None:
+    """Attack, utility and workload find every label of the release, spans of years and half-open ranges among them."""
+    rows = people(60, seed=3)
+    database = filled(engine_url, rows)
+    born = {"role": "quasi_identifier", "hierarchy": {"date": ["year", "2 years"]}, "levels": {"min": 2}}
+    spec = spec_of(database, columns={**COLUMNS, BORN: born}, search=SEARCHES[name])
+    pipeline.run(spec)
+    labels = {str(label) for column in (BORN, AGE) for (label,) in database.rows("released", f'"{column}"')}
+    assert any(re.fullmatch(r"\[\d+-\d+\]", label) for label in labels)
+    assert any(re.fullmatch(r"\[\d+, \d+\)", label) for label in labels)
+    assert [column.unknown for column in utility(spec).columns] == [0, 0, 0]
+    assert attack(spec).attacks
+    found = workload(spec, RandomQueries(20), DEFAULT, sensitive=TAG)
+    assert len(found.answers) == 20
