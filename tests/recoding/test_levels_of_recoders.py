@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from random import Random
 from typing import Any
 
 import pytest
@@ -165,3 +166,43 @@ def test_ranges_of_labels_are_read_again(engine_url: str, name: str) -> None:
     assert attack(spec).attacks
     found = workload(spec, RandomQueries(20), DEFAULT, sensitive=TAG)
     assert len(found.answers) == 20
+
+
+@pytest.mark.parametrize("algorithm", ["personalized", "greedy"])
+def test_personalized_labels_end_at_bounds_of_the_least_level(engine_url: str, algorithm: str) -> None:
+    """Decades of age and the thousands of a number as ends, NULL among the ages."""
+    source = Random(4)
+    illnesses = ["flu", "colit'is", "gastric; ulcer", "bronchitis"]
+    rows = [
+        (source.choice([None, *range(20, 60)]), source.randrange(10_000, 20_000), source.choice(illnesses), "any")
+        for _ in range(40)
+    ]
+    database = Database(engine_url)
+    types = {AGE: "integer", "z'ip": "integer", "disease": "text", "guard": "text"}
+    database.create("people", types, [(*row[:3], row[2]) for row in rows])
+    columns: dict[str, Any] = {
+        AGE: {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [10]}}, "levels": {"min": 1}},
+        "z'ip": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [1000]}}, "levels": {"min": 1}},
+        "disease": {"role": "sensitive"},
+        "guard": {"role": "identifier"},
+    }
+    asked = {
+        "column": "disease",
+        "guarding": "guard",
+        "p_breach": 0.5,
+        "taxonomy": {"tree": {"lungs": ["flu", "bronchitis"], "belly": ["colit'is", "gastric; ulcer"]}},
+    }
+    for bounds in ("hierarchy", "values"):
+        search = {"algorithm": algorithm, "bounds": bounds}
+        result = pipeline.run(spec_of(database, columns=columns, privacy={"personalized": asked}, search=search))
+        assert (bounds == "values") == any("search.bounds" in warning for warning in result.plan.warnings)
+        ends = [
+            (int(end), width)
+            for *labels, _ in database.rows("released", f'"{AGE}", "z\'ip", "disease"')
+            for label, width in zip(labels, (10, 1000), strict=True)
+            for end in re.findall(r"\d+", label or "")
+        ]
+        assert ends
+        on_bounds = all(end % width == 0 for end, width in ends)
+        assert on_bounds == (bounds == "hierarchy") or (algorithm, bounds) == ("greedy", "values")
+        assert len(database.rows("released")) == 40
