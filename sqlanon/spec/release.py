@@ -76,6 +76,8 @@ def _schemes(spec: SpecKeys) -> Iterator[Finding]:
         yield ("search", "metric"), f"{search.algorithm} minimizes dm or hdm"
     if not exact and search.direction != "auto":
         yield ("search", "direction"), f"only exact searches of a scheme have one, not {search.algorithm}"
+    if search.bounds == "values" and search.algorithm not in (*SCHEMES, "mondrian", "personalized", "greedy"):
+        yield ("search", "bounds"), f"{search.algorithm} releases labels of hierarchies, no ranges that end at values"
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:
