@@ -34,6 +34,7 @@ def command(
     """
     from sqlanon import pipeline
     from sqlanon.api import spec_of
+    from sqlanon.recoding import FullDomain
     from sqlanon.release.lock import Lock
     from sqlanon.release.script import scripting_named
     from sqlanon.spec import load_spec
@@ -53,7 +54,7 @@ def command(
         recoding = pipeline.plan(loaded, options).recoding if lock is None else lock.recoding_for(loaded)
         script = pipeline.scripted(loaded, recoding, options, dialect=dialect, lock=lock)
     if out is not None:
-        _write(script, out)
+        _write(script, out, private=not isinstance(recoding, FullDomain))
     if settings.as_json:
         settings.emit({"dialect": script.dialect, "files": dict(script.files), "sql": script.text})
     elif out is None:
@@ -61,6 +62,8 @@ def command(
     else:
         for name in script.files:
             settings.note(f"wrote {out / name}")
+        if not isinstance(recoding, FullDomain):
+            settings.note("the script holds values of the source: only you can read its files, keep them so")
 
 
 def _refuse_files(folder: Path) -> None:
@@ -68,7 +71,7 @@ def _refuse_files(folder: Path) -> None:
         raise UsageError(f"{found}: exists already; --force replaces the files of a script")
 
 
-def _write(script: Script, folder: Path) -> None:
+def _write(script: Script, folder: Path, *, private: bool) -> None:
     for found in sorted(folder.glob("*.sql")):
         if found.name not in script.files:
             raise UsageError(f"{found}: is no file of this script, and would be run with it; name another folder")
@@ -77,4 +80,4 @@ def _write(script: Script, folder: Path) -> None:
     except OSError as error:
         raise UsageError(f"{folder}: cannot be made a folder: {error.strerror}") from None
     for name, text in script.files.items():
-        write_text(folder / name, text)
+        write_text(folder / name, text, private=private)

@@ -15,6 +15,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts
 from sqlanon.recoding.assignment import Assignment, figures_of
 from sqlanon.search.base import Step
+from sqlanon.source.combinations import Combinations
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
@@ -69,6 +70,19 @@ def recoded_by(run: Run, assignment: Assignment, details: Mapping[str, object]) 
         fingerprint=made.fingerprint,
         combinations=made.count,
         assignment=assignment,
+        warnings=bounds_told(run, made),
+    )
+
+
+def bounds_told(run: Run, made: Combinations) -> tuple[str, ...]:
+    """What ranges tell that end at values: one sentence for each column that search.bounds: values is asked for."""
+    if run.binding.spec.search.bounds != "values":
+        return ()
+    columns = [domain.hierarchy.column for domain in made.domains if domain.least and domain.natural]
+    return tuple(
+        f"search.bounds: values ends ranges of column '{name}' at the least and the greatest value under a label of "
+        f"level {run.binding.spec.columns[name].levels.min}: exact values of people stand in the release"
+        for name in columns
     )
 
 

@@ -1,6 +1,7 @@
 """The lock file: what a plan decided, as stable JSON that people review and `apply` carries out.
 
-Sorted, without timestamps; no data values beyond hierarchy labels. It also keeps what the database said of each node,
+Sorted, without timestamps; no data values beyond hierarchy labels, but for groups of values, whose file says so and is
+for its owner alone. It also keeps what the database said of each node,
 so that planning again on the same data asks nothing.
 """
 
@@ -21,6 +22,8 @@ from sqlanon.spec import Spec
 from sqlanon.spec.release import changed_parts
 
 VERSION = 1
+SENSITIVE = "the groups hold values of the source, those of suppressed rows among them: keep this file as the source"
+"""What a lock file of groups says of itself."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,11 @@ class Lock:
     def _other_hierarchy(name: str) -> UsageError:
         return UsageError(f"the hierarchy of column '{name}' has changed since this lock file was written: plan again")
 
+    @property
+    def sensitive(self) -> bool:
+        """Whether values of the source are in it: groups hold every value, also those of suppressed rows."""
+        return isinstance(self.flexible, Cuts)
+
     def to_json(self) -> str:
         content = {
             "version": VERSION,
@@ -155,6 +163,8 @@ class Lock:
             "result": self.result,
             "frequency_set": {"fingerprint": self.fingerprint, "verdicts": _written(self.verdicts)},
         }
+        if self.sensitive:
+            content["sensitive"] = SENSITIVE
         if self.recipient is not None:
             content["recipient"] = self.recipient
         return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -194,7 +204,7 @@ class Lock:
 
     def write(self, path: Path) -> None:
         """Write the file whole or not at all."""
-        write_whole(path, self.to_json())
+        write_whole(path, self.to_json(), private=self.sensitive)
 
 
 def lock_path(spec: Path, recipient: str | None = None) -> Path:

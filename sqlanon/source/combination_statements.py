@@ -4,7 +4,7 @@ A domain has a row for each value: `o` (0 for the first in its order, NULL last)
 hierarchy `code_l`, `label_l` and `leaves_l` for each level. Combinations hold `o_0`..., the codes `s_0`... and `n`.
 
 Where a column may not be released below a level, its labels there take the place of values: a table of them has `o`,
-`n`, the levels from that one up as `code_0`..., and `low`, `high` and `half_open`: the ends of ranges.
+`n`, the levels from that one up as `code_0`..., and `low`, `high` and `half_open`: what ranges of them end in.
 """
 
 from __future__ import annotations

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from random import Random
 from typing import Any
 
 import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import SqlanonError
+from sqlanon.insight.exposure import attack
+from sqlanon.insight.microdata import workload
+from sqlanon.insight.use import utility
+from sqlanon.insight.workload import RandomQueries
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock import Lock
+from sqlanon.source.run import DEFAULT
 from tests.kit.database import Database
 from tests.kit.scripts import run_script
 from tests.recoding.support import (
@@ -140,3 +147,60 @@ def test_scripts_recode_at_the_least_levels(engine_url: str, name: str) -> None:
     database.run("DROP TABLE released")
     run_script(database, script)
     assert database.counted("released") == expected
+
+
+@pytest.mark.parametrize("name", ["mondrian", "ops"])
+def test_ranges_of_labels_are_read_again(engine_url: str, name: str) -> None:
+    """Attack, utility and workload find every label of the release, spans of years and half-open ranges among them."""
+    rows = people(60, seed=3)
+    database = filled(engine_url, rows)
+    born = {"role": "quasi_identifier", "hierarchy": {"date": ["year", "2 years"]}, "levels": {"min": 2}}
+    spec = spec_of(database, columns={**COLUMNS, BORN: born}, search=SEARCHES[name])
+    pipeline.run(spec)
+    labels = {str(label) for column in (BORN, AGE) for (label,) in database.rows("released", f'"{column}"')}
+    assert any(re.fullmatch(r"\[\d+-\d+\]", label) for label in labels)
+    assert any(re.fullmatch(r"\[\d+, \d+\)", label) for label in labels)
+    assert [column.unknown for column in utility(spec).columns] == [0, 0, 0]
+    assert attack(spec).attacks
+    found = workload(spec, RandomQueries(20), DEFAULT, sensitive=TAG)
+    assert len(found.answers) == 20
+
+
+@pytest.mark.parametrize("algorithm", ["personalized", "greedy"])
+def test_personalized_labels_end_at_bounds_of_the_least_level(engine_url: str, algorithm: str) -> None:
+    """Decades of age and the thousands of a number as ends, NULL among the ages."""
+    source = Random(4)
+    illnesses = ["flu", "colit'is", "gastric; ulcer", "bronchitis"]
+    rows = [
+        (source.choice([None, *range(20, 60)]), source.randrange(10_000, 20_000), source.choice(illnesses), "any")
+        for _ in range(40)
+    ]
+    database = Database(engine_url)
+    types = {AGE: "integer", "z'ip": "integer", "disease": "text", "guard": "text"}
+    database.create("people", types, [(*row[:3], row[2]) for row in rows])
+    columns: dict[str, Any] = {
+        AGE: {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [10]}}, "levels": {"min": 1}},
+        "z'ip": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [1000]}}, "levels": {"min": 1}},
+        "disease": {"role": "sensitive"},
+        "guard": {"role": "identifier"},
+    }
+    asked = {
+        "column": "disease",
+        "guarding": "guard",
+        "p_breach": 0.5,
+        "taxonomy": {"tree": {"lungs": ["flu", "bronchitis"], "belly": ["colit'is", "gastric; ulcer"]}},
+    }
+    for bounds in ("hierarchy", "values"):
+        search = {"algorithm": algorithm, "bounds": bounds}
+        result = pipeline.run(spec_of(database, columns=columns, privacy={"personalized": asked}, search=search))
+        assert (bounds == "values") == any("search.bounds" in warning for warning in result.plan.warnings)
+        ends = [
+            (int(end), width)
+            for *labels, _ in database.rows("released", f'"{AGE}", "z\'ip", "disease"')
+            for label, width in zip(labels, (10, 1000), strict=True)
+            for end in re.findall(r"\d+", label or "")
+        ]
+        assert ends
+        on_bounds = all(end % width == 0 for end, width in ends)
+        assert on_bounds == (bounds == "hierarchy") or (algorithm, bounds) == ("greedy", "values")
+        assert len(database.rows("released")) == 40

@@ -145,7 +145,12 @@ def simple_names(found: Table, node_table: Table, natural: Sequence[int], *, of_
         default=range_label("low", "high", dash, "label") if of_labels else concat("[", low, dash, high, "]"),
     )
     complete = equal(column("present", "r"), column("hi", "r"))
-    with_null = exp.Case(ifs=[when(complete, values)], default=concat("{", values.copy(), f", {NULL_TEXT}}}"))
+    member: exp.Expression = values.copy()
+    if of_labels:
+        # [20, 40) has the comma that parts members.
+        plain = all_of([_like(values, "%, %"), exp.Not(this=_like(values, '"%'))])
+        member = exp.Case(ifs=[when(plain, concat('"', values.copy(), '"'))], default=member)
+    with_null = exp.Case(ifs=[when(complete, values)], default=concat("{", member, f", {NULL_TEXT}}}"))
     exact = is_present(column("leaves", "whole"))
     extent = exp.Add(this=exp.Sub(this=column("hi", "r"), expression=column("lo", "r")), expression=literal(1))
     length = cast(exp.Null(), "bigint") if of_labels else whole(extent)
@@ -169,6 +174,10 @@ def simple_names(found: Table, node_table: Table, natural: Sequence[int], *, of_
         ]
         select = select.join(table_expression(node_table, alias), on=all_of(on), join_type="left", copy=False)
     return select
+
+
+def _like(text: exp.Expression, pattern: str) -> exp.Expression:
+    return exp.Like(this=exp.Paren(this=text.copy()), expression=literal(pattern))
 
 
 def first_members(named_ranges: Table) -> exp.Select:

@@ -19,7 +19,7 @@ from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import TOP
 from sqlanon.recoding import Cuts, Group
 from sqlanon.recoding.assignment import Assignment, figures_of, released_ordinals
-from sqlanon.recoding.base import Recoded, least_levels, requirement_for
+from sqlanon.recoding.base import Recoded, bounds_told, least_levels, requirement_for
 from sqlanon.recoding.mondrian.labels import NULL_TEXT, SPECIAL
 from sqlanon.recoding.schemes.evaluator import Leaves, SchemeCosts
 from sqlanon.search.base import Budget, Progress
@@ -359,6 +359,7 @@ def _recoded(run: Run, made: Combinations, problem: SchemeProblem, found: Soluti
         gap=found.gap if found.direction else None,
         metric=problem.metric,
         trace=(step,),
+        warnings=bounds_told(run, made),
     )
 
 
