@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
+from sqlanon.sql.relations import File, Query, Relation, Table, named_tables, table_expression
 from sqlanon.sql.traits import Traits
 
 COMMENT = "-- "
@@ -297,6 +297,11 @@ class Engine(ABC):
     def hold(self, step: str, table: Table) -> bool:
         """Hold a scratch table that many statements will read in memory until it is dropped; False: it is not held."""
         return False
+
+    def analyze(self, step: str, table: Table) -> None:
+        """Let the planner know what a table holds, where plans depend on that (`Traits.plans_by_statistics`)."""
+        if self.traits.plans_by_statistics:
+            self.execute(Statement(step, exp.Analyze(this=table_expression(table))))
 
     def scan_bytes(self, relation: Relation) -> int | None:
         """About how many bytes reading the whole relation takes, without reading it; None: the engine cannot tell."""

@@ -96,6 +96,7 @@ class PostgresTraits(Traits):
 
     dialect: str = "postgres"
     unlogged_scratch: bool = True
+    plans_by_statistics: bool = True
     views_need_barrier: bool = True
 
     def bit_count(self, value: exp.Expression) -> exp.Expression:

@@ -113,6 +113,7 @@ class Scratch:
         """As `create`, for a table that many statements will read, and how many rows it has."""
         table = self.create(step, name, query)
         self.engine.hold(step, table)
+        self.engine.analyze(step, table)
         [(rows,)] = self.engine.query(Statement(step, row_count(table_expression(table))))
         return table, int(rows)
 

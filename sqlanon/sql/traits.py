@@ -46,6 +46,9 @@ class Traits:
     nodes_together: bool = False
     """Many nodes are counted faster in one pass over a set, however large, than each by a query of its own."""
 
+    plans_by_statistics: bool = False
+    """Joins are planned by what is known of values: a table that many statements read has to be analyzed first."""
+
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
         """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change."""
         text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False, copy=copy)
