@@ -40,7 +40,7 @@ class Key:
     words: str
     """For the docs."""
     paths: tuple[tuple[str, ...], ...] = ()
-    """Where it is written; `*` stands for every column. Empty: not written, but done, by a command."""
+    """Where it is written; `*` stands for every column, or every model. Empty: it is done by a command."""
     remedy: str = "remove it"
     counts: Callable[[Any], bool] = bool
     """Whether a value that differs from the default asks for something."""
@@ -66,14 +66,7 @@ KEYS = (
     Key(
         "models",
         "models of sensitive columns (`l_diversity` ...)",
-        (
-            ("privacy", "l_diversity"),
-            ("privacy", "t_closeness"),
-            ("privacy", "alpha"),
-            ("privacy", "p_sensitive"),
-            ("privacy", "beta_likeness"),
-            ("privacy", "delta_disclosure"),
-        ),
+        (("privacy", "*"),),
     ),
     Key("population", "`k_map`, `delta_presence`", (("privacy", "k_map"), ("privacy", "delta_presence"))),
     Key(
@@ -216,14 +209,28 @@ _CELL_CONDITIONS = {
 
 
 def _lattice(
-    name: str, sentence: str, promise: str, honours: frozenset[str] = _CHOOSING, **flags: bool
+    name: str,
+    sentence: str,
+    promise: str,
+    honours: frozenset[str] = _CHOOSING,
+    *,
+    minimal: bool = False,
+    inside_local: bool = False,
 ) -> AlgorithmRow:
-    minimizes = name in ("optimal", "exhaustive")
-    notes = {"metric": "minimized" if minimizes else "reported"}
+    notes = {"metric": "minimized" if promise == "optimal" else "reported"}
     if name == "mu_argus":
         notes["limit"] = "refused when published, where the release exceeds it"
-    made_by = f"sqlanon.search.{name}:search"
-    return AlgorithmRow(name, "lattice", made_by, sentence, promise, honours, notes=notes, **flags)
+    return AlgorithmRow(
+        name,
+        "lattice",
+        f"sqlanon.search.{name}:search",
+        sentence,
+        promise,
+        honours,
+        notes=notes,
+        minimal=minimal,
+        inside_local=inside_local,
+    )
 
 
 def _scheme(name: str, sentence: str) -> AlgorithmRow:
