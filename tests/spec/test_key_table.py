@@ -21,6 +21,7 @@ from sqlanon.source.run import Options
 from sqlanon.spec import Limit, Spec, spec_from_dict
 from sqlanon.spec.algorithms import ALGORITHMS, KEYS, algorithms_table, keys_table, names_of
 from sqlanon.spec.honoured import require_honoured
+from sqlanon.spec.metrics import metrics_table
 from tests.pipeline.support import Database
 
 pytestmark = pytest.mark.kept_open
@@ -430,7 +431,7 @@ def test_every_algorithm_of_the_table_is_registered() -> None:
 def test_the_page_has_the_table(request: pytest.FixtureRequest) -> None:
     """Rewrite the page with `make golden` after a change of the table."""
     text = WHICH.read_text(encoding="utf-8")
-    wanted = {"keys": keys_table(), "algorithms": algorithms_table()}
+    wanted = {"keys": keys_table(), "algorithms": algorithms_table(), "metrics": metrics_table()}
     if request.config.getoption("--update-golden", default=False):
         for name, lines in wanted.items():
             text = _between(text, name, lines)
