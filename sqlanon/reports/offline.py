@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlanon import __version__
+from sqlanon.evaluation.requirements import requirement_from
 from sqlanon.hierarchies.described import described
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures
@@ -33,8 +34,7 @@ RUNS = 10
 
 def rare_below(spec: Spec, k: int) -> int:
     """Values with fewer rows than this are rare: k, or what else is asked of the number of rows and values."""
-    asked = [entry.l for entry in spec.privacy.l_diversity] + [entry.p for entry in spec.privacy.p_sensitive]
-    return max(2, k, *asked)
+    return max(2, k, *(entry.least_rows for entry in spec.privacy.models()))
 
 
 def identity_of(spec: Spec, lock: Lock, engine: str) -> Identity:
@@ -113,10 +113,6 @@ def recoding_grid(lock: Lock) -> Grid | None:
     return Grid("Recoding", "What was decided", text, ("figure", "value"), tuple(rows))
 
 
-MONOTONE = frozenset({"k_anonymity", "k_map"})
-"""Requirements of which verdicts are inherited whatever the limit is, as a lock file names them."""
-
-
 def gather_offline(spec: Spec, lock: Lock) -> Report:
     """What the files tell of what a lock file decided."""
     lock.recoding_for(spec)
@@ -153,7 +149,7 @@ def _view(spec: Spec, lock: Lock) -> LatticeView:
         limit=limit,
         rows=int(lock.result["rows"]),
         metric=spec.search.metric,
-        monotone=limit == 0 or set(lock.requirement) <= MONOTONE,
+        monotone=requirement_from(spec).monotone(limit),
     )
     return lattice_view(
         frame,

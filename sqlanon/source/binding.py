@@ -178,14 +178,14 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         columns=infos,
         quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
         released=tuple(info.name for info in infos if _is_released(spec, info.name)),
-        sensitive=tuple(_bind_sensitive(spec, known[name]) for name in _read_by_models(spec) if _found(name, known)),
+        sensitive=tuple(_bind_sensitive(spec, known[name]) for name in read_by_models(spec) if _found(name, known)),
         respondent=_bind_respondent(spec, known),
         population=population,
         personalized=_bind_personalized(spec),
     )
 
 
-def _read_by_models(spec: Spec) -> tuple[str, ...]:
+def read_by_models(spec: Spec) -> tuple[str, ...]:
     """The sensitive columns that classes are judged by; all, where somebody may know the others."""
     personalized = spec.privacy.personalized
     if personalized is not None:
@@ -203,7 +203,7 @@ def _bind_personalized(spec: Spec) -> BoundPersonalized | None:
     asked = spec.privacy.personalized
     if asked is None:
         return None
-    columns = _read_by_models(spec)
+    columns = read_by_models(spec)
     return BoundPersonalized(asked, columns.index(asked.column), columns.index(asked.guarding))
 
 

@@ -40,7 +40,7 @@ class Key:
     words: str
     """For the docs."""
     paths: tuple[tuple[str, ...], ...] = ()
-    """Where it is written; `*` stands for every column. Empty: not written, but done, by a command."""
+    """Where it is written; `*` stands for every column, or every model. Empty: it is done by a command."""
     remedy: str = "remove it"
     counts: Callable[[Any], bool] = bool
     """Whether a value that differs from the default asks for something."""
@@ -57,6 +57,7 @@ KEYS = (
     Key("budget", "`search.budget`", (("search", "budget"),)),
     Key("scheme", "`columns.*.scheme`", (("columns", "*", "scheme"),)),
     Key("direction", "`search.direction`", (("search", "direction"),)),
+    Key("bounds", "`search.bounds: values`", (("search", "bounds"),), counts=lambda value: value == "values"),
     Key("seed", "`search.seed`", (("search", "seed"),)),
     Key("satisfies", "`search.satisfies`", (("search", "satisfies"),)),
     Key("model", "`search.model`", (("search", "model"),)),
@@ -66,14 +67,7 @@ KEYS = (
     Key(
         "models",
         "models of sensitive columns (`l_diversity` ...)",
-        (
-            ("privacy", "l_diversity"),
-            ("privacy", "t_closeness"),
-            ("privacy", "alpha"),
-            ("privacy", "p_sensitive"),
-            ("privacy", "beta_likeness"),
-            ("privacy", "delta_disclosure"),
-        ),
+        (("privacy", "*"),),
     ),
     Key("population", "`k_map`, `delta_presence`", (("privacy", "k_map"), ("privacy", "delta_presence"))),
     Key(
@@ -180,7 +174,7 @@ _LATTICE = _RELEASE | _SEARCH | _keys("model", "population", "several", "recipie
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")
 _CELLS = _keys("levels", "constraints", "weights", "prefer", "metric", "budget", "model", "limit", "blank")
-_PERSONALIZED = _keys("levels", "weights", "metric", "budget", "respondent", "blank", "script")
+_PERSONALIZED = _keys("levels", "weights", "metric", "budget", "bounds", "respondent", "blank", "script")
 
 _MEASURED = ("loss", "dm", "hdm", "aecs")
 """Measures that the release of any class-wise recoding has."""
@@ -216,19 +210,33 @@ _CELL_CONDITIONS = {
 
 
 def _lattice(
-    name: str, sentence: str, promise: str, honours: frozenset[str] = _CHOOSING, **flags: bool
+    name: str,
+    sentence: str,
+    promise: str,
+    honours: frozenset[str] = _CHOOSING,
+    *,
+    minimal: bool = False,
+    inside_local: bool = False,
 ) -> AlgorithmRow:
-    minimizes = name in ("optimal", "exhaustive")
-    notes = {"metric": "minimized" if minimizes else "reported"}
+    notes = {"metric": "minimized" if promise == "optimal" else "reported"}
     if name == "mu_argus":
         notes["limit"] = "refused when published, where the release exceeds it"
-    made_by = f"sqlanon.search.{name}:search"
-    return AlgorithmRow(name, "lattice", made_by, sentence, promise, honours, notes=notes, **flags)
+    return AlgorithmRow(
+        name,
+        "lattice",
+        f"sqlanon.search.{name}:search",
+        sentence,
+        promise,
+        honours,
+        notes=notes,
+        minimal=minimal,
+        inside_local=inside_local,
+    )
 
 
 def _scheme(name: str, sentence: str) -> AlgorithmRow:
     made_by = "sqlanon.recoding.schemes.recoder:recode_exact"
-    honours = _GROUPS | {"direction"}
+    honours = _GROUPS | {"direction", "bounds"}
     return AlgorithmRow(name, "scheme", made_by, sentence, "optimal in its scheme", honours, _SCHEME_CONDITIONS)
 
 
@@ -279,7 +287,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.mondrian.recoder:mondrian",
             "Mondrian: regions of rows are cut in two as long as both halves satisfy the requirement.",
             "heuristic",
-            (_RELEASE | _keys("mondrian", "script")),
+            (_RELEASE | _keys("mondrian", "bounds", "script")),
             {"metric": _REPORTED, "respondent": _STRICT, "script": _STRICT},
             _NOTHING_SUPPRESSED,
         ),

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from sqlanon.errors import UsageError
 from sqlanon.spec.algorithms import ALGORITHMS, ITSELF, KEYS, PASSED_ON, AlgorithmRow, Key, Only
 from sqlanon.spec.keys import SpecKeys
+from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.refusals import Finding, KeyPath
 
 
@@ -49,7 +50,10 @@ def _key(name: str) -> Key:
 
 def _written(spec: SpecKeys, key: Key, row: AlgorithmRow) -> Iterator[tuple[KeyPath, object]]:
     for path in key.paths:
-        if path[1:2] == ("*",):
+        if path == ("privacy", "*"):
+            for model in MODELS:
+                yield from _at(spec.privacy, (model,), ("privacy",), key, row)
+        elif path[1:2] == ("*",):
             starts: list[tuple[KeyPath, BaseModel]] = [
                 ((path[0], name), column) for name, column in spec.columns.items()
             ]

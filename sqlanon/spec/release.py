@@ -35,15 +35,6 @@ from sqlanon.spec.search import CELL_MODELS
 
 WITHOUT_ROW_SUPPRESSION = frozenset({"AG_", "_AS", "CG_", "_CS"})
 
-_SUBJECT = {
-    "l_diversity": "kind",
-    "t_closeness": "distance",
-    "alpha": "value",
-    "beta_likeness": "kind",
-    "delta_disclosure": "kind",
-}
-"""What, beside its column, tells one entry of a model from another."""
-
 
 def findings_across(spec: SpecKeys) -> Iterator[Finding]:
     """What is wrong with a spec of one release; of a key that is wrong in itself only that."""
@@ -111,7 +102,7 @@ def _sensitive_models(spec: SpecKeys) -> Iterator[Finding]:
 
 
 def _repeated_entries(spec: SpecKeys, model: str) -> Iterator[Finding]:
-    beside = _SUBJECT.get(model)
+    beside = MODELS[model].told_apart_by
     words = f"column and {beside}" if beside else "column"
     seen: set[tuple[str, object]] = set()
     for position, entry in enumerate(spec.privacy.entries(model)):

@@ -14,18 +14,20 @@ from sqlanon.hierarchies.definition import Definition, Real, Whole
 from sqlanon.spec.algorithms import ALGORITHMS, inside_local, names_of
 from sqlanon.spec.amounts import SuppressionLimit
 from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
+from sqlanon.spec.metrics import METRICS
 
 Positive = Annotated[Real, Field(gt=0)]
 if TYPE_CHECKING:
     Algorithm = str
     InsideLocal = str
+    Metric = str
 else:
     Algorithm = Literal[tuple(ALGORITHMS)]
+    Metric = Literal[tuple(METRICS)]
     InsideLocal = Literal[inside_local()]
 Model = Literal["AG_TS", "AG_CS", "AG_", "CG_", "_TS", "_AS", "_CS"]
 """Attribute or cell generalization, or none, with tuple, attribute or cell suppression, or none (Samarati 2008)."""
 CELL_MODELS = frozenset({"AG_CS", "CG_", "_CS"})
-Metric = Literal["height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm"]
 Preference = Literal[
     "minimum_suppression",
     "minimum_absolute_distance",

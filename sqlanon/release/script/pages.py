@@ -18,7 +18,6 @@ from sqlanon.engines.scripting import Scripting, resolved
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
-from sqlanon.spec.models import Alpha, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, SensitiveModel, TCloseness
 from sqlanon.sql.build import create_table_as, create_text_table, drop_table, insert_text
 from sqlanon.sql.relations import File, Table
 
@@ -157,7 +156,7 @@ def _requirement(binding: Binding) -> Iterator[str]:
             yield f"Every class of {quasi_identifier} {demand}."
     known = ", the other sensitive values being known" if privacy.other_sensitive == "known" else ""
     for entry in privacy.models():
-        yield f"{_model(entry)}{known}."
+        yield f"{entry.sentence()}{known}."
     if privacy.personalized is not None:
         asked = privacy.personalized
         yield f"Nobody's guarding node of {asked.column} is inferred with a probability above {asked.p_breach}."
@@ -171,23 +170,6 @@ def _population(privacy: Privacy) -> Iterator[str]:
     if privacy.delta_presence is not None:
         bounds = privacy.delta_presence
         yield f"is a share from {bounds.min:f} to {bounds.max:f} of the rows of the population that it matches"
-
-
-def _model(entry: SensitiveModel) -> str:
-    match entry:
-        case LDiversity():
-            constant = "" if entry.c is None else f", c = {entry.c:f}"
-            return f"Every class is l-diverse in {entry.column} ({entry.kind}, l = {entry.l}{constant})"
-        case PSensitive():
-            return f"Every class is p-sensitive in {entry.column} (p = {entry.p})"
-        case Alpha():
-            return f"No class has the value of {entry.column} that the spec names in a share above {entry.alpha:f}"
-        case TCloseness():
-            return f"Every class is t-close to the whole source in {entry.column} ({entry.distance}, t = {entry.t:f})"
-        case BetaLikeness():
-            return f"Every class is beta-like the whole source in {entry.column} ({entry.kind}, beta = {entry.beta:f})"
-        case DeltaDisclosure():
-            return f"Every class is delta-disclosure private in {entry.column} ({entry.kind}, delta = {entry.delta:f})"
 
 
 def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
