@@ -17,10 +17,8 @@ from sqlanon.recoding.schemes.recoder import Leaf, LeafColumn
 from sqlanon.release.lock import Lock
 from sqlanon.search.schemes.domain import identity, whole
 from sqlanon.spec import Spec
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
 from tests.recoding.support import members
-
-pytestmark = pytest.mark.kept_open
 
 PLACE, AGE, TAG = "Pla'ce; DROP", "age", "tag"
 TYPES = {PLACE: "text", AGE: "integer", TAG: "text"}

@@ -11,7 +11,7 @@ from sqlanon import pipeline
 from sqlanon.release.lock import Lock
 from sqlanon.reports.offline import gather_offline
 from sqlanon.spec import spec_from_dict
-from tests.pipeline.support import Database
+from tests.kit.database import Database
 
 ROWS = [(f"a{number % 3}", f"b{number % 4}", "flu" if number % 2 else "cold") for number in range(24)]
 CASES: list[tuple[dict[str, Any], int, bool]] = [
