@@ -57,6 +57,18 @@ class DuckDBTraits(Traits):
         )
         return exp.Table(this=reader, alias=exp.TableAlias(this=identifier(alias)))
 
+    def header(self, file: File, alias: str) -> exp.Expression:
+        """A file of texts whose first row is its header."""
+        options = (("header", exp.false()), ("all_varchar", exp.true()))
+        reader = exp.Anonymous(
+            this="read_csv",
+            expressions=[
+                literal(file.path),
+                *(exp.EQ(this=exp.var(name), expression=value) for name, value in options),
+            ],
+        )
+        return exp.Table(this=reader, alias=exp.TableAlias(this=identifier(alias)))
+
     def copy_to_file(self, table: Table, file: File) -> exp.Expression:
         select = exp.select("*").from_(table_expression(table))
         of_text = file.format != "parquet"

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import EngineError
+from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.relations import File, Table
 
 
@@ -56,3 +57,16 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def refuse_doubled_headers(file: File, headers: Sequence[object]) -> None:
+    """SourceError when two columns of a file have one name but for case and space: an engine would rename one."""
+    seen: dict[str, str] = {}
+    for header in headers:
+        name = " ".join(str(header or "").split())
+        if name and name.casefold() in seen:
+            raise SourceError(
+                f"file '{file}' has the columns '{seen[name.casefold()]}' and '{name}', which differ in case or space "
+                f"at most: give one of them another name"
+            )
+        seen[name.casefold()] = name
