@@ -31,7 +31,8 @@ from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released, publish
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
-from sqlanon.source.binding import bind_published, bind_source, bind_target, formulas_of
+from sqlanon.source.binding import bind, bind_published, bind_source, bind_target, formulas_of
+from sqlanon.source.doubt import Crowding, crowding, refuse_doubted
 from sqlanon.source.frequency import Base, scan
 from sqlanon.source.hierarchies import (
     HierarchyReport,
@@ -92,6 +93,7 @@ __all__ = [
     "Options",
     "apply",
     "audit_spec",
+    "crowded",
     "hierarchies",
     "open_for",
     "plan",
@@ -262,9 +264,17 @@ def hierarchies(
         if publishable:
             require_schemas(run.engine, run.binding, publishes=True)
         stored = hierarchies_of(run, scan(run.engine, run.binding, run.scratch))
+        if publishable:
+            refuse_doubted(run.engine, run.binding)
         lattice_of(run.binding, stored)
         for hierarchy in stored:
             yield report_hierarchy(run.engine, hierarchy)
+
+
+def crowded(spec: Spec, options: Options = DEFAULT) -> Crowding | None:
+    """How many persons fill small classes with rows of their own; None where persons are counted or none repeats."""
+    with open_for(spec, options) as engine:
+        return crowding(engine, bind(spec, engine))
 
 
 def _publish(

@@ -79,6 +79,18 @@ class DuckDBTraits(Traits):
         refused = _NOT_IN_PARQUET if file.format == "parquet" else NESTED
         return not any(part.this in refused for part in kind.find_all(exp.DataType))
 
+    def header(self, file: File, alias: str) -> exp.Expression:
+        """A file of texts whose first row is its header."""
+        options = (("header", exp.false()), ("all_varchar", exp.true()))
+        reader = exp.Anonymous(
+            this="read_csv",
+            expressions=[
+                literal(file.path),
+                *(exp.EQ(this=exp.var(name), expression=value) for name, value in options),
+            ],
+        )
+        return exp.Table(this=reader, alias=exp.TableAlias(this=identifier(alias)))
+
     def copy_to_file(self, table: Table, file: File) -> exp.Expression:
         select = exp.select("*").from_(table_expression(table))
         of_text = file.format != "parquet"

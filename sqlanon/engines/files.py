@@ -6,12 +6,13 @@ DuckDB writes into a private folder beside the target; the file takes its name o
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from sqlanon.engines.base import Engine, Inspection, Statement
 from sqlanon.engines.temporaries import private_folder
-from sqlanon.errors import EngineError
+from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.relations import File, Table
 
 
@@ -38,3 +39,16 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def refuse_doubled_headers(file: File, headers: Sequence[object]) -> None:
+    """SourceError when two columns of a file have one name but for case and space: an engine would rename one."""
+    seen: dict[str, str] = {}
+    for header in headers:
+        name = " ".join(str(header or "").split())
+        if name and name.casefold() in seen:
+            raise SourceError(
+                f"file '{file}' has the columns '{seen[name.casefold()]}' and '{name}', which differ in case or space "
+                f"at most: give one of them another name"
+            )
+        seen[name.casefold()] = name

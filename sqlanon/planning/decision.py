@@ -29,6 +29,7 @@ from sqlanon.release.results import PlanResult, RecodedPlan
 from sqlanon.search.base import SearchResult
 from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import Combinations, combine
+from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.frequency import Base, FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
 from sqlanon.source.run import Run
@@ -192,12 +193,14 @@ def prepare_combinations(run: Run) -> Combinations:
 
 
 def scanned(run: Run) -> Base:
-    """The one scan of the source; refused when it has fewer rows than k."""
+    """The one scan of the source; refused when it has fewer rows than k, or when a role is doubted."""
     with run.watch.phase("frequency"):
         base = scan(run.engine, run.binding, run.scratch)
         if run.recorder is not None:
             run.recorder.measure_source(run.engine, run.binding, base.table)
     _refuse_too_few(run.binding, base.rows)
+    with run.watch.phase("frequency"):
+        refuse_doubted(run.engine, run.binding)
     return base
 
 

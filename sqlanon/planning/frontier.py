@@ -82,9 +82,12 @@ class Frontier:
     """Nodes the database evaluated for all cells together."""
     engine: str
     seconds: Mapping[str, float]
+    persons: bool = False
+    """Whether k counts persons; rows and suppressed rows are rows all the same."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            "counted": "persons" if self.persons else "rows",
             "grid": [cell.to_dict(self.columns, self.heights, self.rows) for cell in self.cells],
             "rows": self.rows,
             "algorithm": self.algorithm,
@@ -156,6 +159,7 @@ def grid_on(
         checks=counts.asked,
         engine=run.engine.name,
         seconds=run.watch.seconds,
+        persons=run.binding.persons,
     )
 
 

@@ -19,6 +19,7 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
 from sqlanon.release.results import PlanResult
 from sqlanon.spec import Spec
+from sqlanon.spec.columns import accepted_columns
 from sqlanon.spec.release import changed_parts
 
 VERSION = 1
@@ -51,6 +52,8 @@ class Lock:
     """The columns of the source that the release reads, each with the kind of its values."""
     flexible: Cuts | Assigned | None = None
     """The recoding, where it is not full-domain."""
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    """Columns that are released although they look like identifiers, each with the reason that the spec gives."""
 
     @classmethod
     def of(cls, spec: Spec, plan: PlanResult, path: str, recipient: str | None = None) -> Lock:
@@ -68,6 +71,7 @@ class Lock:
             spec_parts=spec.parts(),
             source=dict(plan.source),
             flexible=None if isinstance(plan.recoding, FullDomain) else plan.recoding,
+            accepted=accepted_columns(spec.columns),
         )
 
     def knows(self, fingerprint: str, requirement: Mapping[str, Any]) -> bool:
@@ -167,6 +171,8 @@ class Lock:
             content["sensitive"] = SENSITIVE
         if self.recipient is not None:
             content["recipient"] = self.recipient
+        if self.accepted:
+            content["accepted"] = dict(self.accepted)
         return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -198,6 +204,7 @@ class Lock:
                 _texts(content["spec_parts"]),
                 _texts(content["source"]["columns"]),
                 recoding_from_dict(content["recoding"]),
+                _texts(content.get("accepted", {})),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UsageError(f"{path}: is not a lock file: a part is missing or malformed") from error

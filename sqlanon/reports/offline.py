@@ -27,6 +27,7 @@ from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine, Report,
 from sqlanon.reports.values import Branch
 from sqlanon.reports.words import decision
 from sqlanon.spec import Spec
+from sqlanon.spec.columns import accepted_columns
 
 RUNS = 10
 """Runs of the evidence that a report lists."""
@@ -54,6 +55,14 @@ def identity_of(spec: Spec, lock: Lock, engine: str) -> Identity:
         engine=engine,
         version=__version__,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def accepted_notes(spec: Spec) -> tuple[str, ...]:
+    """A line for each column that is released although it looks like an identifier."""
+    return tuple(
+        f"Column {name} looks like an identifier and is released, accepted by the spec: {reason}"
+        for name, reason in accepted_columns(spec.columns).items()
     )
 
 
@@ -134,7 +143,10 @@ def gather_offline(spec: Spec, lock: Lock) -> Report:
         lattice=_view(spec, lock) if lock.flexible is None else None,
         evidence=evidence_lines(spec, lock),
         more=() if grid is None else (grid,),
-        notes=("Made from the lock file and the evidence alone: nothing was measured for this report.",),
+        notes=(
+            *accepted_notes(spec),
+            "Made from the lock file and the evidence alone: nothing was measured for this report.",
+        ),
     )
 
 

@@ -120,7 +120,8 @@ def _lines(report: Report) -> Iterator[str]:
     if lines := size_lines(report):
         yield "## Class sizes and risk"
         yield ""
-        sizes = ("class size", "highest risk", "classes before", "rows before", "classes after", "rows after")
+        size = "class size (persons)" if report.after is not None and report.after.persons else "class size"
+        sizes = (size, "highest risk", "classes before", "rows before", "classes after", "rows after")
         yield from _table(sizes, [(str(a), str(b), *map(number, rest)) for a, b, *rest in lines])
     yield from _sensitive(report)
     for grid in report.more:

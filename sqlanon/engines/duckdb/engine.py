@@ -9,6 +9,7 @@ Errors about names and files are told in DuckDB's words; errors about values onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
@@ -26,6 +27,7 @@ from sqlanon.engines.catalog import data_type, family
 from sqlanon.engines.dialects import DUCKDB
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
 from sqlanon.engines.duckdb import catalog as duckdb_sizes
+from sqlanon.engines.files import refuse_doubled_headers
 from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, transaction
 from sqlanon.engines.temporaries import owner_only, spill_folder
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError, StatementTimeout
@@ -175,6 +177,8 @@ class DuckDBEngine(Engine):
             raise translate(error, self.step) from None
         if isinstance(relation, Query):
             _refuse_duplicates([name for name, *_ in described])
+        if isinstance(relation, File) and relation.format != "parquet":
+            self._refuse_renamed(relation, [str(name) for name, *_ in described])
         return tuple(_column(name, text) for name, text, *_ in described)
 
     def _selection(self, relation: Relation) -> exp.Query:
@@ -182,6 +186,16 @@ class DuckDBEngine(Engine):
         if isinstance(relation, Query):
             return relation.select
         return exp.select("*").from_(self.traits.relation(relation, "source"))
+
+    def _refuse_renamed(self, file: File, names: Sequence[str]) -> None:
+        """DuckDB adds a number to a header that comes twice: where a name ends in one, the header itself is read."""
+        refuse_doubled_headers(file, names)
+        folded = {name.casefold() for name in names}
+        ends = (re.fullmatch(r"(.*)_[0-9]+", name, re.DOTALL) for name in names)
+        if any(end is not None and end[1].casefold() in folded for end in ends):
+            line = exp.select("*").from_(self.traits.header(file, "header")).limit(1)
+            for headers in self.query(Statement("describe", line)):
+                refuse_doubled_headers(file, headers)
 
     def _describe(self, sql: str) -> list[Row]:
         return self._runner.run(lambda: list(self._connection.execute(sql).fetchall()))

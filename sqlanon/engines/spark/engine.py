@@ -11,6 +11,7 @@ The types of a csv file's columns are decided by the whole file and by the rules
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -21,7 +22,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Capability, ColumnInfo, Inspection, Statement
 from sqlanon.engines.catalog import parsed, with_holes_filled
-from sqlanon.engines.files import flush
+from sqlanon.engines.files import flush, refuse_doubled_headers
 from sqlanon.engines.session import alone_in_process
 from sqlanon.engines.spark import catalog as spark_catalog
 from sqlanon.engines.spark import catalog as spark_sizes
@@ -70,6 +71,9 @@ def make_view(engine: SparkBase, file: File) -> None:
         delimiter = _delimiter(engine, file) if found else file.delimiter
         reading = f"read {view_of(file)} as text"
         names = engine.on_spark("describe", reading, lambda spark: _as_text(spark, file, delimiter))
+        header = engine.on_spark("describe", f"header of {view_of(file)}", lambda spark: _first_line(spark, file))
+        # Spark adds a number to a header that comes twice.
+        refuse_doubled_headers(file, next(csv.reader([header], delimiter=delimiter), []))
         types = _types(engine, file, names)
     except SparkError as error:
         raise SourceError(f"cannot read file '{file}': {error.told}") from None

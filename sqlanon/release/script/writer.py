@@ -29,6 +29,7 @@ from sqlanon.release.script.pages import Pages, heading, one_line
 from sqlanon.release.script.publishing import write_judged_view, write_table, write_view
 from sqlanon.release.script.regions import write_regions
 from sqlanon.source.binding import Binding, bind
+from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.hierarchies import describe_hierarchies, fingerprint
 from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.spec import Spec
@@ -162,6 +163,7 @@ def compiled(
     """
     with open_for(spec, options) as engine:
         bound = bind(spec, engine)
+        refuse_doubted(engine, bound)
         binding, levels = _carried_out(recoding, bound, lookup)
         script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
     if lock is not None:
