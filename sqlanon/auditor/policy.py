@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from sqlglot import exp
 
+from sqlanon.auditor.figures import PolicyCheck
 from sqlanon.auditor.labels import NULL, RANGES, SHORTENED, members_in, parts_of
 from sqlanon.auditor.policy_statements import (
     Published,
@@ -36,22 +36,6 @@ MOST_LABELS = 50_000
 
 _NUMBERED = re.compile(r" \(\d+\)$")
 """What tells apart labels of groups that would be written alike."""
-
-
-@dataclass(frozen=True)
-class PolicyCheck:
-    """One sentence of the policy, and what is wrong with it; empty: it holds."""
-
-    name: str
-    asked: str
-    complaint: str = ""
-
-    @property
-    def satisfied(self) -> bool:
-        return not self.complaint
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "asked": self.asked, "satisfied": self.satisfied, "violation": self.complaint}
 
 
 @dataclass(frozen=True)

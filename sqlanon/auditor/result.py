@@ -11,8 +11,7 @@ from typing import Any
 
 from sqlanon.auditor.breaches import BreachFigures
 from sqlanon.auditor.consistency import Consistency
-from sqlanon.auditor.figures import Check, ColumnFigures, PopulationFigures, column_sections, worst_of
-from sqlanon.auditor.policy import PolicyCheck
+from sqlanon.auditor.figures import Check, ColumnFigures, PolicyCheck, PopulationFigures, column_sections, worst_of
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.notebook import bar_chart, html_table
 
