@@ -14,7 +14,7 @@ from itertools import islice
 from sqlglot import exp
 
 from sqlanon.auditor.figures import PolicyCheck
-from sqlanon.auditor.labels import NULL, RANGES, SHORTENED, members_in, parts_of
+from sqlanon.auditor.labels import RANGES, SHORTENED, parts_of
 from sqlanon.auditor.policy_statements import (
     Published,
     labels_apart,
@@ -175,14 +175,14 @@ def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool
 def _asked(item: ColumnPolicy) -> str:
     least, most = min(item.levels), max(item.levels)
     if not item.alike:
-        return f"from level {least} on"
+        return f"level {least} or above"
     return f"level {least}" if least == most else f"one level from {least} to {most}"
 
 
 def _complaint(item: ColumnPolicy, asked: str, wrong: int, rows: int) -> str:
     if not wrong:
         return ""
-    return f"column '{item.name}': {wrong} of {rows} rows show what is no label of its hierarchy at {asked}"
+    return f"column '{item.name}': {wrong} of {rows} rows show what is no label of its hierarchy, {asked}"
 
 
 def _spelled(table: Published, item: ColumnPolicy) -> list[exp.Expression]:
@@ -232,17 +232,11 @@ def _read(label: str, *, ordered: bool) -> list[Way] | None:
 
 
 def _in_full(label: str) -> str:
-    """A set that was too long to list names its first members and its last."""
-    if not (label.startswith("{") and label.endswith("}")):
+    """A set that was too long to list names its first members and, after two dots, its last."""
+    place = label.rfind(f", {SHORTENED}")
+    if place < 0 or parts_of(label, ordered=False) is not None:
         return label
-    members = members_in(label[1:-1])
-    if not members or not any(not quoted and text.startswith(SHORTENED) for text, quoted in members):
-        return label
-    named = [
-        text.removeprefix(SHORTENED) if not quoted and text.startswith(SHORTENED) else text for text, quoted in members
-    ]
-    quoted = ['"' + text.replace('"', '""') + '"' if text != NULL else text for text in named]
-    return "{" + ", ".join(quoted) + "}"
+    return f"{label[:place]}, {label[place + len(SHORTENED) + 2 :]}"
 
 
 def _combined(parts: Sequence[Sequence[tuple[str, str, str]]]) -> Iterator[Way]:
