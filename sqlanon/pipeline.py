@@ -15,6 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
+from sqlanon.auditor.policy import audit_policy, drafted_columns, policy_of
+from sqlanon.engines.base import Engine
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
@@ -31,7 +33,7 @@ from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released, publish
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
-from sqlanon.source.binding import bind, bind_published, bind_source, bind_target, formulas_of
+from sqlanon.source.binding import Binding, bind, bind_published, bind_source, formulas_of
 from sqlanon.source.doubt import Crowding, crowding, refuse_doubted
 from sqlanon.source.frequency import Base, scan
 from sqlanon.source.hierarchies import (
@@ -153,18 +155,27 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     """
     request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
     if spec.privacy.personalized is not None:
-        return audit_personalized(spec, options)
+        with open_for(spec, options) as engine:
+            return with_policy(engine, bind(spec, engine), audit_personalized(spec, options))
     fits = fits or spec.privacy.anonymity != "classic"
     if not fits and not _reads_hierarchies(spec):
         with open_for(spec, options) as engine:
             found = audit(engine, bind_published(spec, engine), request, Beside(bind_source(spec, engine)))
-            return replace(found, table=str(bind_target(spec, engine)))
+            return with_policy(engine, bind(spec, engine), found)
     with running(spec, options) as run:
         people, notes = _generalized_population(run, lock)
         ancestors = _ancestors(run) if fits else None
         beside = Beside(run.binding.source, taxonomies=_taxonomies(run), population=people, ancestors=ancestors)
         result = audit(run.engine, bind_published(spec, run.engine), request, beside)
-        return replace(result, table=str(run.binding.target), notes=(*result.notes, *notes))
+        return with_policy(run.engine, run.binding, replace(result, notes=(*result.notes, *notes)))
+
+
+def with_policy(engine: Engine, binding: Binding, found: AuditResult) -> AuditResult:
+    """The result with what the spec asks of its target beside the models."""
+    rows = None if found.suppressed is None else found.rows + found.suppressed
+    policy = policy_of(binding, drafted_columns(engine, binding), rows)
+    checks = audit_policy(engine, bind_published(binding.spec, engine), policy)
+    return replace(found, table=str(binding.target), policy=checks)
 
 
 def _reads_hierarchies(spec: Spec) -> bool:
@@ -292,7 +303,7 @@ def _publish(
     target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
     alone = nullcontext() if isinstance(target, File) else run.engine.alone_with(target, seconds)
     with run.watch.phase("publish"), alone, Scratch(run.engine, run.binding.scratch) as scratch:
-        publication = publish(run.engine, release, scratch)
+        publication = publish(run.engine, release, scratch, stored)
     result = RunResult(
         target=str(target),
         recoding=recoding,

@@ -11,7 +11,15 @@ from typing import Any
 
 from sqlanon.auditor.breaches import BreachFigures
 from sqlanon.auditor.consistency import Consistency
-from sqlanon.auditor.figures import Check, ColumnFigures, PopulationFigures, column_sections, rounded, worst_of
+from sqlanon.auditor.figures import (
+    Check,
+    ColumnFigures,
+    PolicyCheck,
+    PopulationFigures,
+    column_sections,
+    rounded,
+    worst_of,
+)
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.notebook import bar_chart, html_table
 
@@ -139,6 +147,8 @@ class AuditResult:
     """Distinct persons, where persons were counted."""
     notes: tuple[str, ...] = ()
     """What could not be measured as asked."""
+    policy: tuple[PolicyCheck, ...] = ()
+    """What the spec asks beside the models, where a spec is known: columns, labels, suppression."""
     breaches: BreachFigures | None = None
     """Of guarding nodes, where the table was compared with the microdata."""
     by_person: bool = False
@@ -217,14 +227,16 @@ class AuditResult:
 
     @property
     def satisfied(self) -> bool:
-        return self.rows > 0 and all(check.satisfied for check in self.checks)
+        held = all(check.satisfied for check in self.policy)
+        return self.rows > 0 and held and all(check.satisfied for check in self.checks)
 
     @property
     def violations(self) -> list[str]:
         """One line for each requirement that does not hold."""
         if self.rows == 0:
             return ["the table has no rows"]
-        return [check.violation for check in self.checks if not check.satisfied]
+        unmet = [check.violation for check in self.checks if not check.satisfied]
+        return unmet + [check.complaint for check in self.policy if not check.satisfied]
 
     @property
     def average_risk(self) -> float:
@@ -270,6 +282,7 @@ class AuditResult:
             **({} if self.breaches is None else {"personalized": self.breaches.to_dict()}),
             "groups": {group.name: group.to_dict() for group in self.groups if group.name},
             "requirements": [check.to_dict() for check in self.checks] if self.asked else [],
+            "policy": [check.to_dict() for check in self.policy],
             "notes": list(self.notes),
             "satisfied": self.verdict,
             "violations": self.violations,

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import md5
 from pathlib import Path
 
 import yaml
@@ -207,7 +209,20 @@ def model_text(
     heading = f"{MARK} To change it, change the model's meta.sqlanon and run the command again."
     config = f"{{{{ config(materialized='{MATERIALIZATION}') }}}}"
     generalization = f"-- Generalization: {_harmless(' '.join(chosen.split()))}."
-    return f"{heading}\n{generalization}\n{config}\n\n{_with_references(query, reference, traits)}\n"
+    pairs = json.dumps([list(pair) for pair in levels.items()]).replace("{", "\\u007b")
+    text = f"{heading}\n{generalization}\n-- Levels: {pairs}\n-- Signature: {UNSIGNED}\n{config}\n\n"
+    return signed(f"{text}{_with_references(query, reference, traits)}\n")
+
+
+UNSIGNED = "0" * 32
+_SIGNATURE = re.compile(r"^-- Signature: [0-9a-f]{32}$", re.MULTILINE)
+
+
+def signed(text: str) -> str:
+    """The text of a model with its own digest, by which the materialization knows that nobody has changed it since."""
+    unsigned = _SIGNATURE.sub(f"-- Signature: {UNSIGNED}", text, count=1)
+    digest = md5(unsigned.strip().encode(), usedforsecurity=False).hexdigest()
+    return _SIGNATURE.sub(f"-- Signature: {digest}", unsigned, count=1)
 
 
 def _with_references(query: exp.Select, reference: Callable[[Table], str | None], traits: Traits) -> str:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, Sizes, audit
 from sqlanon.auditor.breaches import GuardingTaxonomy, Linked, in_one_table
+from sqlanon.auditor.policy import ColumnPolicy, allowed_levels, audit_policy, policy_of
 from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
@@ -35,6 +36,7 @@ from sqlanon.release.files import write_audited
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import formulas_of
 from sqlanon.source.combinations import has_null
+from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
@@ -108,18 +110,63 @@ Released = Release | AssignedRelease
 """What can be published."""
 
 
-def publish(engine: Engine, release: Released, scratch: Scratch) -> Publication:
-    """Publish a release to its target, or leave everything as it was."""
+def publish(
+    engine: Engine, release: Released, scratch: Scratch, hierarchies: Sequence[StoredHierarchy] | None = None
+) -> Publication:
+    """Publish a release to its target, or leave everything as it was; `hierarchies` are those of the spec, where a
+    release has its own."""
     target = release.binding.target
+    columns = _column_policies(release, release.hierarchies if hierarchies is None else tuple(hierarchies))
     if isinstance(target, File):
-        return _publish_file(engine, release, target, scratch)
+        return _publish_file(engine, release, target, scratch, columns)
     with engine.transaction():
         if release.binding.as_view and isinstance(release, Release):
-            return _publish_view(engine, release, target, scratch)
-        return _publish_table(engine, release, target, scratch)
+            return _publish_view(engine, release, target, scratch, columns)
+        return _publish_table(engine, release, target, scratch, columns)
 
 
-def _publish_table(engine: Engine, release: Released, target: Table, scratch: Scratch) -> Publication:
+def _column_policies(release: Released, hierarchies: Sequence[StoredHierarchy]) -> list[ColumnPolicy]:
+    """The labels that each quasi-identifier may show: of one level where the spec's own hierarchies are released."""
+    spec = release.binding.spec
+    families = {info.name: info.family for info in release.binding.columns}
+    node: Sequence[int] | None = None
+    if isinstance(release, Release) and [item.fingerprint for item in hierarchies] == [
+        item.fingerprint for item in release.hierarchies
+    ]:
+        node = release.recoding.node
+    return [
+        ColumnPolicy(
+            item.column,
+            families[item.column],
+            item.table.table,
+            item.families,
+            item.top,
+            allowed_levels(spec, item.column, item.height) if node is None else (node[position],),
+            alike=node is not None,
+        )
+        for position, item in enumerate(hierarchies)
+    ]
+
+
+def _held_to_policy(
+    engine: Engine,
+    release: Released,
+    columns: Sequence[ColumnPolicy],
+    published: Relation,
+    judged: _Judged,
+    audited: AuditResult,
+) -> AuditResult:
+    """The audit with the policy of the spec, asked of what is published; refuses what does not hold."""
+    checks = audit_policy(engine, published, policy_of(release.binding, columns, judged.rows))
+    for check in checks:
+        if not check.satisfied:
+            raise RequirementError(f"the release failed its audit and was not published: {check.complaint}")
+    return replace(audited, policy=checks)
+
+
+def _publish_table(
+    engine: Engine, release: Released, target: Table, scratch: Scratch, columns: Sequence[ColumnPolicy]
+) -> Publication:
     judged = _judge(engine, release, scratch)
     staging = target.beside(scratch.name("staging").name)
     query = _rows(engine, release, judged)
@@ -134,6 +181,7 @@ def _publish_table(engine: Engine, release: Released, target: Table, scratch: Sc
     else:
         engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
         audited = _audited(engine, release, staging, judged, scratch)
+    audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     classes = _staged_classes(engine, release, staging, scratch)
     engine.replace(staging, target)
     if classes is not None:
@@ -153,7 +201,9 @@ def _staged_classes(engine: Engine, release: Released, staging: Table, scratch: 
     return staged, regions
 
 
-def _publish_file(engine: Engine, release: Released, target: File, scratch: Scratch) -> Publication:
+def _publish_file(
+    engine: Engine, release: Released, target: File, scratch: Scratch, columns: Sequence[ColumnPolicy]
+) -> Publication:
     judged = _judge(engine, release, scratch)
     query = _rows(engine, release, judged)
     staging = scratch.create("stage release", "staging", query)
@@ -163,6 +213,7 @@ def _publish_file(engine: Engine, release: Released, target: File, scratch: Scra
         staging = scratch.create("stage file", "file", _without_respondent(release, named_persons))
         scratch.drop(named_persons)
         _refuse_other_count(engine, staging, judged)
+    audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     staged = audited.sizes if not release.binding.witnessed else _classes(engine, release, staging)
 
     def audit_file(written: Relation) -> None:
@@ -188,7 +239,9 @@ def _classes(engine: Engine, release: Released, table: Relation) -> Sizes:
     return audit(engine, table, release.binding.names, 1).sizes
 
 
-def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scratch) -> Publication:
+def _publish_view(
+    engine: Engine, release: Release, target: Table, scratch: Scratch, columns: Sequence[ColumnPolicy]
+) -> Publication:
     """A view that computes classes and hierarchies from the source as it is when somebody reads it."""
     judged = _judge(engine, release, scratch)
     live = live_release(engine, release)
@@ -202,6 +255,7 @@ def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scra
         _refuse_other_count(engine, staging, judged)
     else:
         audited = _audited(engine, release, staging, judged, scratch)
+    audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     engine.execute(Statement("drop staging view", drop_view(staging)))
     _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
     scratch.drop(*judged.scratch)

@@ -80,7 +80,7 @@ def test_empty_texts_beside_null_are_refused_in_csv_and_kept_in_parquet(tmp_path
         pipeline.run(spec_of(tmp_path, columns, "out.csv"))
     assert not (tmp_path / "out.csv").exists()
     pipeline.run(spec_of(tmp_path, columns, "out.parquet"))
-    found = duckdb.sql(f"from '{tmp_path / 'out.parquet'}'").fetchall()
+    found = duckdb.execute(f"from '{tmp_path / 'out.parquet'}'").fetchall()
     assert sorted(map(repr, found)) == ["('',)", "('',)", "('x',)", "('x',)", "(None,)", "(None,)"]
 
 
@@ -139,7 +139,7 @@ def test_a_release_of_persons_is_read_back_too(tmp_path: Path) -> None:
     with pytest.raises(RequirementError, match="its 2 classes read back from the csv file as 1"):
         pipeline.run(spec_of(tmp_path, columns, "out.csv", respondent="person"))
     pipeline.run(spec_of(tmp_path, columns, "out.parquet", respondent="person"))
-    assert duckdb.sql(f"select count(distinct zip) from '{tmp_path / 'out.parquet'}'").fetchall() == [(2,)]
+    assert duckdb.execute(f"select count(distinct zip) from '{tmp_path / 'out.parquet'}'").fetchall() == [(2,)]
 
 
 def test_nobody_else_sees_a_file_before_it_was_audited(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 -- Written by `sqlanon dbt`. To change it, change the model's meta.sqlanon and run the command again.
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
+-- Levels: [["zip", 3], ["birth_date", 3], ["sex", 0], ["marital", 1]]
+-- Signature: dd2854b6dba8b059dc1a82957a216411
 {{ config(materialized='sqlanon_release') }}
 
 WITH "hierarchy_of_zip" AS (

@@ -135,7 +135,7 @@ def view_query(engine: Engine, view: Table) -> exp.Query | None:
 
 def macro_queries(engine: Engine, name: str) -> list[exp.Query]:
     """What the macros of that name read; a definition that only DuckDB understands is left out."""
-    found = []
+    found: list[exp.Query] = []
     for (sql,) in engine.query(Statement("catalog", fill(_MACROS, "duckdb", name=name))):
         with suppress(SqlglotError):
             definition = parsed(sql, "duckdb")

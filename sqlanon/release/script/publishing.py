@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.auditor.models import ask
+from sqlanon.auditor.policy_statements import Published, only_labels_of
 from sqlanon.auditor.request import Opened, Request, text_key
 from sqlanon.auditor.statements.classes import classes, classes_of_persons
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
 from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
 from sqlanon.engines.base import ColumnInfo, Engine
-from sqlanon.hierarchies.base import Family
+from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import Release, classes_query, population_labels, release_query
 from sqlanon.release.script.counting import Verdicts, stop_at_limits
@@ -160,6 +161,20 @@ class Auditor:
                     self._column(group, name_of_column, models)
             if self._population is not None:
                 self._against(group, self._population)
+
+    def expect_labels(self, engine: Engine, release: Release) -> None:
+        """Stop unless every quasi-identifier shows labels of its level alone, whatever its classes satisfy."""
+        table = Published(self._audited.relation, self._audited.columns, self._traits)
+        items = zip(release.binding.quasi_identifiers, release.hierarchies, release.columns(engine), strict=True)
+        for item, hierarchy, released in items:
+            text = table.label(released.level, hierarchy.families[released.level], item.family)
+            lookup = released.lookup if isinstance(released.lookup, Table) else Query(released.lookup)
+            also = [*([released.top] if released.at_top else []), *([TOP] if release.binding.blank else [])]
+            self._pages.stop_unless(
+                f"Audit: stop unless {item.name} shows labels of level {released.level} alone.",
+                only_labels_of(table, item.name, None if released.at_top else lookup, text, also),
+                f"{FAILS}: {item.name} shows labels of another level",
+            )
 
     def expect_rows(self, expected: exp.Expression, classes: Table) -> None:
         """Stop unless the table has the rows of the released classes."""
@@ -312,6 +327,7 @@ def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdic
     pages.open("audit", AUDIT)
     auditor = Auditor(pages, engine, release, staged, taxonomies)
     auditor.write()
+    auditor.expect_labels(engine, release)
     auditor.expect_rows(total_where(verdicts.released(), column("n")), verdicts.measured.table)
     pages.open("swap", "what was audited becomes visible under the name of the target.")
     columns: list[exp.Expression] = [column(name) for name in binding.released]
@@ -343,6 +359,7 @@ def write_view(pages: Pages, engine: Engine, release: Release, classes_table: Ta
     pages.open("audit", AUDIT)
     auditor = Auditor(pages, engine, release, audited, taxonomies)
     auditor.write()
+    auditor.expect_labels(engine, release)
     auditor.expect_rows(_shown(release), classes_table)
     pages.open("swap", "the audited view takes the place of the target.")
     pages.add("The staging view is no longer needed.", drop_view(staging))
