@@ -25,12 +25,13 @@ from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recoding.mondrian.recoder import mondrian_lookup
 from sqlanon.recoding.personalized.recoder import personalized_lookup
 from sqlanon.recoding.registry import RECODERS
-from sqlanon.release.classes import Release, population_labels
+from sqlanon.release.classes import population_labels
 from sqlanon.release.evidence import Facts, recorder_for
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released, publish
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
+from sqlanon.release.steps import Release
 from sqlanon.source.binding import bind_source, bind_target
 from sqlanon.source.frequency import Base, scan
 from sqlanon.source.hierarchies import (

@@ -27,9 +27,10 @@ from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxono
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import Family
 from sqlanon.release import statements as release_sql
-from sqlanon.release.classes import Release, classes_query, population_labels, release_query
-from sqlanon.release.script.counting import Verdicts, stop_at_limits
+from sqlanon.release.classes import LiveRelease, population_labels, release_query
+from sqlanon.release.script.counting import Verdicts, stop_at_limit
 from sqlanon.release.script.pages import Pages
+from sqlanon.release.steps import Release
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
 from sqlanon.sql.build import (
     all_of,
@@ -129,7 +130,15 @@ class AuditedGroup:
 class Auditor:
     """Writes the audit of one staged table."""
 
-    def __init__(self, pages: Pages, engine: Engine, release: Release, staged: Table, taxonomies: Taxonomies) -> None:
+    def __init__(
+        self,
+        pages: Pages,
+        engine: Engine,
+        release: Release,
+        staged: Table,
+        taxonomies: Taxonomies,
+        everybody: exp.Select | None,
+    ) -> None:
         binding = release.binding
         spec = binding.spec
         self._pages = pages
@@ -140,7 +149,6 @@ class Auditor:
         infos = {info.name: info for info in binding.columns}
         self._source = Opened(binding.source, "source", infos, self._traits)
         self._audited = Opened(staged, "audited", infos | dict(_generalized(release)), self._traits)
-        everybody = population_labels(engine, release)
         self._population = (
             None
             if everybody is None
@@ -294,15 +302,7 @@ def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdic
     """Stage, audit and swap a table, or write a file."""
     binding, target = release.binding, release.binding.target
     person = [] if binding.respondent is None else [binding.respondent.name]
-    query = release_sql.release(
-        engine.traits.relation(binding.source, "source"),
-        release.columns(engine),
-        [*binding.released, *person],
-        verdicts.measured.table,
-        blank=verdicts.blank,
-        shuffle=True,
-        known=verdicts.measured.known,
-    )
+    query = release_query(engine, release, verdicts.measured, blank=verdicts.blank, with_respondent=True)
     renamed = isinstance(target, Table) and not pages.scripting.replaces
     if isinstance(target, Table) and renamed and not person:
         staged = _stage(pages, target, "The release, in no order that tells of the source.", query)
@@ -310,7 +310,7 @@ def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdic
         with_person = f", with {person[0]} for the audit" if person else ""
         staged = pages.create(f"The release{with_person}, in no order that tells of the source.", "staged", query)
     pages.open("audit", AUDIT)
-    auditor = Auditor(pages, engine, release, staged, taxonomies)
+    auditor = Auditor(pages, engine, release, staged, taxonomies, population_labels(engine, release))
     auditor.write()
     auditor.expect_rows(total_where(verdicts.released(), column("n")), verdicts.measured.table)
     pages.open("swap", "what was audited becomes visible under the name of the target.")
@@ -323,13 +323,13 @@ def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdic
         _swap(pages, staged, target, columns)
 
 
-def write_view(pages: Pages, engine: Engine, release: Release, classes_table: Table, taxonomies: Taxonomies) -> None:
+def write_view(pages: Pages, engine: Engine, live: LiveRelease, classes_table: Table, taxonomies: Taxonomies) -> None:
     """Stage, audit and replace a view that computes the release whenever it is read."""
-    target, traits = release.binding.target, pages.scripting.traits
+    release, traits = live.release, pages.scripting.traits
+    target = release.binding.target
     if not isinstance(target, Table):
         raise ValueError("a view has a name")
-    classes = classes_query(engine, release)
-    query = release_query(engine, release, classes, shuffle=False)
+    query = live.rows(engine)
     staging = pages.stage(
         "The release, computed whenever it is read.",
         target,
@@ -338,10 +338,10 @@ def write_view(pages: Pages, engine: Engine, release: Release, classes_table: Ta
     )
     audited = staging
     if release.binding.persons:
-        rows = release_query(engine, release, classes, shuffle=False, with_respondent=True)
+        rows = live.rows(engine, with_respondent=True)
         audited = pages.create("What the view shows, with the person for the audit.", "staged", rows)
     pages.open("audit", AUDIT)
-    auditor = Auditor(pages, engine, release, audited, taxonomies)
+    auditor = Auditor(pages, engine, release, audited, taxonomies, live.population(engine))
     auditor.write()
     auditor.expect_rows(_shown(release), classes_table)
     pages.open("swap", "the audited view takes the place of the target.")
@@ -359,11 +359,15 @@ def _shown(release: Release) -> exp.Expression:
     return exp.Add(this=kept, expression=exp.Case().when(enough, others.copy()).else_(literal(0)))
 
 
-def write_judged_view(pages: Pages, engine: Engine, release: Release) -> Table:
+def write_judged_view(pages: Pages, engine: Engine, live: LiveRelease) -> Table:
     """The classes of a view as it would now be read, and the limits that it is held to when it is made."""
     comment = "The classes of the generalized quasi-identifier, each with its verdict."
-    table = pages.create(comment, "classes", classes_query(engine, release))
-    stop_at_limits(pages, engine, release, table)
+    table = pages.create(comment, "classes", live.classes())
+    uncovered = release_sql.outside(table, live.release.columns(engine))
+    if uncovered is not None:
+        wrong = "a value lies outside its hierarchy"
+        pages.stop_unless(f"Stop if {wrong}.", exp.select(equal(scalar(uncovered), literal(0))), wrong)
+    stop_at_limit(pages, live.release.binding.spec.privacy.suppression.limit, table)
     return table
 
 

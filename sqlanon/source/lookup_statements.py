@@ -1,0 +1,93 @@
+"""Lookups of one level of a hierarchy: each value with its label and the code of the label, and nothing else.
+
+For hierarchies that nobody validates when they are read, in a script, a view or a dbt model: what cannot be relied on
+is left out, and counts as not covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from sqlanon.hierarchies.base import Family
+from sqlanon.source.hierarchy_statements import one_of_equals
+from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery
+from sqlanon.sql.relations import cast, column, identifier, literal
+from sqlanon.sql.traits import Traits
+
+
+def narrowed(listing: exp.Select, levels: Sequence[int]) -> exp.Select:
+    """A listing with some of its levels."""
+    wanted = [f"label_{level}" for level in levels]
+    items = [item for item in listing.expressions if item.alias_or_name in wanted]
+    found = listing.copy()
+    if items:
+        found.set("expressions", [item.copy() for item in items])
+    return found
+
+
+def narrowed_by_formula(
+    domain_query: exp.Query, text: exp.Expression, labels: Mapping[int, exp.Expression], level: int
+) -> exp.Select:
+    """Values with computed labels of some levels, and where the level is 0 with their text."""
+    items = [named(value.copy(), f"label_{number}") for number, value in labels.items()]
+    if level == 0:
+        items.insert(0, named(text.copy(), "label_0"))
+    return exp.select(column("value"), *items).from_(subquery(domain_query.copy(), "domain"), copy=False)
+
+
+def narrowed_by_list(
+    domain_query: exp.Query,
+    text: exp.Expression,
+    listing: exp.Query,
+    labels: Mapping[int, exp.Expression],
+    level: int,
+) -> exp.Select:
+    """Listed values of the domain with their labels of some levels, and where the level is 0 with their text."""
+    items: list[exp.Expression] = [named(value.copy(), f"label_{number}") for number, value in labels.items()]
+    if level == 0:
+        items.insert(0, column("label_0", "listed"))
+    same = equal(_of_domain(text), column("label_0", "listed"))
+    select = exp.select(column("value", "domain"), *items).from_(subquery(domain_query.copy(), "domain"), copy=False)
+    return select.join(subquery(listing, "listed"), on=same, join_type="inner", copy=False)
+
+
+def _of_domain(text: exp.Expression) -> exp.Expression:
+    """The text of a value, read from `domain`."""
+    found = text.copy()
+    for item in found.find_all(exp.Column):
+        item.set("table", identifier("domain"))
+    return found
+
+
+def lookup(labelled: exp.Select, level: int, family: Family, traits: Traits, *, once: bool = False) -> exp.Select:
+    """Labelled values with the code of one level; `once`: without those that occur several times."""
+    key = traits.key(column(f"label_{level}"), family)
+    rank = exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=[exp.Ordered(this=key)]))
+    items: list[exp.Expression] = [column("value")]
+    if level:
+        items.append(one_of_equals(level, family, traits))
+    present = [item.alias_or_name for item in labelled.expressions if item.alias_or_name not in ("value", "label_0")]
+    conditions = [is_present(column(name)) for name in present]
+    if once:
+        occurrences = exp.Window(this=count(), partition_by=[column("value", "domain")])
+        labelled = labelled.select(named(occurrences, "occurrences"))
+        conditions.append(equal(column("occurrences"), literal(1)))
+    items.append(named(cast(rank, "int"), f"code_{level}"))
+    return exp.select(*items).from_(subquery(labelled, "labelled"), copy=False).where(*conditions, copy=False)
+
+
+def unlabelled(domain_query: exp.Query, label: exp.Expression) -> exp.Select:
+    """How many values a formula has no label for."""
+    return exp.select(count()).from_(subquery(domain_query.copy(), "domain"), copy=False).where(is_null(label.copy()))
+
+
+def unlisted(domain_query: exp.Query, text: exp.Expression, known: exp.Query | Sequence[exp.Expression]) -> exp.Select:
+    """How many values are not among the texts of a listing."""
+    among = (
+        exp.In(this=text.copy(), query=scalar(known))
+        if isinstance(known, exp.Query)
+        else exp.In(this=text.copy(), expressions=list(known))
+    )
+    return exp.select(count()).from_(subquery(domain_query.copy(), "domain"), copy=False).where(exp.Not(this=among))
