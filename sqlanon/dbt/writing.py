@@ -79,7 +79,7 @@ def release_model(
     written.steps += hierarchies.steps
     written.count()
     measured = written.judge()
-    written.coverage(measured)
+    written.cover(measured)
     rows = release_query(engine, release, measured, with_respondent=True)
     for check in written.steps:
         if isinstance(check, Check):

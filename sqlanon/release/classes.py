@@ -40,22 +40,24 @@ def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> Measu
     written = ReleaseSteps(engine, release, scratch.name, taxonomies)
     written.count()
     made = _carried_out(engine, scratch, written.steps)
+    done = len(written.steps)
     if release.requirement.whole is not None:
         measured = written.judge()
     else:
         start = written.before_rounds("rounds")
-        _carried_out(engine, scratch, written.steps[-1:])
+        _carried_out(engine, scratch, written.steps[done:])
+        done = len(written.steps)
         counted = written.ingredients
         persons, tables = (False, {}) if counted is None else (counted.counted.persons, counted.tables)
         settled = settle(engine, scratch, start, written.counts, written.groupings(), persons, tables)
         made.append(settled)
         measured = written.after_rounds(settled, "What is kept after all rounds of suppression.")
-    _carried_out(engine, scratch, written.steps[-1:])
+    made += _carried_out(engine, scratch, written.steps[done:])
     return MeasuredClasses(
         measured.table,
         measured.known,
         measured.ingredients,
-        (measured.table, *made, *(item.table.table for item in taxonomies.values())),
+        (*made, *(item.table.table for item in taxonomies.values())),
         {item.column: Query(hierarchy_sql.taxonomy(item.table.table, item.height)) for item in taxonomies.values()},
     )
 

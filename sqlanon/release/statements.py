@@ -90,12 +90,12 @@ def classes(source: exp.Expression, columns: Sequence[QuasiIdentifier], satisfie
 
     A value outside its hierarchy shows as a NULL key.
     """
-    keys = below_top(columns)
-    items = [named(item.class_key(), item.key_name) for item in keys]
-    select = _joined(exp.select(*items, named(count(), "n")).from_(source), columns)
-    found = select.group_by(*(item.class_key() for item in keys)) if keys else select
-    names = [column(item.key_name) for item in keys]
-    return exp.select(*names, column("n"), named(satisfied, "kept")).from_(subquery(found, "classes"), copy=False)
+    items = [(item.key_name, item.class_key()) for item in below_top(columns)]
+    counts = {"n": count()}
+    judged_by = satisfied.transform(lambda node: counts.get(node.name, node) if isinstance(node, exp.Column) else node)
+    return _grouped(
+        _joined(_select(items).from_(source), columns), items, named(count(), "n"), named(judged_by, "kept")
+    )
 
 
 def counted_rows(
@@ -109,18 +109,24 @@ def counted_rows(
     keys += [(item.code, sensitive_code(item.key, item.alias)) for item in sensitive]
     if respondent is not None:
         keys.append(("who", respondent))
-    items = [named(key, name) for name, key in keys]
-    select = _joined(exp.select(*items, named(count(), "n")).from_(source), columns)
-    select = _with_codes(select, sensitive)
-    return select.group_by(*(key.copy() for _, key in keys)) if keys else select
+    return _grouped(_with_codes(_joined(_select(keys).from_(source), columns), sensitive), keys, named(count(), "n"))
+
+
+def _select(keys: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
+    return exp.select(*(named(key, name) for name, key in keys) if keys else [literal(1)])
+
+
+def _grouped(rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]], *counts: exp.Expression) -> exp.Select:
+    """Rows counted by their keys: each key is written once."""
+    names = [column(name) for name, _ in keys]
+    select = exp.select(*names, *counts).from_(subquery(rows, "coded"), copy=False)
+    return select.group_by(*(name.copy() for name in names), copy=False) if names else select
 
 
 def population_rows(population: exp.Expression, columns: Sequence[QuasiIdentifier]) -> exp.Select:
     """The population by class, with rows `w`. Its columns are read from alias `source` too."""
     keys = [(item.key_name, _covered(item)) for item in below_top(columns)]
-    select = exp.select(*(named(key, name) for name, key in keys), named(count(), "w")).from_(population)
-    select = _joined(select, columns)
-    return select.group_by(*(key.copy() for _, key in keys)) if keys else select
+    return _grouped(_joined(_select(keys).from_(population), columns), keys, named(count(), "w"))
 
 
 def _covered(item: QuasiIdentifier) -> exp.Expression:
@@ -243,7 +249,7 @@ def _item(name: str, item: QuasiIdentifier | None, *, blank: bool) -> exp.Expres
     value = item.value()
     if blank:
         value = exp.Case().when(column("kept", "class"), value).else_(item.blank.copy())
-    return named(value, name)
+    return value if isinstance(value, exp.Column) and value.name == name else named(value, name)
 
 
 def _joined(select: exp.Select, columns: Sequence[QuasiIdentifier]) -> exp.Select:

@@ -26,7 +26,7 @@ from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
 from sqlanon.source.sensitive import codes_query
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import all_of, equal, named, scalar
+from sqlanon.sql.build import all_of, equal, named
 from sqlanon.sql.classes import Population, classes
 from sqlanon.sql.names import explained
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
@@ -57,7 +57,8 @@ class Listing:
     comment: str
     name: str
     draft: HierarchyDraft
-    level: int
+    level: int | None
+    """The level whose labels are read; None: all of them are."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,15 @@ class Check:
     @property
     def holds(self) -> exp.Select:
         """TRUE where nothing was counted."""
-        return exp.select(equal(scalar(self.found), literal(0)))
+        [number] = self.found.expressions
+        query = self.found.copy()
+        query.set("expressions", [equal(number.copy(), literal(0))])
+        return query
 
 
 AnyStep = Step | Listing | Check
+
+CLASSES = "The classes of the generalized quasi-identifier, each with its verdict."
 
 Naming = Callable[[str], Table]
 """Where the table of a step lies, by the name of the step."""
@@ -110,7 +116,7 @@ class Release:
                 plain[item.name],
                 item.key("source", engine.traits),
                 hierarchy.table.table if self.lookups is None else self.lookups[position],
-                engine.traits.text(item.key("source", engine.traits), item.family),
+                _text(engine, item),
                 level,
                 level == hierarchy.height,
                 hierarchy.top,
@@ -133,7 +139,7 @@ class Release:
                 item,
                 name=there.name,
                 key=there.key("source", engine.traits),
-                text=engine.traits.text(there.key("source", engine.traits), there.family),
+                text=_text(engine, there),
             )
             for item, there in zip(self.columns(engine), self.binding.population.columns, strict=True)
         ]
@@ -142,6 +148,12 @@ class Release:
     def known(self) -> tuple[int, ...]:
         """The sensitive columns that are keys of some grouping's classes."""
         return tuple(sorted({position for grouping in self.requirement.groupings for position in grouping.known}))
+
+
+def _text(engine: Engine, item: BoundColumn) -> exp.Expression:
+    """The value of a column as text that compares alike on every engine."""
+    key = item.key("source", engine.traits)
+    return key if item.family is Family.TEXT else engine.traits.text(key, item.family)
 
 
 def _blank(takes_text: bool) -> exp.Expression:
@@ -268,7 +280,7 @@ def _stored(engine: Engine, item: BoundColumn, draft: HierarchyDraft, table: Tab
 def _listing(draft: HierarchyDraft, plain: str, level: int | None) -> Iterator[Listing]:
     if draft.listing is not None:
         comment = f"Definition of the hierarchy of {draft.column}, level 0 first."
-        yield Listing(comment, f"definition_{plain}", draft, -1 if level is None else level)
+        yield Listing(comment, f"definition_{plain}", draft, level)
 
 
 def _coverage(item: BoundColumn, draft: HierarchyDraft) -> Iterator[Check]:
@@ -331,9 +343,16 @@ class ReleaseSteps:
         return table
 
     def count(self) -> None:
-        """Count the source by the generalized quasi-identifier, and by what models compare; nothing where k is all."""
-        binding, traits = self._release.binding, self._engine.traits
-        if binding.simple and self._release.requirement.whole is not None:
+        """Count the source by the generalized quasi-identifier, and by what models compare.
+
+        Where k is all that is asked, the classes themselves.
+        """
+        binding, traits, whole = self._release.binding, self._engine.traits, self._release.requirement.whole
+        if binding.simple and whole is not None:
+            source = traits.relation(binding.source, "source")
+            self._make(
+                "measure classes", CLASSES, "classes", release_sql.classes(source, self._columns, whole.satisfied())
+            )
             return
         sensitive = tuple(
             SensitiveColumn(item.key("source", traits), self._codes(position), self._release.plain[item.name])
@@ -408,20 +427,18 @@ class ReleaseSteps:
 
     def judge(self) -> MeasuredClasses:
         """The classes with their verdicts, at once."""
-        whole, comment = self._release.requirement.whole, "The classes of the generalized quasi-identifier, judged."
+        whole = self._release.requirement.whole
         if whole is None:
             raise UsageError(
                 "several quasi-identifiers, or other sensitive values that are known, need rounds of suppression: "
                 "publish to a table with `sqlanon run` or `apply`"
             )
-        if self.ingredients is None:
-            source = self._engine.traits.relation(self._release.binding.source, "source")
-            query = release_sql.classes(source, self._columns, whole.satisfied())
-        else:
-            made = self.ingredients
-            found = classes(made.counted, whole.measures(), made.tables, made.population)
-            query = release_sql.judged(found, whole.satisfied(), self._columns)
-        return MeasuredClasses(self._make("measure classes", comment, "classes", query), {}, self.ingredients)
+        made = self.ingredients
+        if made is None:
+            return MeasuredClasses(self._place("classes"), {}, None)
+        found = classes(made.counted, whole.measures(), made.tables, made.population)
+        query = release_sql.judged(found, whole.satisfied(), self._columns)
+        return MeasuredClasses(self._make("measure classes", CLASSES, "classes", query), {}, made)
 
     @property
     def counts(self) -> list[str]:
@@ -475,12 +492,17 @@ class ReleaseSteps:
         query = release_sql.judged(rows, column("kept"), self._columns, codes)
         return MeasuredClasses(self._make("measure classes", comment, "classes", query), known, made)
 
-    def coverage(self, measured: MeasuredClasses) -> None:
+    def cover(self, measured: MeasuredClasses) -> None:
         """Stop at a value that its hierarchy does not cover."""
-        uncovered = release_sql.outside(measured.table, self._columns)
-        if uncovered is not None:
-            wrong = "a value lies outside its hierarchy"
-            self.steps.append(Check("cover values", f"Stop if {wrong}.", wrong, uncovered))
+        check = coverage(self._engine, self._release, measured.table)
+        self.steps += [] if check is None else [check]
+
+
+def coverage(engine: Engine, release: Release, classes_table: Table) -> Check | None:
+    """The check that every row of a class has labels; None where no column has a hierarchy."""
+    uncovered = release_sql.outside(classes_table, release.columns(engine))
+    wrong = "a value lies outside its hierarchy"
+    return None if uncovered is None else Check("cover values", f"Stop if {wrong}.", wrong, uncovered)
 
 
 def blanked_query(release: Release, measured: MeasuredClasses, columns: Sequence[QuasiIdentifier]) -> exp.Select:

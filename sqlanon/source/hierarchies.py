@@ -71,9 +71,12 @@ class HierarchyDraft:
         if self.listed_labels is None:
             labelled = lookup_sql.narrowed_by_formula(self.domain, self.text, labels, level)
             return lookup_sql.lookup(labelled, level, self.families[level], traits)
-        listing = lookup_sql.narrowed(self.listed_labels, [0, *labels])
+        listing: exp.Query | Table = lookup_sql.narrowed(self.listed_labels, [0, *labels])
+        if self._listed_once and self.listing_table is not None:
+            listing = self.listing_table
         labelled = lookup_sql.narrowed_by_list(self.domain, self.text, listing, labels, level)
-        return lookup_sql.lookup(labelled, level, self.families[level], traits, once=not self._listed_once)
+        once, certain = not self._listed_once, self._listed_once and level > 0
+        return lookup_sql.lookup(labelled, level, self.families[level], traits, once=once, certain=certain)
 
     def uncovered(self) -> exp.Select | None:
         """How many values have no label, without a table for them; None where every value has one."""
@@ -96,9 +99,11 @@ class HierarchyDraft:
         width = len(self.listing.rows[0]) if self.listing and self.listing.rows else 0
         return [f"label_{level}" for level in range(width)]
 
-    def listing_of(self, level: int) -> tuple[list[str], list[tuple[str, str]]]:
-        """The columns and rows of the listing that the lookup of one level reads."""
+    def listing_of(self, level: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
+        """The columns and rows of the listing that the lookup of one level reads; None: of all levels."""
         rows = () if self.listing is None else self.listing.rows
+        if level is None:
+            return self.listing_columns(), list(rows)
         level = level or 1
         return ["label_0", f"label_{level}"], [(row[0], row[level]) for row in rows]
 

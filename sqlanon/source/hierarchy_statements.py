@@ -377,8 +377,8 @@ def _equal_width(level: IntervalLevel, units: exp.Expression) -> exp.Expression:
         this=exp.Paren(this=exp.Add(this=exp.Mod(this=offset, expression=width), expression=width.copy())),
         expression=width.copy(),
     )
-    low = exp.Paren(this=exp.Sub(this=units.copy(), expression=exp.Paren(this=remainder)))
-    high: exp.Expression = exp.Paren(this=exp.Add(this=low.copy(), expression=width.copy()))
+    low = exp.Sub(this=units.copy(), expression=remainder)
+    high: exp.Expression = exp.Add(this=low.copy(), expression=width.copy())
     if level.maximum is not None:
         most = literal(_scaled(level.maximum, level.scale))
         high = exp.Case().when(exp.GT(this=high.copy(), expression=most), most.copy()).else_(high)
@@ -463,8 +463,8 @@ def _period(level: DateLevel, value: exp.Expression, traits: Traits) -> exp.Expr
             return concat(_padded(year, 4), "-Q", cast(_field("QUARTER", value), "text"))
         case _ if level.count == 1:
             return _padded(year, 4)
-    low = exp.Paren(this=exp.Sub(this=year, expression=exp.Mod(this=year.copy(), expression=literal(level.count))))
-    high = exp.Paren(this=exp.Add(this=low.copy(), expression=literal(level.count - 1)))
+    low = exp.Sub(this=year, expression=exp.Mod(this=year.copy(), expression=literal(level.count)))
+    high = exp.Add(this=low.copy(), expression=literal(level.count - 1))
     return concat("[", _padded(low, 4), "-", _padded(high, 4), "]")
 
 

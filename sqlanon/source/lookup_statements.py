@@ -13,8 +13,9 @@ from sqlglot import exp
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.hierarchy_statements import one_of_equals
 from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery
-from sqlanon.sql.relations import cast, column, identifier, literal
+from sqlanon.sql.relations import Table, cast, column, identifier, literal
 from sqlanon.sql.traits import Traits
+from sqlanon.sql.values import relation
 
 
 def narrowed(listing: exp.Select, levels: Sequence[int]) -> exp.Select:
@@ -40,17 +41,20 @@ def narrowed_by_formula(
 def narrowed_by_list(
     domain_query: exp.Query,
     text: exp.Expression,
-    listing: exp.Query,
+    listing: exp.Query | Table,
     labels: Mapping[int, exp.Expression],
     level: int,
 ) -> exp.Select:
     """Listed values of the domain with their labels of some levels, and where the level is 0 with their text."""
-    items: list[exp.Expression] = [named(value.copy(), f"label_{number}") for number, value in labels.items()]
+    items: list[exp.Expression] = [
+        value.copy() if isinstance(value, exp.Column) else named(value.copy(), f"label_{number}")
+        for number, value in labels.items()
+    ]
     if level == 0:
         items.insert(0, column("label_0", "listed"))
     same = equal(_of_domain(text), column("label_0", "listed"))
     select = exp.select(column("value", "domain"), *items).from_(subquery(domain_query.copy(), "domain"), copy=False)
-    return select.join(subquery(listing, "listed"), on=same, join_type="inner", copy=False)
+    return select.join(relation(listing, "listed"), on=same, join_type="inner", copy=False)
 
 
 def _of_domain(text: exp.Expression) -> exp.Expression:
@@ -61,20 +65,26 @@ def _of_domain(text: exp.Expression) -> exp.Expression:
     return found
 
 
-def lookup(labelled: exp.Select, level: int, family: Family, traits: Traits, *, once: bool = False) -> exp.Select:
-    """Labelled values with the code of one level; `once`: without those that occur several times."""
-    key = traits.key(column(f"label_{level}"), family)
+def lookup(
+    labelled: exp.Select, level: int, family: Family, traits: Traits, *, once: bool = False, certain: bool = False
+) -> exp.Select:
+    """Labelled values with the code of one level.
+
+    `once`: without values that occur several times. `certain`: every value has its label, in `listed`.
+    """
+    name = f"label_{level}"
+    key = traits.key(column(name, "listed" if certain else None), family)
     rank = exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=[exp.Ordered(this=key)]))
-    items: list[exp.Expression] = [column("value")]
-    if level:
-        items.append(one_of_equals(level, family, traits))
+    code = named(cast(rank, "int"), f"code_{level}")
+    if certain:
+        return labelled.select(code)
     present = [item.alias_or_name for item in labelled.expressions if item.alias_or_name not in ("value", "label_0")]
     conditions = [is_present(column(name)) for name in present]
     if once:
         occurrences = exp.Window(this=count(), partition_by=[column("value", "domain")])
         labelled = labelled.select(named(occurrences, "occurrences"))
         conditions.append(equal(column("occurrences"), literal(1)))
-    items.append(named(cast(rank, "int"), f"code_{level}"))
+    items: list[exp.Expression] = [column("value"), *([one_of_equals(level, family, traits)] if level else []), code]
     return exp.select(*items).from_(subquery(labelled, "labelled"), copy=False).where(*conditions, copy=False)
 
 

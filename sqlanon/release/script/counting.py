@@ -84,7 +84,7 @@ def write_verdicts(pages: Pages, engine: Engine, release: Release, written: Rele
     before = len(written.steps)
     limit = release.binding.spec.privacy.suppression.limit
     measured = _in_rounds(written, limit) if release.requirement.whole is None else written.judge()
-    written.coverage(measured)
+    written.cover(measured)
     write_steps(pages, written.steps[before:])
     stop_at_limit(pages, limit, measured.table)
     blank: exp.Expression | bool = False

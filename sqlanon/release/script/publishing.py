@@ -26,11 +26,10 @@ from sqlanon.auditor.statements.population import matched_classes, population_fi
 from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import Family
-from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import LiveRelease, population_labels, release_query
 from sqlanon.release.script.counting import Verdicts, stop_at_limit
 from sqlanon.release.script.pages import Pages
-from sqlanon.release.steps import Release
+from sqlanon.release.steps import CLASSES, Release, coverage
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
 from sqlanon.sql.build import (
     all_of,
@@ -94,9 +93,9 @@ def named_figures(select: exp.Select, figures: Mapping[str, exp.Expression], wan
 
 
 def nothing_fails(table: Table, zero: Sequence[str], positive: Sequence[str] = ()) -> exp.Select:
-    """TRUE when the one row of a table has 0 in these columns, and more than 0 in those."""
-    conditions = [equal(column(name), literal(0)) for name in zero]
-    conditions += [exp.GT(this=column(name), expression=literal(0)) for name in positive]
+    """TRUE when the one row of a table has 0 in these columns, and more than 0 in those; not TRUE without a row."""
+    conditions = [equal(exp.Max(this=column(name)), literal(0)) for name in zero]
+    conditions += [exp.GT(this=exp.Min(this=column(name)), expression=literal(0)) for name in positive]
     return exp.select(all_of(conditions)).from_(table_expression(table))
 
 
@@ -144,6 +143,7 @@ class Auditor:
         self._pages = pages
         self._traits: Traits = engine.traits
         self._taxonomies = taxonomies
+        self._staged = staged
         others = spec.sensitive if spec.privacy.other_sensitive == "known" else ()
         self._request = Request(binding.names, spec.privacy, spec.respondent, others)
         infos = {info.name: info for info in binding.columns}
@@ -171,9 +171,8 @@ class Auditor:
 
     def expect_rows(self, expected: exp.Expression, classes: Table) -> None:
         """Stop unless the table has the rows of the released classes."""
-        released = exp.select(expected).from_(table_expression(classes))
-        found = scalar(row_count(self._audited.expression()))
-        holds = exp.select(equal(found, scalar(released)))
+        found = scalar(row_count(table_expression(self._staged)))
+        holds = exp.select(equal(expected, found)).from_(table_expression(classes))
         self._pages.stop_unless(
             "Audit: stop unless the table has exactly the rows of the classes that are released.",
             holds,
@@ -361,12 +360,10 @@ def _shown(release: Release) -> exp.Expression:
 
 def write_judged_view(pages: Pages, engine: Engine, live: LiveRelease) -> Table:
     """The classes of a view as it would now be read, and the limits that it is held to when it is made."""
-    comment = "The classes of the generalized quasi-identifier, each with its verdict."
-    table = pages.create(comment, "classes", live.classes())
-    uncovered = release_sql.outside(table, live.release.columns(engine))
+    table = pages.create(CLASSES, "classes", live.classes())
+    uncovered = coverage(engine, live.release, table)
     if uncovered is not None:
-        wrong = "a value lies outside its hierarchy"
-        pages.stop_unless(f"Stop if {wrong}.", exp.select(equal(scalar(uncovered), literal(0))), wrong)
+        pages.stop_unless(uncovered.comment, uncovered.holds, uncovered.message)
     stop_at_limit(pages, live.release.binding.spec.privacy.suppression.limit, table)
     return table
 
