@@ -22,6 +22,7 @@ from sqlanon.source.binding import BoundColumn
 from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchy_statements import label, text_length
 from sqlanon.source.scratch import Scratch
+from sqlanon.sql.build import is_present
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.user_sql import parse_expression
@@ -84,11 +85,11 @@ class HierarchyDraft:
         if isinstance(first, exp.Cast) and isinstance(first.this, exp.Literal):
             return None
         if self.listed_labels is None:
-            return lookup_sql.unlabelled(self.domain, self.labels[0])
+            return lookup_sql.uncovered(self.domain, is_present(first))
         known: exp.Query | list[exp.Expression] = lookup_sql.narrowed(self.listed_labels, [0])
         if self.listing is not None:
             known = [literal(text) for text in dict.fromkeys(row[0] for row in self.listing.rows)]
-        return lookup_sql.unlisted(self.domain, self.text, known)
+        return lookup_sql.uncovered(self.domain, lookup_sql.listed(self.text, known))
 
     @property
     def _listed_once(self) -> bool:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.hierarchy_statements import one_of_equals
-from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery
+from sqlanon.sql.build import count, equal, is_present, named, scalar, subquery
 from sqlanon.sql.relations import Table, cast, column, identifier, literal
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import relation
@@ -88,16 +88,26 @@ def lookup(
     return exp.select(*items).from_(subquery(labelled, "labelled"), copy=False).where(*conditions, copy=False)
 
 
-def unlabelled(domain_query: exp.Query, label: exp.Expression) -> exp.Select:
-    """How many values a formula has no label for."""
-    return exp.select(count()).from_(subquery(domain_query.copy(), "domain"), copy=False).where(is_null(label.copy()))
+def uncovered(domain_query: exp.Query, covered: exp.Expression) -> exp.Select:
+    """How many values, or rows with such a value, do not satisfy a condition on column `value`."""
+    fails = exp.Not(this=covered.copy())
+    if not isinstance(domain_query, exp.Select):
+        return exp.select(count()).from_(subquery(domain_query.copy(), "domain"), copy=False).where(fails, copy=False)
+    # The values of one table: its rows tell as well, without a list of the values.
+    query = domain_query.copy()
+    [value] = query.expressions
+    key = value.this
+    query.set("distinct", None)
+    query.set("expressions", [count()])
+    return query.where(fails.transform(lambda node: key.copy() if _is_value(node) else node), copy=False)
 
 
-def unlisted(domain_query: exp.Query, text: exp.Expression, known: exp.Query | Sequence[exp.Expression]) -> exp.Select:
-    """How many values are not among the texts of a listing."""
-    among = (
-        exp.In(this=text.copy(), query=scalar(known))
-        if isinstance(known, exp.Query)
-        else exp.In(this=text.copy(), expressions=list(known))
-    )
-    return exp.select(count()).from_(subquery(domain_query.copy(), "domain"), copy=False).where(exp.Not(this=among))
+def _is_value(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and node.name == "value" and not node.table
+
+
+def listed(text: exp.Expression, known: exp.Query | Sequence[exp.Expression]) -> exp.Expression:
+    """Whether the text of a value is one of a listing."""
+    if isinstance(known, exp.Query):
+        return exp.In(this=text.copy(), query=scalar(known))
+    return exp.In(this=text.copy(), expressions=list(known))

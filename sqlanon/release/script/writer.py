@@ -24,7 +24,7 @@ from sqlanon.recoding.kinds import RegionLookup, by_own_hierarchies
 from sqlanon.release.classes import live_release
 from sqlanon.release.lock import Lock
 from sqlanon.release.script.counting import write_hierarchies, write_steps, write_verdicts
-from sqlanon.release.script.pages import Pages, heading, one_line
+from sqlanon.release.script.pages import Pages, commented, heading
 from sqlanon.release.script.publishing import write_judged_view, write_table, write_view
 from sqlanon.release.script.regions import write_regions
 from sqlanon.release.steps import ReleaseSteps
@@ -79,7 +79,7 @@ class ScriptWriter:
         """The whole script by files."""
         binding, engine = self._binding, self._engine
         pages = Pages(self._scripting, binding.scratch, self._mark())
-        pages.open("hierarchies", "a label for every value and level.")
+        pages.open("hierarchies", "a label for every value.")
         self._begin(pages)
         if self._lookup is not None:
             binding = write_regions(pages, engine, binding, self._lookup)
@@ -118,7 +118,7 @@ class ScriptWriter:
     def _files(self, pages: Pages) -> dict[str, str]:
         texts = [pages.text(chapter) for chapter in pages.chapters]
         lines = heading(self._binding, self._recoding, self._scripting)
-        texts[0] = "\n".join(f"-- {one_line(line)}" for line in lines) + "\n\n" + texts[0]
+        texts[0] = "\n".join(map(commented, lines)) + "\n\n" + texts[0]
         return dict(zip(map(pages.file_name, pages.chapters), texts, strict=True))
 
     def _mark(self) -> str:
