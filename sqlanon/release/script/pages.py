@@ -203,7 +203,8 @@ def _model(entry: SensitiveModel) -> str:
 
 
 def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
-    yield f"Run everything in its order, in one session that stops at the first error: {scripting.client}"
+    yield "Run everything in its order, in one session that stops at the first error:"
+    yield scripting.client
     if not scripting.transactional:
         yield "Without a transaction: after a stop the target is as it was, and the last file drops what is left over."
     if not (scripting.keeps_grants or binding.as_view or isinstance(binding.target, File)):
