@@ -179,7 +179,7 @@ def _ancestors(run: Run) -> Ancestors:
             item,
             domain(source.copy(), item.key("source", run.engine.traits)),
             run.scratch,
-            f"a{position}",
+            f"a__{position}",
             has_null=False,
         )
         for position, item in enumerate(run.binding.quasi_identifiers)
@@ -196,7 +196,9 @@ def _taxonomies(run: Run) -> dict[str, Relation]:
     for position, item in enumerate(run.binding.sensitive):
         if item.rule is not None:
             values = domain(source.copy(), item.key("source", run.engine.traits))
-            stored = store_hierarchy(run.engine, item.hierarchy(), values, run.scratch, f"t{position}", has_null=False)
+            stored = store_hierarchy(
+                run.engine, item.hierarchy(), values, run.scratch, f"t__{position}", has_null=False
+            )
             found[item.name] = stored.table.table
     return found
 

@@ -31,9 +31,10 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.pipeline import plan
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release.classes import apart_from_tables, in_one_query, release_query
+from sqlanon.release.hierarchies import draft_hierarchies
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
-from sqlanon.release.steps import Check, Listing, ReleaseSteps, draft_hierarchies
+from sqlanon.release.steps import Check, Listing, ReleaseSteps
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.hierarchies import HierarchyDraft
 from sqlanon.source.run import DEFAULT, Options, open_for

@@ -15,6 +15,7 @@ from sqlanon.errors import SpecError, UsageError
 from sqlanon.evaluation.rounds import settle
 from sqlanon.hierarchies.base import Reference
 from sqlanon.release import statements as release_sql
+from sqlanon.release.hierarchies import draft_hierarchies
 from sqlanon.release.steps import (
     AnyStep,
     Check,
@@ -24,7 +25,6 @@ from sqlanon.release.steps import (
     ReleaseSteps,
     Step,
     blanked_query,
-    draft_hierarchies,
 )
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding
@@ -33,11 +33,14 @@ from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import with_queries
 from sqlanon.sql.relations import Query, Relation, Table, named_tables, table_expression
 
+MARK = "release_"
+"""What the names of these tables begin with, beside those of the search in the same run."""
+
 
 def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> MeasuredClasses:
     """Judge the classes of a release in this very snapshot."""
     taxonomies = _taxonomies(engine, release.binding, scratch)
-    written = ReleaseSteps(engine, release, scratch.name, taxonomies)
+    written = ReleaseSteps(engine, release, lambda name: scratch.name(f"{MARK}{name}"), taxonomies)
     written.count()
     made = _carried_out(engine, scratch, written.steps)
     done = len(written.steps)
@@ -68,7 +71,7 @@ def _carried_out(engine: Engine, scratch: Scratch, steps: Sequence[AnyStep]) -> 
     for step in steps:
         match step:
             case Step():
-                made.append(scratch.create(step.title, step.name, step.query))
+                made.append(scratch.create(step.title, f"{MARK}{step.name}", step.query))
             case Check():
                 [(number,)] = engine.query(Statement(step.title, step.found))
                 if number:
@@ -84,7 +87,7 @@ def _taxonomies(engine: Engine, binding: Binding, scratch: Scratch) -> dict[int,
             source = engine.traits.relation(binding.source, "source")
             values = hierarchy_sql.domain(source, item.key("source", engine.traits))
             found[position] = store_hierarchy(
-                engine, item.hierarchy(), values, scratch, f"published{position}", has_null=False
+                engine, item.hierarchy(), values, scratch, f"p__{position}", has_null=False
             )
     return found
 

@@ -186,13 +186,13 @@ def store_hierarchy(
     show_values: bool = False,
 ) -> StoredHierarchy:
     """Build one column's hierarchy from the values in `domain` and hold it to every rule; `place` names its table."""
-    draft = draft_hierarchy(engine, item, domain, scratch.name(f"l{place}"))
+    draft = draft_hierarchy(engine, item, domain, scratch.name(f"definition_{place}"))
     step = f"hierarchy {item.name}"
     if draft.listing is not None:
-        listing_table = scratch.create_text(step, f"l{place}", draft.listing_columns())
+        listing_table = scratch.create_text(step, f"definition_{place}", draft.listing_columns())
         engine.load(step, listing_table, draft.listing_columns(), draft.listing.rows)
     coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
-    table = scratch.create(step, f"h{place}", coded)
+    table = scratch.create(step, f"hierarchy_{place}", coded)
     if draft.listing_table is not None:
         scratch.drop(draft.listing_table)
     return _validated(engine, item, draft, table, has_null=has_null, show_values=show_values)

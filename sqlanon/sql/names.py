@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-LONGEST = 24
+LONGEST = 20
 """Characters of a name: with what stands before it in a scratch table it stays within every engine's limit."""
 
 

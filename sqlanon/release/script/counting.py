@@ -14,18 +14,17 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
+from sqlanon.release.hierarchies import DraftedHierarchies, draft_hierarchies
 from sqlanon.release.script.pages import Pages, rows_within
 from sqlanon.release.steps import (
     AnyStep,
     Check,
-    DraftedHierarchies,
     Listing,
     MeasuredClasses,
     Release,
     ReleaseSteps,
     Step,
     blanked_query,
-    draft_hierarchies,
 )
 from sqlanon.source.binding import Binding
 from sqlanon.spec.amounts import Limit
