@@ -27,12 +27,13 @@ from sqlanon.recoding import Assigned, FullDomain, Recoding
 from sqlanon.recoding.mondrian.recoder import mondrian_lookup
 from sqlanon.recoding.personalized.recoder import personalized_lookup
 from sqlanon.recoding.registry import RECODERS
-from sqlanon.release.classes import Release, population_labels
+from sqlanon.release.classes import population_labels
 from sqlanon.release.evidence import Facts, recorder_for
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released, publish
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
+from sqlanon.release.steps import Release
 from sqlanon.source.binding import Binding, bind, bind_published, bind_source, formulas_of
 from sqlanon.source.doubt import Crowding, crowding, refuse_doubted
 from sqlanon.source.frequency import Base, scan
@@ -193,7 +194,7 @@ def _ancestors(run: Run) -> Ancestors:
             item,
             domain(source.copy(), item.key("source", run.engine.traits)),
             run.scratch,
-            f"a{position}",
+            f"a__{position}",
             has_null=False,
         )
         for position, item in enumerate(run.binding.quasi_identifiers)
@@ -210,7 +211,9 @@ def _taxonomies(run: Run) -> dict[str, Relation]:
     for position, item in enumerate(run.binding.sensitive):
         if item.rule is not None:
             values = domain(source.copy(), item.key("source", run.engine.traits))
-            stored = store_hierarchy(run.engine, item.hierarchy(), values, run.scratch, f"t{position}", has_null=False)
+            stored = store_hierarchy(
+                run.engine, item.hierarchy(), values, run.scratch, f"t__{position}", has_null=False
+            )
             found[item.name] = stored.table.table
     return found
 

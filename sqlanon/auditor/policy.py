@@ -28,7 +28,7 @@ from sqlanon.source.binding import ORDERED, Binding
 from sqlanon.source.hierarchies import draft_hierarchy
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.spec import Spec
-from sqlanon.spec.release import LATTICE_ALGORITHMS
+from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.sql.relations import Query, Relation
 
 MOST_LABELS = 50_000
@@ -104,7 +104,7 @@ def drafted_columns(engine: Engine, binding: Binding) -> list[ColumnPolicy]:
                 draft.families,
                 top,
                 allowed_levels(spec, item.name, draft.height),
-                spec.search.algorithm in LATTICE_ALGORITHMS,
+                ALGORITHMS[spec.search.algorithm].kind == "lattice",
             )
         )
     return columns

@@ -50,6 +50,7 @@ class DuckDBTraits(Traits):
 
     dialect: str = "duckdb"
     temporary_scratch: bool = True
+    plain_names: bool = True
 
     def text(self, value: exp.Expression, family: Family) -> exp.Expression:
         if family is Family.FLOAT:
@@ -109,6 +110,7 @@ class PostgresTraits(Traits):
     dialect: str = "postgres"
     unlogged_scratch: bool = True
     plans_by_statistics: bool = True
+    plain_names: bool = True
     views_need_barrier: bool = True
 
     def bit_count(self, value: exp.Expression) -> exp.Expression:

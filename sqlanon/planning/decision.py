@@ -22,10 +22,10 @@ from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.kinds import by_own_hierarchies
 from sqlanon.recoding.registry import recoder_named
-from sqlanon.release.classes import Release
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released
 from sqlanon.release.results import PlanResult, RecodedPlan
+from sqlanon.release.steps import Release
 from sqlanon.search.base import SearchResult
 from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import Combinations, combine

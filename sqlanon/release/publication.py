@@ -23,16 +23,14 @@ from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, Require
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import (
-    MeasuredClasses,
-    Release,
     blanked_class_satisfies,
-    classes_query,
     live_release,
     measure_classes,
     population_labels,
     release_query,
 )
 from sqlanon.release.files import write_audited
+from sqlanon.release.steps import MeasuredClasses, Release
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import formulas_of
 from sqlanon.source.combinations import has_null
@@ -245,12 +243,11 @@ def _publish_view(
     """A view that computes classes and hierarchies from the source as it is when somebody reads it."""
     judged = _judge(engine, release, scratch)
     live = live_release(engine, release)
-    classes = classes_query(engine, live)
-    query = release_query(engine, live, classes, shuffle=False)
+    query = live.rows(engine)
     staging = target.beside(scratch.name("staging").name)
     engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
     if release.binding.persons:
-        with_persons = release_query(engine, live, classes, shuffle=False, with_respondent=True)
+        with_persons = live.rows(engine, with_respondent=True)
         audited = _audited(engine, release, Query(with_persons), judged, scratch)
         _refuse_other_count(engine, staging, judged)
     else:
@@ -368,6 +365,4 @@ def _ancestors(release: Released, scratch: Scratch) -> Ancestors:
 def _taxonomies(release: Released, judged: _Judged) -> dict[str, Query]:
     if isinstance(release, AssignedRelease):
         return release.taxonomies()
-    if judged.measured is None or judged.measured.ingredients is None:
-        return {}
-    return judged.measured.ingredients.taxonomies
+    return {} if judged.measured is None else judged.measured.taxonomies

@@ -175,8 +175,22 @@ def drop_view(view: Table) -> exp.Drop:
 def assertion(condition: exp.Select, message: str) -> exp.Select:
     """A query that fails, with `message` in the error, unless `condition` yields TRUE.
 
-    The text cannot be cast to a number; it is chosen at run time, so no engine folds it away.
+    The text cannot be cast to a number; it is chosen at run time, so no engine folds it away. A condition on all rows
+    of a table has one row, also of none: it is asserted where it stands.
     """
-    holds = exp.Subquery(this=condition)
+    [holds] = condition.expressions
+    if _of_all_rows(holds.copy()) and not condition.args.get("group"):
+        query = condition.copy()
+        query.set("expressions", [_failing_unless(holds.copy(), message)])
+        return query
+    return exp.select(_failing_unless(exp.Subquery(this=condition), message))
+
+
+def _of_all_rows(value: exp.Expression) -> bool:
+    """Whether a value is an aggregate of the query that selects it."""
+    return any(found.find_ancestor(exp.Query) is None for found in value.find_all(exp.AggFunc))
+
+
+def _failing_unless(holds: exp.Expression, message: str) -> exp.Alias:
     chosen = exp.Case().when(holds, literal("1")).else_(literal(message))
-    return exp.select(named(cast(chosen, "int"), "audit"))
+    return named(cast(chosen, "int"), "audit")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 
 from sqlglot import exp
 
@@ -23,6 +24,8 @@ from sqlanon.sql.build import create_table_as, create_text_table, drop_table, in
 from sqlanon.sql.relations import File, Table
 
 ROWS_PER_INSERT = 200
+COMMENT = 117
+"""Characters of a line of a comment."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +114,27 @@ class Pages:
 
     def text(self, chapter: Chapter) -> str:
         """A chapter as text."""
-        blocks = [f"-- {self.file_name(chapter)}: {chapter.sentence}", *(self._block(part) for part in chapter.parts)]
+        blocks = [
+            commented(f"{self.file_name(chapter)}: {chapter.sentence}"),
+            *(self._block(part) for part in chapter.parts),
+        ]
         return "\n\n".join(blocks) + "\n"
 
     def _block(self, part: Part) -> str:
         traits = self.scripting.traits
         lines = [f"{traits.render(resolved(statement, traits), pretty=True)};" for statement in part.statements]
-        return "\n".join([f"-- {part.comment}", *lines])
+        return "\n".join([commented(part.comment), *lines])
 
 
 def one_line(text: str) -> str:
     """For a comment that ends with its line."""
     return " ".join(text.split())
+
+
+def commented(text: str) -> str:
+    """A sentence as comments, no line of them longer than a person wants to read."""
+    lines = wrap(one_line(text), COMMENT, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(f"-- {line}" for line in lines)
 
 
 def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Iterator[str]:
@@ -176,7 +188,8 @@ def _population(privacy: Privacy) -> Iterator[str]:
 
 
 def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
-    yield f"Run everything in its order, in one session that stops at the first error: {scripting.client}"
+    yield "Run everything in its order, in one session that stops at the first error:"
+    yield scripting.client
     if not scripting.transactional:
         yield "Without a transaction: after a stop the target is as it was, and the last file drops what is left over."
     if not (scripting.keeps_grants or binding.as_view or isinstance(binding.target, File)):
