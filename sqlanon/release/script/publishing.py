@@ -28,7 +28,7 @@ from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxono
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.release.classes import LiveRelease, population_labels, release_query
-from sqlanon.release.script.counting import Verdicts
+from sqlanon.release.script.counting import Verdicts, stop_at_limit
 from sqlanon.release.script.pages import Pages
 from sqlanon.release.steps import CLASSES, Release, coverage
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
