@@ -195,6 +195,7 @@ def test_personalized_labels_end_at_bounds_of_the_least_level(engine_url: str, a
     for bounds in ("hierarchy", "values"):
         search = {"algorithm": algorithm, "bounds": bounds}
         result = pipeline.run(spec_of(database, columns=columns, privacy={"personalized": asked}, search=search))
+        assert result.plan is not None
         assert (bounds == "values") == any("search.bounds" in warning for warning in result.plan.warnings)
         ends = [
             (int(end), width)
