@@ -78,7 +78,7 @@ def bounds_told(run: Run, made: Combinations) -> tuple[str, ...]:
     """What ranges tell that end at values: one sentence for each column that search.bounds: values is asked for."""
     if run.binding.spec.search.bounds != "values":
         return ()
-    columns = [domain.hierarchy.column for domain in made.domains if domain.least and domain.natural]
+    columns = [domain.hierarchy.column for domain in made.domains if domain.least and domain.natural and domain.height]
     return tuple(
         f"search.bounds: values ends ranges of column '{name}' at the least and the greatest value under a label of "
         f"level {run.binding.spec.columns[name].levels.min}: exact values of people stand in the release"

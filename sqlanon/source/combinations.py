@@ -177,7 +177,8 @@ def _store_domain(
     absent = least < stored.height and has_null(engine, step, values)
     if least:
         scratch.drop(values)
-    return Domain(table, int(number), absent, natural, stored, keys, least)
+    # One label of everything is in order, whatever it is a label of.
+    return Domain(table, int(number), absent, natural or least == stored.height, stored, keys, least)
 
 
 def _store_values(

@@ -72,10 +72,10 @@ def test_a_least_level_at_the_top_tells_nothing(engine_url: str) -> None:
     """NULL is released as everything else there."""
     rows = people(40)
     database = filled(engine_url, rows)
-    columns = {**COLUMNS, AGE: {**COLUMNS[AGE], "levels": {"min": 3}}}
+    columns = {**COLUMNS, **{name: {**COLUMNS[name], "levels": {"min": 3}} for name in (AGE, TOWN)}}
     for algorithm in ("mondrian", "ghs"):
         pipeline.run(spec_of(database, columns=columns, search={"algorithm": algorithm, "budget": {"nodes": 100}}))
-        assert set(database.rows("released", f'"{AGE}"')) == {("*",)}
+        assert set(database.rows("released", f'"{AGE}", "{TOWN}"')) == {("*", "*")}
 
 
 def test_levels_that_lie_apart_in_the_order_of_values_become_sets(engine_url: str) -> None:
@@ -193,6 +193,7 @@ def test_personalized_labels_end_at_bounds_of_the_least_level(engine_url: str, a
     for bounds in ("hierarchy", "values"):
         search = {"algorithm": algorithm, "bounds": bounds}
         result = pipeline.run(spec_of(database, columns=columns, privacy={"personalized": asked}, search=search))
+        assert result.plan is not None
         assert (bounds == "values") == any("search.bounds" in warning for warning in result.plan.warnings)
         ends = [
             (int(end), width)

@@ -26,7 +26,7 @@ USUAL = ["94139", "94141", 'the "Hole"', "a, b", ""]
 RARE = ["RARE1", "r'are; 2", "{RARE, 3}", "NULL"]
 RARE_AGES = [1, 17, 49, 103]
 
-Row = tuple[str | None, int, str]
+Row = tuple[str, int, str]
 
 
 def people(seed: int) -> list[Row]:

@@ -24,7 +24,7 @@ from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.recoding.assignment import Assignment
-from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for
 from sqlanon.recoding.cells import fitting_statements as fitting_sql
 from sqlanon.recoding.cells import statements as cells_sql
 from sqlanon.recoding.cells.fitting_statements import Mode
@@ -222,6 +222,8 @@ def by_forest(cells: Cells) -> Divided:
 def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy], divide: Divide = by_forest) -> Recoded:
     """Recode cells: of whole columns first for AG_CS, then of groups of vertices."""
     _refuse_more_than_k(run)
+    if run.binding.spec.search.model != "AG_CS":
+        least_levels(run, stored)
     made = combine(run.engine, run.binding, base, stored, run.scratch)
     node = None
     if run.binding.spec.search.model == "AG_CS":
