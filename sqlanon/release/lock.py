@@ -63,7 +63,7 @@ class Lock:
             recipient=recipient,
             spec_parts=spec.parts(),
             source=dict(plan.source),
-            flexible=None if isinstance(plan.recoding, FullDomain) else plan.recoding,
+            flexible=plan.flexible,
         )
 
     def knows(self, fingerprint: str, requirement: Mapping[str, Any]) -> bool:
