@@ -23,10 +23,8 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.insight.microdata import audit_personalized
 from sqlanon.planning.decision import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.privacy.base import Requirement
-from sqlanon.recoding import Assigned, FullDomain, Recoding
-from sqlanon.recoding.mondrian.recoder import mondrian_lookup
-from sqlanon.recoding.personalized.recoder import personalized_lookup
-from sqlanon.recoding.registry import RECODERS
+from sqlanon.recoding import FullDomain, Recoding
+from sqlanon.recoding.registry import region_maker
 from sqlanon.release.classes import population_labels
 from sqlanon.release.evidence import Facts, recorder_for
 from sqlanon.release.lock import Lock
@@ -49,7 +47,6 @@ from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas,
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.spec.honoured import require_honoured
-from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.sql.relations import File, Query, Relation
 
 SEARCHED = ("algorithm", "score", "limit", "lattice", "minimal", "minimal_complete", "proven", "undecided", "verified")
@@ -255,15 +252,11 @@ def scripted(
             "target.formulas: a script writes texts as they are; leave it out, or publish with run or apply"
         )
     lookup = None
-    if isinstance(recoding, Assigned) and recoding.details.get("kind") == "strict":
+    make_regions = region_maker(recoding)
+    if make_regions is not None:
         with running(spec, options) as run:
             base = scanned(run)
-            lookup = mondrian_lookup(run, base, hierarchies_of(run, base), recoding.fingerprint)
-    elif isinstance(recoding, Assigned) and recoding.algorithm in PERSONALIZED:
-        with running(spec, options) as run:
-            base = scanned(run)
-            stored = hierarchies_of(run, base)
-            lookup = personalized_lookup(run, base, stored, RECODERS[recoding.algorithm], recoding)
+            lookup = make_regions(run, base, hierarchies_of(run, base))
     return compiled(spec, recoding, options, dialect=dialect, lock=lock, lookup=lookup)
 
 

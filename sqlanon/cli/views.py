@@ -20,7 +20,6 @@ from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.planning.comparison import Compared, Comparison
 from sqlanon.planning.frontier import Cell, Frontier
-from sqlanon.recoding import Cuts
 from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec
@@ -65,9 +64,8 @@ def changed(changes: Sequence[Change] | None) -> Iterator[Fact]:
 def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
     """What a release that is not full-domain costs, and how it was found."""
     search, chosen = plan.search, plan.chosen
-    if isinstance(plan.decided, Cuts):
-        for name, groups in zip(plan.columns, plan.decided.groups, strict=True):
-            yield name, counted(len(groups), "group")
+    for name, groups in plan.recoding.group_counts().items():
+        yield name, counted(groups, "group")
     yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
     yield "classes", number(chosen.classes)
     for name, score in plan.scores.items():

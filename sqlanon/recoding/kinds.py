@@ -49,9 +49,26 @@ class Assigned:
         """No column has one level for all its values."""
         return {}
 
-    def same_as(self, other: Assigned) -> bool:
+    @property
+    def recoder(self) -> str | None:
+        """The algorithm that makes the classes again when the recoding is carried out."""
+        return self.algorithm
+
+    def in_levels(self, binding: Binding) -> tuple[Binding, FullDomain] | None:
+        """No levels of any hierarchies say it."""
+        return None
+
+    def group_counts(self) -> dict[str, int]:
+        """No column has groups of its own."""
+        return {}
+
+    def same_as(self, other: Assigned | Cuts | FullDomain) -> bool:
         """Whether both describe one assignment."""
-        return (self.algorithm, self.fingerprint, self.checksum) == (other.algorithm, other.fingerprint, other.checksum)
+        return isinstance(other, Assigned) and self._identity == other._identity
+
+    @property
+    def _identity(self) -> tuple[str, str, tuple[int, ...]]:
+        return self.algorithm, self.fingerprint, self.checksum
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -106,6 +123,23 @@ class Cuts:
         """No column has one level for all its values."""
         return {}
 
+    @property
+    def recoder(self) -> str | None:
+        """Nothing has to be made again."""
+        return None
+
+    def in_levels(self, binding: Binding) -> tuple[Binding, FullDomain] | None:
+        """The binding with the groups as hierarchies, and the levels at which they are released."""
+        return by_own_hierarchies(self, binding)
+
+    def group_counts(self) -> dict[str, int]:
+        """How many groups each column has."""
+        return {name: len(groups) for name, groups in zip(self.columns, self.groups, strict=True)}
+
+    def same_as(self, other: Assigned | Cuts | FullDomain) -> bool:
+        """Whether both have the same groups."""
+        return self == other
+
     def level_of(self, name: str) -> int:
         """The level whose labels the groups of a column hold."""
         return self.least[self.columns.index(name)] if self.least else 0
@@ -143,8 +177,7 @@ class Cuts:
 
     def outline(self) -> dict[str, Any]:
         """Plain data without values, of which few rows may stand behind one: how many groups each column has."""
-        counts = {name: len(groups) for name, groups in zip(self.columns, self.groups, strict=True)}
-        return {"kind": self.kind, "columns": list(self.columns), "groups": counts}
+        return {"kind": self.kind, "columns": list(self.columns), "groups": self.group_counts()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Cuts:
@@ -173,6 +206,23 @@ class FullDomain:
     kind: ClassVar[str] = "full_domain"
     columns: tuple[str, ...]
     node: Node
+
+    @property
+    def recoder(self) -> str | None:
+        """Nothing has to be made again."""
+        return None
+
+    def in_levels(self, binding: Binding) -> tuple[Binding, FullDomain] | None:
+        """The hierarchies of the spec, and the levels themselves."""
+        return binding, self
+
+    def group_counts(self) -> dict[str, int]:
+        """No column has groups of its own."""
+        return {}
+
+    def same_as(self, other: Assigned | Cuts | FullDomain) -> bool:
+        """Whether both have the same levels."""
+        return self == other
 
     def levels(self) -> dict[str, int]:
         return dict(zip(self.columns, self.node, strict=True))

@@ -5,7 +5,15 @@ A new one is one file here and one row in the table of algorithms.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from sqlanon.recoding.base import Recoder
+from sqlanon.recoding.kinds import Assigned, Cuts, FullDomain, RegionLookup
+from sqlanon.recoding.mondrian.recoder import mondrian_lookup
+from sqlanon.recoding.personalized.recoder import personalized_lookup
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
 from sqlanon.spec.algorithms import ALGORITHMS
 
 RECODERS: dict[str, Recoder] = {name: row.load() for name, row in ALGORITHMS.items() if row.kind != "lattice"}
@@ -14,3 +22,21 @@ RECODERS: dict[str, Recoder] = {name: row.load() for name, row in ALGORITHMS.ite
 def recoder_named(name: str) -> Recoder | None:
     """The recoder of this name; None when it is the name of a full-domain search."""
     return RECODERS.get(name)
+
+
+RegionMaker = Callable[[Run, Base, Sequence[StoredHierarchy]], RegionLookup]
+"""Makes the classes of a recoding again, as regions that a script writes out."""
+
+
+def region_maker(recoding: FullDomain | Cuts | Assigned) -> RegionMaker | None:
+    """How the regions of a recoding are made for a script; None where it has none."""
+    if not isinstance(recoding, Assigned):
+        return None
+    match ALGORITHMS[recoding.algorithm].kind:
+        case "mondrian":
+            return lambda run, base, stored: mondrian_lookup(run, base, stored, recoding.fingerprint)
+        case "personalized":
+            recoder = RECODERS[recoding.algorithm]
+            return lambda run, base, stored: personalized_lookup(run, base, stored, recoder, recoding)
+        case _:
+            return None

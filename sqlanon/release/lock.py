@@ -70,7 +70,7 @@ class Lock:
             recipient=recipient,
             spec_parts=spec.parts(),
             source=dict(plan.source),
-            flexible=None if isinstance(plan.recoding, FullDomain) else plan.recoding,
+            flexible=plan.flexible,
             accepted=accepted_columns(spec.columns),
         )
 

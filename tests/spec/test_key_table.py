@@ -308,8 +308,13 @@ COMMANDS: dict[str, Callable[[Spec], object]] = {
 }
 CONDITIONAL = {("weights", "scheme"), ("weights", "cuts")}
 """Keys that these kinds honour under a condition that the test of the key brings about."""
-BEFORE_LABELS = frozenset({"mondrian", "personalized", "greedy"})
-"""Recoders whose labels may still show values below columns.*.levels.min."""
+KNOWN_FAILURES = {
+    ("mondrian", "levels"): "labels end below columns.*.levels.min",
+    ("personalized", "levels"): "labels end below columns.*.levels.min",
+    ("greedy", "levels"): "labels end below columns.*.levels.min",
+    ("mondrian", "respondent"): "a scratch name is used twice",
+}
+"""Pairs that do not hold yet. Each must fail: take it out when it holds."""
 
 
 def honoured() -> list[Any]:
@@ -323,8 +328,8 @@ def honoured() -> list[Any]:
             ):
                 continue
             same = [other for other in names_of(row.kind) if ALGORITHMS[other].made_by == row.made_by]
-            fails = key.name == "levels" and name in BEFORE_LABELS
-            marks = [pytest.mark.xfail(strict=True, reason="labels below levels.min")] if fails else []
+            reason = KNOWN_FAILURES.get((name, key.name))
+            marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
             marks += [pytest.mark.soak] if name != same[0] else []
             pairs.append(pytest.param(name, key.name, id=f"{name}-{key.name}", marks=marks))
     return pairs
