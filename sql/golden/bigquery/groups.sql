@@ -5,19 +5,20 @@
 -- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
 -- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | bq query --use_legacy_sql=false
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | bq query --use_legacy_sql=false
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- Definition of the hierarchy of zip, level 0 first.
-CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_definition_0` (
+CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_definition_zip` (
   `label_0` STRING,
   `label_1` STRING
 );
-INSERT INTO `sqlanon_script_ad7c68bd_definition_0`
+INSERT INTO `sqlanon_script_ad7c68bd_definition_zip`
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -25,56 +26,26 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_hierarchy_0` AS
+-- Hierarchy of zip: the label of each value at level 1.
+CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_hierarchy_zip` AS
 SELECT
-  *
+  `domain`.`value`,
+  `listed`.`label_1`,
+  CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`listed`.`label_1` AS STRING), '')) AS INT64) AS `code_1`
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
-      SELECT
-        `domain`.`value`,
-        COALESCE(`listed`.`label_0`, CAST(`value` AS STRING)) AS `label_0`,
-        `listed`.`label_1` AS `label_1`,
-        CASE WHEN NOT `listed`.`label_0` IS NULL THEN '*' END AS `label_2`
-      FROM (
-        SELECT DISTINCT
-          `label_0`,
-          `label_1`
-        FROM `sqlanon_script_ad7c68bd_definition_0`
-      ) AS `listed`
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          COLLATE(CAST(`source`.`zip` AS STRING), '') AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT COLLATE(CAST(`source`.`zip` AS STRING), '') IS NULL
-      ) AS `domain`
-        ON CAST(`value` AS STRING) = `listed`.`label_0`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_0` AS STRING), '')) AS INT64) AS `code_0`,
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST(`label_1` AS STRING), '')) AS INT64) AS `code_1`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
-WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL;
+  SELECT DISTINCT
+    COLLATE(CAST(`source`.`zip` AS STRING), '') AS `value`
+  FROM `source_table` AS `source`
+  WHERE
+    NOT COLLATE(CAST(`source`.`zip` AS STRING), '') IS NULL
+) AS `domain`
+INNER JOIN `sqlanon_script_ad7c68bd_definition_zip` AS `listed`
+  ON CAST(`domain`.`value` AS STRING) = `listed`.`label_0`;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their declared order; NULL is 0.
-CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_values_0` AS
+CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_values_disease` AS
 SELECT
   `value`,
   CASE
@@ -102,18 +73,15 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COALESCE(SUM(CASE WHEN `code` IS NULL THEN 1 ELSE 0 END), 0)
-          FROM `sqlanon_script_ad7c68bd_values_0` AS `codes`
-        ) = 0
+        COALESCE(SUM(CASE WHEN `code` IS NULL THEN 1 ELSE 0 END), 0) = 0
+      FROM `sqlanon_script_ad7c68bd_values_disease` AS `codes`
     )
     THEN 1
     ELSE ERROR('sqlanon: a value of disease is not in its declared order')
   END AS `audit`;
 
 -- Values of stage, numbered in their order; NULL is 0.
-CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_values_1` AS
+CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_values_stage` AS
 SELECT
   `value`,
   CASE
@@ -127,49 +95,45 @@ FROM (
   FROM `source_table` AS `source`
 ) AS `domain`;
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_counted` AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST(`source`.`zip` AS STRING), '') IS NULL
-      THEN 0
-      ELSE `h_0`.`code_1`
-    END,
-    -1
-  ) AS `k_0`,
-  CASE
-    WHEN COLLATE(CAST(`source`.`disease` AS STRING), '') IS NULL
-    THEN 0
-    ELSE `c_0`.`code`
-  END AS `s_0`,
-  CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END AS `s_1`,
+  `zip_code`,
+  `disease_code`,
+  `stage_code`,
   COUNT(*) AS `n`
-FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_0` AS `h_0`
-  ON COLLATE(CAST(`source`.`zip` AS STRING), '') = `h_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_0` AS `c_0`
-  ON COLLATE(CAST(`source`.`disease` AS STRING), '') = `c_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_1` AS `c_1`
-  ON `source`.`stage` = `c_1`.`value`
-GROUP BY
-  COALESCE(
+FROM (
+  SELECT
+    COALESCE(
+      CASE
+        WHEN COLLATE(CAST(`source`.`zip` AS STRING), '') IS NULL
+        THEN 0
+        ELSE `hierarchy_zip`.`code_1`
+      END,
+      -1
+    ) AS `zip_code`,
     CASE
-      WHEN COLLATE(CAST(`source`.`zip` AS STRING), '') IS NULL
+      WHEN COLLATE(CAST(`source`.`disease` AS STRING), '') IS NULL
       THEN 0
-      ELSE `h_0`.`code_1`
-    END,
-    -1
-  ),
-  CASE
-    WHEN COLLATE(CAST(`source`.`disease` AS STRING), '') IS NULL
-    THEN 0
-    ELSE `c_0`.`code`
-  END,
-  CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END;
+      ELSE `values_disease`.`code`
+    END AS `disease_code`,
+    CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END AS `stage_code`
+  FROM `source_table` AS `source`
+  LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy_zip`
+    ON COLLATE(CAST(`source`.`zip` AS STRING), '') = `hierarchy_zip`.`value`
+  LEFT JOIN `sqlanon_script_ad7c68bd_values_disease` AS `values_disease`
+    ON COLLATE(CAST(`source`.`disease` AS STRING), '') = `values_disease`.`value`
+  LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage`
+    ON `source`.`stage` = `values_stage`.`value`
+) AS `coded`
+GROUP BY
+  `zip_code`,
+  `disease_code`,
+  `stage_code`;
 
 -- How the whole source distributes disease.
-CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_distribution_0` AS
+CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_distribution_disease` AS
 SELECT
   `running`.`code`,
   `running`.`q_held`,
@@ -189,24 +153,24 @@ FROM (
       COALESCE(`assigned`.`m`, 0) AS `q_assigned`
     FROM (
       SELECT
-        `s_0` AS `s`,
+        `disease_code` AS `s`,
         CAST(SUM(`n`) AS INT64) AS `m`
-      FROM `sqlanon_script_ad7c68bd_counted` AS `counted`
+      FROM `sqlanon_script_ad7c68bd_counted`
       GROUP BY
-        `s_0`
+        `disease_code`
     ) AS `held`
     LEFT JOIN (
       SELECT
-        `s_0` AS `s`,
+        `disease_code` AS `s`,
         CAST(SUM(`n`) AS INT64) AS `m`
-      FROM `sqlanon_script_ad7c68bd_counted` AS `counted`
+      FROM `sqlanon_script_ad7c68bd_counted`
       GROUP BY
-        `s_0`
+        `disease_code`
     ) AS `assigned`
       ON `held`.`s` = `assigned`.`s`
   ) AS `both`
 ) AS `running`
-JOIN `sqlanon_script_ad7c68bd_values_0` AS `codes`
+JOIN `sqlanon_script_ad7c68bd_values_disease` AS `codes`
   ON `running`.`code` = `codes`.`code`;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -214,19 +178,19 @@ JOIN `sqlanon_script_ad7c68bd_values_0` AS `codes`
 -- Before the first round of suppression every row is kept.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_0` AS
 SELECT
-  `k_0`,
-  `s_0`,
-  `s_1`,
+  `zip_code`,
+  `disease_code`,
+  `stage_code`,
   `n`,
   TRUE AS `kept`
-FROM `sqlanon_script_ad7c68bd_counted` AS `counted`;
+FROM `sqlanon_script_ad7c68bd_counted`;
 
 -- Round 1 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_1` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -235,37 +199,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_0`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_0`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -288,8 +252,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -302,8 +266,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -320,8 +284,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -330,31 +294,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_0`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -363,40 +327,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_0`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -411,7 +375,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -434,7 +398,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -447,7 +411,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -464,7 +428,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -473,27 +437,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_0`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -502,41 +466,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_0`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 2 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_2` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -545,37 +509,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_1`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_1`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -598,8 +562,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -612,8 +576,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -630,8 +594,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -640,31 +604,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_1`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -673,40 +637,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_1`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -721,7 +685,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -744,7 +708,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -757,7 +721,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -774,7 +738,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -783,27 +747,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_1`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -812,41 +776,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_1`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 3 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_3` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -855,37 +819,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_2`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_2`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -908,8 +872,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -922,8 +886,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -940,8 +904,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -950,31 +914,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_2`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -983,40 +947,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_2`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1031,7 +995,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1054,7 +1018,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1067,7 +1031,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1084,7 +1048,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1093,27 +1057,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_2`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1122,41 +1086,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_2`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 4 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_4` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1165,37 +1129,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_3`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_3`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1218,8 +1182,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1232,8 +1196,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1250,8 +1214,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1260,31 +1224,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_3`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1293,40 +1257,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_3`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1341,7 +1305,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1364,7 +1328,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1377,7 +1341,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1394,7 +1358,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1403,27 +1367,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_3`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1432,41 +1396,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_3`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 5 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_5` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1475,37 +1439,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_4`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_4`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1528,8 +1492,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1542,8 +1506,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1560,8 +1524,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1570,31 +1534,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_4`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1603,40 +1567,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_4`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1651,7 +1615,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1674,7 +1638,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1687,7 +1651,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1704,7 +1668,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1713,27 +1677,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_4`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1742,41 +1706,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_4`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 6 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_6` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1785,37 +1749,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_5`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_5`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1838,8 +1802,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1852,8 +1816,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1870,8 +1834,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1880,31 +1844,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_5`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1913,40 +1877,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_5`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1961,7 +1925,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1984,7 +1948,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1997,7 +1961,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2014,7 +1978,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2023,27 +1987,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_5`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2052,41 +2016,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_5`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 7 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_7` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -2095,37 +2059,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_6`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_6`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2148,8 +2112,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2162,8 +2126,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2180,8 +2144,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2190,31 +2154,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_6`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2223,40 +2187,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_6`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -2271,7 +2235,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2294,7 +2258,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2307,7 +2271,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2324,7 +2288,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2333,27 +2297,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_6`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2362,41 +2326,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_6`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 8 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_round_8` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -2405,37 +2369,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_7`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_7`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2458,8 +2422,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2472,8 +2436,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2490,8 +2454,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2500,31 +2464,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_7`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2533,40 +2497,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_7`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -2581,7 +2545,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2604,7 +2568,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2617,7 +2581,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2634,7 +2598,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2643,27 +2607,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS INT64) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS INT64) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS INT64) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS INT64) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_7`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2672,52 +2636,52 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS FLOAT64) * LN(CAST(`m` AS FLOAT64))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS INT64) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_7`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_classes` AS
 SELECT
-  NULLIF(`k_0`, -1) AS `k_0`,
-  `s_1`,
+  NULLIF(`zip_code`, -1) AS `zip_code`,
+  `stage_code`,
   `n`,
   `kept` AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_1`,
+    `zip_code`,
+    `stage_code`,
     SUM(`n`) AS `n`,
     `kept`
   FROM `sqlanon_script_ad7c68bd_round_8`
   GROUP BY
-    `k_0`,
-    `s_1`,
+    `zip_code`,
+    `stage_code`,
     `kept`
 ) AS `classes`;
 
@@ -2726,13 +2690,10 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM `sqlanon_script_ad7c68bd_classes`
-          WHERE
-            `k_0` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM `sqlanon_script_ad7c68bd_classes`
+      WHERE
+        `zip_code` IS NULL
     )
     THEN 1
     ELSE ERROR('sqlanon: a value lies outside its hierarchy')
@@ -2753,23 +2714,23 @@ SELECT
 -- The release, in no order that tells of the source.
 CREATE OR REPLACE TEMPORARY TABLE `sqlanon_script_ad7c68bd_staged` AS
 SELECT
-  `h_0`.`label_1` AS `zip`,
+  `hierarchy_zip`.`label_1` AS `zip`,
   '*' AS `age`,
   '*' AS `sex`,
   `source`.`disease`,
   `source`.`stage`
 FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_0` AS `h_0`
-  ON COLLATE(CAST(`source`.`zip` AS STRING), '') = `h_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_1` AS `c_1`
-  ON `source`.`stage` = `c_1`.`value`
-JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
+LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy_zip`
+  ON COLLATE(CAST(`source`.`zip` AS STRING), '') = `hierarchy_zip`.`value`
+LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage`
+  ON `source`.`stage` = `values_stage`.`value`
+INNER JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
   ON CASE
     WHEN COLLATE(CAST(`source`.`zip` AS STRING), '') IS NULL
     THEN 0
-    ELSE `h_0`.`code_1`
-  END = `class`.`k_0`
-  AND CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END = `class`.`s_1`
+    ELSE `hierarchy_zip`.`code_1`
+  END = `class`.`zip_code`
+  AND CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END = `class`.`stage_code`
 WHERE
   `class`.`kept`
 ORDER BY
@@ -2798,7 +2759,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0`
     )
     THEN 1
@@ -2860,7 +2821,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `outside_order` = 0 AND `outside_hierarchy` = 0 AND `reference_rows` > 0
+        MAX(`outside_order`) = 0 AND MAX(`outside_hierarchy`) = 0 AND MIN(`reference_rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0_values`
     )
     THEN 1
@@ -3091,7 +3052,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_0` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0`
     )
     THEN 1
@@ -3103,7 +3064,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_1` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0`
     )
     THEN 1
@@ -3131,7 +3092,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1`
     )
     THEN 1
@@ -3360,7 +3321,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_0` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1_0`
     )
     THEN 1
@@ -3372,7 +3333,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_1` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1_0`
     )
     THEN 1
@@ -3384,15 +3345,12 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
+        COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0) = (
           SELECT
             COUNT(*)
-          FROM `sqlanon_script_ad7c68bd_staged` AS `audited`
-        ) = (
-          SELECT
-            COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0)
-          FROM `sqlanon_script_ad7c68bd_classes`
+          FROM `sqlanon_script_ad7c68bd_staged`
         )
+      FROM `sqlanon_script_ad7c68bd_classes`
     )
     THEN 1
     ELSE ERROR('sqlanon: the release fails its audit: it has other rows than expected')
@@ -3431,9 +3389,9 @@ DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_3`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_2`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_1`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_disease`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_counted`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_1`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_hierarchy_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_stage`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_disease`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_hierarchy_zip`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_zip`;

@@ -5,12 +5,13 @@
 -- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
 -- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | clickhouse-client --multiquery
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | clickhouse-client --multiquery
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 SET join_use_nulls = 1;
@@ -18,13 +19,13 @@ SET aggregate_functions_null_for_empty = 1;
 SET prefer_column_name_to_alias = 1;
 
 -- Definition of the hierarchy of zip, level 0 first.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_definition_0" (
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_definition_zip" (
   "label_0" Nullable(String),
   "label_1" Nullable(String)
 )
 ENGINE=MergeTree
 ORDER BY tuple();
-INSERT INTO "sqlanon_script_ad7c68bd_definition_0"
+INSERT INTO "sqlanon_script_ad7c68bd_definition_zip"
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -32,68 +33,30 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_hierarchy_0"
+-- Hierarchy of zip: the label of each value at level 1.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_hierarchy_zip"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  *
+  "domain"."value" AS "value",
+  "listed"."label_1" AS "label_1",
+  CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("listed"."label_1" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_1"
 FROM (
-  SELECT
-    *,
-    CAST(COUNT(*) OVER (PARTITION BY "value") AS Nullable(Int64)) AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value" AS "value",
-        COALESCE("listed"."label_0", CAST("value" AS Nullable(String))) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        CASE WHEN NOT (
-          "listed"."label_0" IS NULL
-        ) THEN '*' END AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_ad7c68bd_definition_0"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS Nullable(String)) AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT (
-            CAST("source"."zip" AS Nullable(String)) IS NULL
-          )
-      ) AS "domain"
-        ON CAST("value" AS Nullable(String)) = "listed"."label_0"
+  SELECT DISTINCT
+    CAST("source"."zip" AS Nullable(String)) AS "value"
+  FROM "source_table" AS "source"
+  WHERE
+    NOT (
+      CAST("source"."zip" AS Nullable(String)) IS NULL
     )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_0",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT (
-    "value" IS NULL
-  )
-  AND "occurrences" = 1
-  AND NOT (
-    "label_1" IS NULL
-  )
-  AND NOT (
-    "label_2" IS NULL
-  );
+) AS "domain"
+INNER JOIN "sqlanon_script_ad7c68bd_definition_zip" AS "listed"
+  ON CAST("domain"."value" AS Nullable(String)) = "listed"."label_0";
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their declared order; NULL is 0.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_0"
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_disease"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -124,11 +87,8 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          (
-            SELECT
-              COALESCE(SUM(CASE WHEN "code" IS NULL THEN 1 ELSE 0 END), 0)
-            FROM "sqlanon_script_ad7c68bd_values_0" AS "codes"
-          ) = 0
+          COALESCE(SUM(CASE WHEN "code" IS NULL THEN 1 ELSE 0 END), 0) = 0
+        FROM "sqlanon_script_ad7c68bd_values_disease" AS "codes"
       ),
       FALSE
     ),
@@ -136,7 +96,7 @@ SELECT
   ) AS "audit";
 
 -- Values of stage, numbered in their order; NULL is 0.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_1"
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_stage"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -152,51 +112,47 @@ FROM (
   FROM "source_table" AS "source"
 ) AS "domain";
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_counted"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ) AS "k_0",
-  CASE
-    WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
-    THEN 0
-    ELSE "c_0"."code"
-  END AS "s_0",
-  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END AS "s_1",
+  "zip_code",
+  "disease_code",
+  "stage_code",
   CAST(COUNT(*) AS Nullable(Int64)) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS Nullable(String)) = "h_0"."value"
-LEFT JOIN "sqlanon_script_ad7c68bd_values_0" AS "c_0"
-  ON CAST("source"."disease" AS Nullable(String)) = "c_0"."value"
-LEFT JOIN "sqlanon_script_ad7c68bd_values_1" AS "c_1"
-  ON "source"."stage" = "c_1"."value"
-GROUP BY
-  COALESCE(
+FROM (
+  SELECT
+    COALESCE(
+      CASE
+        WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
+        THEN 0
+        ELSE "hierarchy_zip"."code_1"
+      END,
+      -1
+    ) AS "zip_code",
     CASE
-      WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
+      WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
       THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ),
-  CASE
-    WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
-    THEN 0
-    ELSE "c_0"."code"
-  END,
-  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END;
+      ELSE "values_disease"."code"
+    END AS "disease_code",
+    CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "values_stage"."code" END AS "stage_code"
+  FROM "source_table" AS "source"
+  LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_zip" AS "hierarchy_zip"
+    ON CAST("source"."zip" AS Nullable(String)) = "hierarchy_zip"."value"
+  LEFT JOIN "sqlanon_script_ad7c68bd_values_disease" AS "values_disease"
+    ON CAST("source"."disease" AS Nullable(String)) = "values_disease"."value"
+  LEFT JOIN "sqlanon_script_ad7c68bd_values_stage" AS "values_stage"
+    ON "source"."stage" = "values_stage"."value"
+) AS "coded"
+GROUP BY
+  "zip_code",
+  "disease_code",
+  "stage_code";
 
 -- How the whole source distributes disease.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_distribution_0"
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_distribution_disease"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -218,24 +174,24 @@ FROM (
       COALESCE("assigned"."m", 0) AS "q_assigned"
     FROM (
       SELECT
-        "s_0" AS "s",
+        "disease_code" AS "s",
         CAST(SUM("n") AS Nullable(Int64)) AS "m"
-      FROM "sqlanon_script_ad7c68bd_counted" AS "counted"
+      FROM "sqlanon_script_ad7c68bd_counted"
       GROUP BY
-        "s_0"
+        "disease_code"
     ) AS "held"
     LEFT JOIN (
       SELECT
-        "s_0" AS "s",
+        "disease_code" AS "s",
         CAST(SUM("n") AS Nullable(Int64)) AS "m"
-      FROM "sqlanon_script_ad7c68bd_counted" AS "counted"
+      FROM "sqlanon_script_ad7c68bd_counted"
       GROUP BY
-        "s_0"
+        "disease_code"
     ) AS "assigned"
       ON "held"."s" = "assigned"."s"
   ) AS "both"
 ) AS "running"
-JOIN "sqlanon_script_ad7c68bd_values_0" AS "codes"
+JOIN "sqlanon_script_ad7c68bd_values_disease" AS "codes"
   ON "running"."code" = "codes"."code";
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -245,21 +201,21 @@ CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_0"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "k_0",
-  "s_0",
-  "s_1",
+  "zip_code",
+  "disease_code",
+  "stage_code",
   "n",
   TRUE AS "kept"
-FROM "sqlanon_script_ad7c68bd_counted" AS "counted";
+FROM "sqlanon_script_ad7c68bd_counted";
 
 -- Round 1 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_1"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "rows"."k_0" AS "k_0",
-  "rows"."s_0" AS "s_0",
-  "rows"."s_1" AS "s_1",
+  "rows"."zip_code" AS "zip_code",
+  "rows"."disease_code" AS "disease_code",
+  "rows"."stage_code" AS "stage_code",
   "rows"."n" AS "n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -268,37 +224,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_0"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_0"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -321,8 +277,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."s_1" AS "s_1",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -335,8 +291,8 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -353,8 +309,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."s_1" AS "s_1",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -363,31 +319,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_0"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -396,40 +352,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_0"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -444,7 +400,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -467,7 +423,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1" AS "s_1",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -480,7 +436,7 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -497,7 +453,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1" AS "s_1",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -506,27 +462,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_0"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -535,43 +491,43 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_0"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 2 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_2"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "rows"."k_0" AS "k_0",
-  "rows"."s_0" AS "s_0",
-  "rows"."s_1" AS "s_1",
+  "rows"."zip_code" AS "zip_code",
+  "rows"."disease_code" AS "disease_code",
+  "rows"."stage_code" AS "stage_code",
   "rows"."n" AS "n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -580,37 +536,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_1"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_1"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -633,8 +589,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."s_1" AS "s_1",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -647,8 +603,8 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -665,8 +621,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."s_1" AS "s_1",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -675,31 +631,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_1"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -708,40 +664,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_1"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -756,7 +712,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -779,7 +735,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1" AS "s_1",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -792,7 +748,7 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -809,7 +765,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1" AS "s_1",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -818,27 +774,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_1"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -847,43 +803,43 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_1"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 3 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_3"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "rows"."k_0" AS "k_0",
-  "rows"."s_0" AS "s_0",
-  "rows"."s_1" AS "s_1",
+  "rows"."zip_code" AS "zip_code",
+  "rows"."disease_code" AS "disease_code",
+  "rows"."stage_code" AS "stage_code",
   "rows"."n" AS "n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -892,37 +848,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_2"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_2"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -945,8 +901,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."s_1" AS "s_1",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -959,8 +915,8 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -977,8 +933,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."s_1" AS "s_1",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -987,31 +943,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_2"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1020,40 +976,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_2"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1068,7 +1024,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1091,7 +1047,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1" AS "s_1",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -1104,7 +1060,7 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1121,7 +1077,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1" AS "s_1",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -1130,27 +1086,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_2"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1159,43 +1115,43 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_2"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 4 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_4"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "rows"."k_0" AS "k_0",
-  "rows"."s_0" AS "s_0",
-  "rows"."s_1" AS "s_1",
+  "rows"."zip_code" AS "zip_code",
+  "rows"."disease_code" AS "disease_code",
+  "rows"."stage_code" AS "stage_code",
   "rows"."n" AS "n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1204,37 +1160,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_3"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_3"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1257,8 +1213,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."s_1" AS "s_1",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -1271,8 +1227,8 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1289,8 +1245,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."s_1" AS "s_1",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -1299,31 +1255,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_3"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1332,40 +1288,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_3"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1380,7 +1336,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1403,7 +1359,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1" AS "s_1",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -1416,7 +1372,7 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1433,7 +1389,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1" AS "s_1",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -1442,27 +1398,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_3"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1471,43 +1427,43 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_3"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 5 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_5"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "rows"."k_0" AS "k_0",
-  "rows"."s_0" AS "s_0",
-  "rows"."s_1" AS "s_1",
+  "rows"."zip_code" AS "zip_code",
+  "rows"."disease_code" AS "disease_code",
+  "rows"."stage_code" AS "stage_code",
   "rows"."n" AS "n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1516,37 +1472,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_4"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_4"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1569,8 +1525,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."s_1" AS "s_1",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -1583,8 +1539,8 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1601,8 +1557,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."s_1" AS "s_1",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -1611,31 +1567,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_4"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1644,40 +1600,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_4"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1692,7 +1648,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1715,7 +1671,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1" AS "s_1",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -1728,7 +1684,7 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1745,7 +1701,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1" AS "s_1",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -1754,27 +1710,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_4"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1783,43 +1739,43 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_4"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 6 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_6"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "rows"."k_0" AS "k_0",
-  "rows"."s_0" AS "s_0",
-  "rows"."s_1" AS "s_1",
+  "rows"."zip_code" AS "zip_code",
+  "rows"."disease_code" AS "disease_code",
+  "rows"."stage_code" AS "stage_code",
   "rows"."n" AS "n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1828,37 +1784,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_5"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_5"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1881,8 +1837,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."s_1" AS "s_1",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -1895,8 +1851,8 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1913,8 +1869,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."s_1" AS "s_1",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -1923,31 +1879,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_5"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1956,40 +1912,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_5"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -2004,7 +1960,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2027,7 +1983,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1" AS "s_1",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -2040,7 +1996,7 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2057,7 +2013,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1" AS "s_1",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -2066,27 +2022,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_5"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2095,43 +2051,43 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_5"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 7 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_7"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "rows"."k_0" AS "k_0",
-  "rows"."s_0" AS "s_0",
-  "rows"."s_1" AS "s_1",
+  "rows"."zip_code" AS "zip_code",
+  "rows"."disease_code" AS "disease_code",
+  "rows"."stage_code" AS "stage_code",
   "rows"."n" AS "n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -2140,37 +2096,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_6"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_6"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2193,8 +2149,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."s_1" AS "s_1",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -2207,8 +2163,8 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2225,8 +2181,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."s_1" AS "s_1",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -2235,31 +2191,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_6"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2268,40 +2224,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_6"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -2316,7 +2272,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2339,7 +2295,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1" AS "s_1",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -2352,7 +2308,7 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2369,7 +2325,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1" AS "s_1",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -2378,27 +2334,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_6"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2407,43 +2363,43 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_6"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 8 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_8"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "rows"."k_0" AS "k_0",
-  "rows"."s_0" AS "s_0",
-  "rows"."s_1" AS "s_1",
+  "rows"."zip_code" AS "zip_code",
+  "rows"."disease_code" AS "disease_code",
+  "rows"."stage_code" AS "stage_code",
   "rows"."n" AS "n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -2452,37 +2408,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_7"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_7"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2505,8 +2461,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."s_1" AS "s_1",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -2519,8 +2475,8 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2537,8 +2493,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."s_1" AS "s_1",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -2547,31 +2503,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_7"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2580,40 +2536,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_7"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -2628,7 +2584,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2651,7 +2607,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1" AS "s_1",
+      "part_0"."stage_code" AS "stage_code",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_0"."gaps_0" AS "gaps_0",
@@ -2664,7 +2620,7 @@ LEFT JOIN (
       "part_1"."surprise_0" AS "surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2681,7 +2637,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1" AS "s_1",
+          "cells"."stage_code" AS "stage_code",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -2690,27 +2646,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS Nullable(Int64)) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_7"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2719,54 +2675,54 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         CAST(COUNT(*) AS Nullable(Int64)) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS Nullable(Float64)) * LN(CAST("m" AS Nullable(Float64)))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS Nullable(Int64)) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_7"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_classes"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  nullIf("k_0", -1) AS "k_0",
-  "s_1",
+  nullIf("zip_code", -1) AS "zip_code",
+  "stage_code",
   "n",
   "kept" AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_1",
+    "zip_code",
+    "stage_code",
     SUM("n") AS "n",
     "kept"
   FROM "sqlanon_script_ad7c68bd_round_8"
   GROUP BY
-    "k_0",
-    "s_1",
+    "zip_code",
+    "stage_code",
     "kept"
 ) AS "classes";
 
@@ -2776,13 +2732,10 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          (
-            SELECT
-              CAST(COUNT(*) AS Nullable(Int64))
-            FROM "sqlanon_script_ad7c68bd_classes"
-            WHERE
-              "k_0" IS NULL
-          ) = 0
+          CAST(COUNT(*) AS Nullable(Int64)) = 0
+        FROM "sqlanon_script_ad7c68bd_classes"
+        WHERE
+          "zip_code" IS NULL
       ),
       FALSE
     ),
@@ -2808,23 +2761,23 @@ CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_staged"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "h_0"."label_1" AS "zip",
+  "hierarchy_zip"."label_1" AS "zip",
   '*' AS "age",
   '*' AS "sex",
   "source"."disease" AS "disease",
   "source"."stage" AS "stage"
 FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS Nullable(String)) = "h_0"."value"
-LEFT JOIN "sqlanon_script_ad7c68bd_values_1" AS "c_1"
-  ON "source"."stage" = "c_1"."value"
-JOIN "sqlanon_script_ad7c68bd_classes" AS "class"
+LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_zip" AS "hierarchy_zip"
+  ON CAST("source"."zip" AS Nullable(String)) = "hierarchy_zip"."value"
+LEFT JOIN "sqlanon_script_ad7c68bd_values_stage" AS "values_stage"
+  ON "source"."stage" = "values_stage"."value"
+INNER JOIN "sqlanon_script_ad7c68bd_classes" AS "class"
   ON CASE
     WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
     THEN 0
-    ELSE "h_0"."code_1"
-  END = "class"."k_0"
-  AND CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END = "class"."s_1"
+    ELSE "hierarchy_zip"."code_1"
+  END = "class"."zip_code"
+  AND CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "values_stage"."code" END = "class"."stage_code"
 WHERE
   "class"."kept"
 ORDER BY
@@ -2856,7 +2809,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_k" = 0 AND "rows" > 0
+          MAX("classes_failing_k") = 0 AND MIN("rows") > 0
         FROM "sqlanon_script_ad7c68bd_audit_0"
       ),
       FALSE
@@ -2922,7 +2875,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "outside_order" = 0 AND "outside_hierarchy" = 0 AND "reference_rows" > 0
+          MAX("outside_order") = 0 AND MAX("outside_hierarchy") = 0 AND MIN("reference_rows") > 0
         FROM "sqlanon_script_ad7c68bd_audit_0_0_values"
       ),
       FALSE
@@ -3187,7 +3140,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_0") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ad7c68bd_audit_0_0"
       ),
       FALSE
@@ -3201,7 +3154,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_1") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ad7c68bd_audit_0_0"
       ),
       FALSE
@@ -3233,7 +3186,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_k" = 0 AND "rows" > 0
+          MAX("classes_failing_k") = 0 AND MIN("rows") > 0
         FROM "sqlanon_script_ad7c68bd_audit_1"
       ),
       FALSE
@@ -3498,7 +3451,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_0") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ad7c68bd_audit_1_0"
       ),
       FALSE
@@ -3512,7 +3465,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_1") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ad7c68bd_audit_1_0"
       ),
       FALSE
@@ -3526,15 +3479,12 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          (
+          COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0) = (
             SELECT
               CAST(COUNT(*) AS Nullable(Int64))
-            FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
-          ) = (
-            SELECT
-              COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-            FROM "sqlanon_script_ad7c68bd_classes"
+            FROM "sqlanon_script_ad7c68bd_staged"
           )
+        FROM "sqlanon_script_ad7c68bd_classes"
       ),
       FALSE
     ),
@@ -3576,9 +3526,9 @@ DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_3";
 DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_2";
 DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_1";
 DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_0";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_distribution_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_distribution_disease";
 DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_counted";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_1";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_0";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_hierarchy_0";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_definition_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_stage";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_disease";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_hierarchy_zip";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_definition_zip";

@@ -13,12 +13,13 @@
 -- Every class is delta-disclosure private in disease (occurring, delta = 3).
 -- Persons are told apart by person, which is not released.
 -- At most 25% of the rows are blanked. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | clickhouse-client --multiquery
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | clickhouse-client --multiquery
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 SET join_use_nulls = 1;
@@ -26,13 +27,13 @@ SET aggregate_functions_null_for_empty = 1;
 SET prefer_column_name_to_alias = 1;
 
 -- Definition of the hierarchy of zip, level 0 first.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_definition_0" (
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_definition_zip" (
   "label_0" Nullable(String),
   "label_1" Nullable(String)
 )
 ENGINE=MergeTree
 ORDER BY tuple();
-INSERT INTO "sqlanon_script_ed687537_definition_0"
+INSERT INTO "sqlanon_script_ed687537_definition_zip"
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -40,217 +41,103 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_hierarchy_0"
+-- Hierarchy of zip: the label of each value at level 1.
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_hierarchy_zip"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  *
+  "domain"."value" AS "value",
+  "listed"."label_1" AS "label_1",
+  CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("listed"."label_1" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_1"
 FROM (
-  SELECT
-    *,
-    CAST(COUNT(*) OVER (PARTITION BY "value") AS Nullable(Int64)) AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value" AS "value",
-        COALESCE("listed"."label_0", CAST("value" AS Nullable(String))) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        CASE WHEN NOT (
-          "listed"."label_0" IS NULL
-        ) THEN '*' END AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_ed687537_definition_0"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS Nullable(String)) AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT (
-            CAST("source"."zip" AS Nullable(String)) IS NULL
-          )
-        UNION DISTINCT
-        SELECT DISTINCT
-          CAST("source"."zip" AS Nullable(String)) AS "value"
-        FROM "people" AS "source"
-        WHERE
-          NOT (
-            CAST("source"."zip" AS Nullable(String)) IS NULL
-          )
-      ) AS "domain"
-        ON CAST("value" AS Nullable(String)) = "listed"."label_0"
+  SELECT DISTINCT
+    CAST("source"."zip" AS Nullable(String)) AS "value"
+  FROM "source_table" AS "source"
+  WHERE
+    NOT (
+      CAST("source"."zip" AS Nullable(String)) IS NULL
     )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_0",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT (
-    "value" IS NULL
-  )
-  AND "occurrences" = 1
-  AND NOT (
-    "label_1" IS NULL
-  )
-  AND NOT (
-    "label_2" IS NULL
-  );
+  UNION DISTINCT
+  SELECT DISTINCT
+    CAST("population"."zip" AS Nullable(String)) AS "value"
+  FROM "people" AS "population"
+  WHERE
+    NOT (
+      CAST("population"."zip" AS Nullable(String)) IS NULL
+    )
+) AS "domain"
+INNER JOIN "sqlanon_script_ed687537_definition_zip" AS "listed"
+  ON CAST("domain"."value" AS Nullable(String)) = "listed"."label_0";
 
--- Hierarchy of age: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_hierarchy_1"
+-- Hierarchy of age: the label of each value at level 1.
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_hierarchy_age"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  *
+  "value",
+  "label_1",
+  CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_1"
 FROM (
   SELECT
-    *,
-    CAST(COUNT(*) OVER (PARTITION BY "value") AS Nullable(Int64)) AS "occurrences"
+    "value",
+    CASE
+      WHEN "value" < -4000000000000000000
+      THEN '<0'
+      WHEN "value" >= 4000000000000000000
+      THEN '>=4'
+      WHEN CAST("value" AS Nullable(Int64)) < 0
+      THEN '<0'
+      WHEN CAST("value" AS Nullable(Int64)) >= 4
+      THEN '>=4'
+      ELSE '[' || CAST(CAST("value" AS Nullable(Int64)) - (
+        (
+          CAST("value" AS Nullable(Int64)) - 0
+        ) % 2 + 2
+      ) % 2 AS Nullable(String)) || ', ' || CAST(CASE
+        WHEN CAST("value" AS Nullable(Int64)) - (
+          (
+            CAST("value" AS Nullable(Int64)) - 0
+          ) % 2 + 2
+        ) % 2 + 2 > 4
+        THEN 4
+        ELSE CAST("value" AS Nullable(Int64)) - (
+          (
+            CAST("value" AS Nullable(Int64)) - 0
+          ) % 2 + 2
+        ) % 2 + 2
+      END AS Nullable(String)) || ')'
+    END AS "label_1"
   FROM (
-    WITH "labelled" AS (
-      SELECT
-        "value",
-        CAST("value" AS Nullable(String)) AS "label_0",
-        CASE
-          WHEN "value" < -4000000000000000000
-          THEN '<0'
-          WHEN "value" >= 4000000000000000000
-          THEN '>=4'
-          WHEN CAST("value" AS Nullable(Int64)) < 0
-          THEN '<0'
-          WHEN CAST("value" AS Nullable(Int64)) >= 4
-          THEN '>=4'
-          ELSE '[' || CAST((
-            CAST("value" AS Nullable(Int64)) - (
-              (
-                (
-                  CAST("value" AS Nullable(Int64)) - 0
-                ) % 2 + 2
-              ) % 2
-            )
-          ) AS Nullable(String)) || ', ' || CAST(LEAST(
-            (
-              (
-                CAST("value" AS Nullable(Int64)) - (
-                  (
-                    (
-                      CAST("value" AS Nullable(Int64)) - 0
-                    ) % 2 + 2
-                  ) % 2
-                )
-              ) + 2
-            ),
-            4
-          ) AS Nullable(String)) || ')'
-        END AS "label_1",
-        CAST('*' AS Nullable(String)) AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "source"."age" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT (
-            "source"."age" IS NULL
-          )
-        UNION DISTINCT
-        SELECT DISTINCT
-          "source"."age" AS "value"
-        FROM "people" AS "source"
-        WHERE
-          NOT (
-            "source"."age" IS NULL
-          )
-      ) AS "domain"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_0",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+    SELECT DISTINCT
+      "source"."age" AS "value"
+    FROM "source_table" AS "source"
+    WHERE
+      NOT (
+        "source"."age" IS NULL
+      )
+    UNION DISTINCT
+    SELECT DISTINCT
+      "population"."age" AS "value"
+    FROM "people" AS "population"
+    WHERE
+      NOT (
+        "population"."age" IS NULL
+      )
+  ) AS "domain"
+) AS "labelled"
 WHERE
   NOT (
-    "value" IS NULL
-  )
-  AND "occurrences" = 1
-  AND NOT (
-    "label_1" IS NULL
-  )
-  AND NOT (
-    "label_2" IS NULL
-  );
-
--- Hierarchy of sex: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_hierarchy_2"
-ENGINE=MergeTree
-ORDER BY tuple() AS
-SELECT
-  *
-FROM (
-  SELECT
-    *,
-    CAST(COUNT(*) OVER (PARTITION BY "value") AS Nullable(Int64)) AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "value",
-        CAST("value" AS Nullable(String)) AS "label_0",
-        CAST('*' AS Nullable(String)) AS "label_1"
-      FROM (
-        SELECT DISTINCT
-          CAST("source"."sex" AS Nullable(String)) AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT (
-            CAST("source"."sex" AS Nullable(String)) IS NULL
-          )
-        UNION DISTINCT
-        SELECT DISTINCT
-          CAST("source"."sex" AS Nullable(String)) AS "value"
-        FROM "people" AS "source"
-        WHERE
-          NOT (
-            CAST("source"."sex" AS Nullable(String)) IS NULL
-          )
-      ) AS "domain"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_0"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT (
-    "value" IS NULL
-  ) AND "occurrences" = 1 AND NOT (
     "label_1" IS NULL
   );
 
 -- Definition of the hierarchy of disease, level 0 first.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_definition_sensitive_0" (
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_definition_disease" (
   "label_0" Nullable(String),
   "label_1" Nullable(String)
 )
 ENGINE=MergeTree
 ORDER BY tuple();
-INSERT INTO "sqlanon_script_ed687537_definition_sensitive_0"
+INSERT INTO "sqlanon_script_ed687537_definition_disease"
 VALUES
   ('flu', 'lung'),
   ('asthma', 'lung'),
@@ -258,8 +145,8 @@ VALUES
   ('ulcer', 'stomach'),
   ('gastritis', 'stomach');
 
--- Hierarchy of disease: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_hierarchy_sensitive_0"
+-- Hierarchy of disease: the labels of each value.
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_hierarchy_disease"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -281,7 +168,7 @@ FROM (
         SELECT DISTINCT
           "label_0",
           "label_1"
-        FROM "sqlanon_script_ed687537_definition_sensitive_0"
+        FROM "sqlanon_script_ed687537_definition_disease"
       ) AS "listed"
       FULL OUTER JOIN (
         SELECT DISTINCT
@@ -319,7 +206,7 @@ WHERE
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their order; NULL is 0.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_values_0"
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_values_disease"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -337,7 +224,7 @@ FROM (
 ) AS "domain";
 
 -- Values of stage, numbered in their order; NULL is 0.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_values_1"
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_values_stage"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -353,111 +240,90 @@ FROM (
   FROM "source_table" AS "source"
 ) AS "domain";
 
--- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 CREATE OR REPLACE TABLE "sqlanon_script_ed687537_counted"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  "k_0",
-  "k_1",
-  "k_2",
-  "s_0",
-  "s_1",
+  "zip_code",
+  "age_code",
+  "sex_value",
+  "disease_code",
+  "stage_code",
   "r",
   CAST(COALESCE(SUM("n"), 0) AS Nullable(Int64)) AS "n",
   CAST(COALESCE(SUM("u"), 0) AS Nullable(Int64)) AS "u"
 FROM (
   SELECT
-    "k_0",
-    "k_1",
-    "k_2",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "age_code",
+    "sex_value",
+    "disease_code",
+    "stage_code",
     "n",
     CASE
       WHEN CAST(COUNT(*) OVER (PARTITION BY "who") AS Nullable(Int64)) > 1
       THEN CAST(CAST(DENSE_RANK() OVER (ORDER BY "who") AS Nullable(Int64)) AS Nullable(Int64))
     END AS "r",
-    CASE
-      WHEN CAST(COUNT(*) OVER (PARTITION BY "who") AS Nullable(Int64)) > 1
-      THEN 0
-      ELSE 1
-    END AS "u"
+    CASE WHEN CAST(COUNT(*) OVER (PARTITION BY "who") AS Nullable(Int64)) > 1 THEN 0 ELSE 1 END AS "u"
   FROM (
     SELECT
-      COALESCE(
-        CASE
-          WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
-          THEN 0
-          ELSE "h_0"."code_1"
-        END,
-        -1
-      ) AS "k_0",
-      COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1) AS "k_1",
-      COALESCE(
-        CASE
-          WHEN CAST("source"."sex" AS Nullable(String)) IS NULL
-          THEN 0
-          ELSE "h_2"."code_0"
-        END,
-        -1
-      ) AS "k_2",
-      CASE
-        WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
-        THEN 0
-        ELSE "c_0"."code"
-      END AS "s_0",
-      CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END AS "s_1",
-      CAST("source"."person" AS Nullable(String)) AS "who",
+      "zip_code",
+      "age_code",
+      "sex_value",
+      "disease_code",
+      "stage_code",
+      "who",
       CAST(COUNT(*) AS Nullable(Int64)) AS "n"
-    FROM "source_table" AS "source"
-    LEFT JOIN "sqlanon_script_ed687537_hierarchy_0" AS "h_0"
-      ON CAST("source"."zip" AS Nullable(String)) = "h_0"."value"
-    LEFT JOIN "sqlanon_script_ed687537_hierarchy_1" AS "h_1"
-      ON "source"."age" = "h_1"."value"
-    LEFT JOIN "sqlanon_script_ed687537_hierarchy_2" AS "h_2"
-      ON CAST("source"."sex" AS Nullable(String)) = "h_2"."value"
-    LEFT JOIN "sqlanon_script_ed687537_values_0" AS "c_0"
-      ON CAST("source"."disease" AS Nullable(String)) = "c_0"."value"
-    LEFT JOIN "sqlanon_script_ed687537_values_1" AS "c_1"
-      ON "source"."stage" = "c_1"."value"
+    FROM (
+      SELECT
+        COALESCE(
+          CASE
+            WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
+            THEN 0
+            ELSE "hierarchy_zip"."code_1"
+          END,
+          -1
+        ) AS "zip_code",
+        COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "hierarchy_age"."code_1" END, -1) AS "age_code",
+        COALESCE('=' || CAST("source"."sex" AS Nullable(String)), '') AS "sex_value",
+        CASE
+          WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
+          THEN 0
+          ELSE "values_disease"."code"
+        END AS "disease_code",
+        CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "values_stage"."code" END AS "stage_code",
+        CAST("source"."person" AS Nullable(String)) AS "who"
+      FROM "source_table" AS "source"
+      LEFT JOIN "sqlanon_script_ed687537_hierarchy_zip" AS "hierarchy_zip"
+        ON CAST("source"."zip" AS Nullable(String)) = "hierarchy_zip"."value"
+      LEFT JOIN "sqlanon_script_ed687537_hierarchy_age" AS "hierarchy_age"
+        ON "source"."age" = "hierarchy_age"."value"
+      LEFT JOIN "sqlanon_script_ed687537_values_disease" AS "values_disease"
+        ON CAST("source"."disease" AS Nullable(String)) = "values_disease"."value"
+      LEFT JOIN "sqlanon_script_ed687537_values_stage" AS "values_stage"
+        ON "source"."stage" = "values_stage"."value"
+    ) AS "coded"
     GROUP BY
-      COALESCE(
-        CASE
-          WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
-          THEN 0
-          ELSE "h_0"."code_1"
-        END,
-        -1
-      ),
-      COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1),
-      COALESCE(
-        CASE
-          WHEN CAST("source"."sex" AS Nullable(String)) IS NULL
-          THEN 0
-          ELSE "h_2"."code_0"
-        END,
-        -1
-      ),
-      CASE
-        WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
-        THEN 0
-        ELSE "c_0"."code"
-      END,
-      CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END,
-      CAST("source"."person" AS Nullable(String))
+      "zip_code",
+      "age_code",
+      "sex_value",
+      "disease_code",
+      "stage_code",
+      "who"
   ) AS "rows"
 ) AS "numbered"
 GROUP BY
-  "k_0",
-  "k_1",
-  "k_2",
-  "s_0",
-  "s_1",
+  "zip_code",
+  "age_code",
+  "sex_value",
+  "disease_code",
+  "stage_code",
   "r";
 
 -- How the whole source distributes disease.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_distribution_0"
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_distribution_disease"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -480,11 +346,11 @@ FROM (
       COALESCE("assigned"."m", 0) AS "q_assigned"
     FROM (
       SELECT
-        "s_0" AS "s",
+        "disease_code" AS "s",
         CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m"
-      FROM "sqlanon_script_ed687537_counted" AS "counted"
+      FROM "sqlanon_script_ed687537_counted"
       GROUP BY
-        "s_0"
+        "disease_code"
     ) AS "held"
     LEFT JOIN (
       SELECT
@@ -492,13 +358,13 @@ FROM (
         CAST(SUM("m") AS Nullable(Int64)) AS "m"
       FROM (
         SELECT
-          "s_0" AS "s",
+          "disease_code" AS "s",
           CAST(SUM("u") AS Nullable(Int64)) AS "m"
-        FROM "sqlanon_script_ed687537_counted" AS "counted"
+        FROM "sqlanon_script_ed687537_counted"
         WHERE
           "r" IS NULL
         GROUP BY
-          "s_0"
+          "disease_code"
         UNION ALL
         SELECT
           "s",
@@ -509,20 +375,20 @@ FROM (
             CAST(ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC, "own"."s") AS Nullable(Int64)) AS "choice"
           FROM (
             SELECT
-              "s_0" AS "s",
+              "disease_code" AS "s",
               "r" AS "who"
-            FROM "sqlanon_script_ed687537_counted" AS "counted"
+            FROM "sqlanon_script_ed687537_counted"
             WHERE
               NOT (
                 "r" IS NULL
               )
             GROUP BY
-              "s_0",
+              "disease_code",
               "r"
           ) AS "own"
           JOIN (
             SELECT
-              "s_0" AS "s",
+              "disease_code" AS "s",
               CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
               COALESCE(SUM("u"), 0) AS "alone",
               CASE
@@ -530,9 +396,9 @@ FROM (
                 THEN MAX("r")
                 ELSE NULL
               END AS "holder"
-            FROM "sqlanon_script_ed687537_counted" AS "counted"
+            FROM "sqlanon_script_ed687537_counted"
             GROUP BY
-              "s_0"
+              "disease_code"
           ) AS "held"
             ON "own"."s" = "held"."s"
         ) AS "choices"
@@ -547,11 +413,11 @@ FROM (
       ON "held"."s" = "assigned"."s"
   ) AS "both"
 ) AS "running"
-JOIN "sqlanon_script_ed687537_values_0" AS "codes"
+JOIN "sqlanon_script_ed687537_values_disease" AS "codes"
   ON "running"."code" = "codes"."code";
 
 -- The same by the labels of disease.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_labels_0"
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_labels_disease"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -568,27 +434,27 @@ FROM (
     CAST("codes"."code" AS Nullable(Int64)) AS "label",
     "reference"."q_assigned" AS "q_of_value",
     "reference"."total" AS "total"
-  FROM "sqlanon_script_ed687537_values_0" AS "codes"
-  JOIN "sqlanon_script_ed687537_distribution_0" AS "reference"
+  FROM "sqlanon_script_ed687537_values_disease" AS "codes"
+  JOIN "sqlanon_script_ed687537_distribution_disease" AS "reference"
     ON "codes"."code" = "reference"."code"
-  LEFT JOIN "sqlanon_script_ed687537_hierarchy_sensitive_0" AS "h"
-    ON "codes"."value" = "h"."value"
+  LEFT JOIN "sqlanon_script_ed687537_hierarchy_disease" AS "hierarchy"
+    ON "codes"."value" = "hierarchy"."value"
   UNION ALL
   SELECT
     1 AS "level",
     "codes"."code" AS "code",
-    CAST(CASE WHEN "codes"."value" IS NULL THEN 0 ELSE "h"."code_1" END AS Nullable(Int64)) AS "label",
+    CAST(CASE WHEN "codes"."value" IS NULL THEN 0 ELSE "hierarchy"."code_1" END AS Nullable(Int64)) AS "label",
     "reference"."q_assigned" AS "q_of_value",
     "reference"."total" AS "total"
-  FROM "sqlanon_script_ed687537_values_0" AS "codes"
-  JOIN "sqlanon_script_ed687537_distribution_0" AS "reference"
+  FROM "sqlanon_script_ed687537_values_disease" AS "codes"
+  JOIN "sqlanon_script_ed687537_distribution_disease" AS "reference"
     ON "codes"."code" = "reference"."code"
-  LEFT JOIN "sqlanon_script_ed687537_hierarchy_sensitive_0" AS "h"
-    ON "codes"."value" = "h"."value"
+  LEFT JOIN "sqlanon_script_ed687537_hierarchy_disease" AS "hierarchy"
+    ON "codes"."value" = "hierarchy"."value"
 ) AS "labelled";
 
 -- How the whole source distributes stage.
-CREATE OR REPLACE TABLE "sqlanon_script_ed687537_distribution_1"
+CREATE OR REPLACE TABLE "sqlanon_script_ed687537_distribution_stage"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
@@ -610,11 +476,11 @@ FROM (
       COALESCE("assigned"."m", 0) AS "q_assigned"
     FROM (
       SELECT
-        "s_1" AS "s",
+        "stage_code" AS "s",
         CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m"
-      FROM "sqlanon_script_ed687537_counted" AS "counted"
+      FROM "sqlanon_script_ed687537_counted"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "held"
     LEFT JOIN (
       SELECT
@@ -622,13 +488,13 @@ FROM (
         CAST(SUM("m") AS Nullable(Int64)) AS "m"
       FROM (
         SELECT
-          "s_1" AS "s",
+          "stage_code" AS "s",
           CAST(SUM("u") AS Nullable(Int64)) AS "m"
-        FROM "sqlanon_script_ed687537_counted" AS "counted"
+        FROM "sqlanon_script_ed687537_counted"
         WHERE
           "r" IS NULL
         GROUP BY
-          "s_1"
+          "stage_code"
         UNION ALL
         SELECT
           "s",
@@ -639,20 +505,20 @@ FROM (
             CAST(ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC, "own"."s") AS Nullable(Int64)) AS "choice"
           FROM (
             SELECT
-              "s_1" AS "s",
+              "stage_code" AS "s",
               "r" AS "who"
-            FROM "sqlanon_script_ed687537_counted" AS "counted"
+            FROM "sqlanon_script_ed687537_counted"
             WHERE
               NOT (
                 "r" IS NULL
               )
             GROUP BY
-              "s_1",
+              "stage_code",
               "r"
           ) AS "own"
           JOIN (
             SELECT
-              "s_1" AS "s",
+              "stage_code" AS "s",
               CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
               COALESCE(SUM("u"), 0) AS "alone",
               CASE
@@ -660,9 +526,9 @@ FROM (
                 THEN MAX("r")
                 ELSE NULL
               END AS "holder"
-            FROM "sqlanon_script_ed687537_counted" AS "counted"
+            FROM "sqlanon_script_ed687537_counted"
             GROUP BY
-              "s_1"
+              "stage_code"
           ) AS "held"
             ON "own"."s" = "held"."s"
         ) AS "choices"
@@ -677,7 +543,7 @@ FROM (
       ON "held"."s" = "assigned"."s"
   ) AS "both"
 ) AS "running"
-JOIN "sqlanon_script_ed687537_values_1" AS "codes"
+JOIN "sqlanon_script_ed687537_values_stage" AS "codes"
   ON "running"."code" = "codes"."code";
 
 -- The population, counted by the same generalization.
@@ -685,49 +551,32 @@ CREATE OR REPLACE TABLE "sqlanon_script_ed687537_everybody"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ) AS "k_0",
-  COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1) AS "k_1",
-  COALESCE(
-    CASE
-      WHEN CAST("source"."sex" AS Nullable(String)) IS NULL
-      THEN 0
-      ELSE "h_2"."code_0"
-    END,
-    -1
-  ) AS "k_2",
+  "zip_code",
+  "age_code",
+  "sex_value",
   CAST(COUNT(*) AS Nullable(Int64)) AS "w"
-FROM "people" AS "source"
-LEFT JOIN "sqlanon_script_ed687537_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS Nullable(String)) = "h_0"."value"
-LEFT JOIN "sqlanon_script_ed687537_hierarchy_1" AS "h_1"
-  ON "source"."age" = "h_1"."value"
-LEFT JOIN "sqlanon_script_ed687537_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS Nullable(String)) = "h_2"."value"
+FROM (
+  SELECT
+    COALESCE(
+      CASE
+        WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
+        THEN 0
+        ELSE "hierarchy_zip"."code_1"
+      END,
+      -1
+    ) AS "zip_code",
+    COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "hierarchy_age"."code_1" END, -1) AS "age_code",
+    COALESCE('=' || CAST("source"."sex" AS Nullable(String)), '') AS "sex_value"
+  FROM "people" AS "source"
+  LEFT JOIN "sqlanon_script_ed687537_hierarchy_zip" AS "hierarchy_zip"
+    ON CAST("source"."zip" AS Nullable(String)) = "hierarchy_zip"."value"
+  LEFT JOIN "sqlanon_script_ed687537_hierarchy_age" AS "hierarchy_age"
+    ON "source"."age" = "hierarchy_age"."value"
+) AS "coded"
 GROUP BY
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ),
-  COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1),
-  COALESCE(
-    CASE
-      WHEN CAST("source"."sex" AS Nullable(String)) IS NULL
-      THEN 0
-      ELSE "h_2"."code_0"
-    END,
-    -1
-  );
+  "zip_code",
+  "age_code",
+  "sex_value";
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
@@ -736,9 +585,9 @@ CREATE OR REPLACE TABLE "sqlanon_script_ed687537_classes"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  nullIf("k_0", -1) AS "k_0",
-  nullIf("k_1", -1) AS "k_1",
-  nullIf("k_2", -1) AS "k_2",
+  nullIf("zip_code", -1) AS "zip_code",
+  nullIf("age_code", -1) AS "age_code",
+  "sex_value" AS "sex_value",
   "n",
   "size" >= 2
   AND "w" >= 3
@@ -788,9 +637,9 @@ SELECT
   ) AS "kept"
 FROM (
   SELECT
-    COALESCE("found"."k_0", "everybody"."k_0") AS "k_0",
-    COALESCE("found"."k_1", "everybody"."k_1") AS "k_1",
-    COALESCE("found"."k_2", "everybody"."k_2") AS "k_2",
+    COALESCE("found"."zip_code", "everybody"."zip_code") AS "zip_code",
+    COALESCE("found"."age_code", "everybody"."age_code") AS "age_code",
+    COALESCE("found"."sex_value", "everybody"."sex_value") AS "sex_value",
     "found"."n" AS "n",
     COALESCE("found"."size", 0) AS "size",
     COALESCE("everybody"."w", 0) AS "w",
@@ -810,9 +659,9 @@ FROM (
     "found"."tail_2_1" AS "tail_2_1"
   FROM (
     SELECT
-      "part_0"."k_0" AS "k_0",
-      "part_0"."k_1" AS "k_1",
-      "part_0"."k_2" AS "k_2",
+      "part_0"."zip_code" AS "zip_code",
+      "part_0"."age_code" AS "age_code",
+      "part_0"."sex_value" AS "sex_value",
       "part_0"."n" AS "n",
       "part_0"."size" AS "size",
       "part_1"."share_0_0" AS "share_0_0",
@@ -831,22 +680,22 @@ FROM (
       "part_6"."tail_2_1" AS "tail_2_1"
     FROM (
       SELECT
-        "k_0" AS "k_0",
-        "k_1" AS "k_1",
-        "k_2" AS "k_2",
+        "zip_code" AS "zip_code",
+        "age_code" AS "age_code",
+        "sex_value" AS "sex_value",
         SUM("n") AS "n",
         CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "size"
-      FROM "sqlanon_script_ed687537_counted" AS "counted"
+      FROM "sqlanon_script_ed687537_counted"
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
+        "zip_code",
+        "age_code",
+        "sex_value"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
+        "zip_code",
+        "age_code",
+        "sex_value",
         COALESCE(SUM(CASE WHEN "is_0" THEN "m" ELSE 0 END), 0) AS "share_0_0",
         COALESCE(
           SUM(
@@ -887,9 +736,9 @@ FROM (
         ) AS "far_3_1_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."k_1" AS "k_1",
-          "cells"."k_2" AS "k_2",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."age_code" AS "age_code",
+          "cells"."sex_value" AS "sex_value",
           "cells"."s" AS "s",
           "cells"."m" AS "m",
           "cells"."size" AS "size",
@@ -897,18 +746,18 @@ FROM (
           "reference".*
         FROM (
           SELECT
-            "held"."k_0" AS "k_0",
-            "held"."k_1" AS "k_1",
-            "held"."k_2" AS "k_2",
+            "held"."zip_code" AS "zip_code",
+            "held"."age_code" AS "age_code",
+            "held"."sex_value" AS "sex_value",
             "held"."s" AS "s",
             "held"."m" AS "m",
             "sizes"."size" AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "k_1" AS "k_1",
-              "k_2" AS "k_2",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "age_code" AS "age_code",
+              "sex_value" AS "sex_value",
+              "disease_code" AS "s",
               CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
               COALESCE(SUM("u"), 0) AS "alone",
               CASE
@@ -916,45 +765,45 @@ FROM (
                 THEN MAX("r")
                 ELSE NULL
               END AS "holder"
-            FROM "sqlanon_script_ed687537_counted" AS "counted"
+            FROM "sqlanon_script_ed687537_counted"
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
-              "s_0"
+              "zip_code",
+              "age_code",
+              "sex_value",
+              "disease_code"
           ) AS "held"
           JOIN (
             SELECT
-              "k_0" AS "k_0",
-              "k_1" AS "k_1",
-              "k_2" AS "k_2",
+              "zip_code" AS "zip_code",
+              "age_code" AS "age_code",
+              "sex_value" AS "sex_value",
               CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "size"
-            FROM "sqlanon_script_ed687537_counted" AS "counted"
+            FROM "sqlanon_script_ed687537_counted"
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2"
+              "zip_code",
+              "age_code",
+              "sex_value"
           ) AS "sizes"
-            ON "held"."k_0" = "sizes"."k_0"
-            AND "held"."k_1" = "sizes"."k_1"
-            AND "held"."k_2" = "sizes"."k_2"
+            ON "held"."zip_code" = "sizes"."zip_code"
+            AND "held"."age_code" = "sizes"."age_code"
+            AND "held"."sex_value" = "sizes"."sex_value"
         ) AS "cells"
-        JOIN "sqlanon_script_ed687537_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ed687537_distribution_disease" AS "reference"
           ON "cells"."s" = "reference"."code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
+        "zip_code",
+        "age_code",
+        "sex_value"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0"
-      AND "part_0"."k_1" = "part_1"."k_1"
-      AND "part_0"."k_2" = "part_1"."k_2"
+      ON "part_0"."zip_code" = "part_1"."zip_code"
+      AND "part_0"."age_code" = "part_1"."age_code"
+      AND "part_0"."sex_value" = "part_1"."sex_value"
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
+        "zip_code",
+        "age_code",
+        "sex_value",
         SUM(
           GREATEST(
             (
@@ -969,9 +818,9 @@ FROM (
         MAX("total") AS "climbed_total_0"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."k_1" AS "k_1",
-          "cells"."k_2" AS "k_2",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."age_code" AS "age_code",
+          "cells"."sex_value" AS "sex_value",
           "cells"."size" AS "size",
           "reference"."q" AS "q",
           "reference"."total" AS "total",
@@ -979,76 +828,76 @@ FROM (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "k_1",
-            "k_2",
+            "zip_code",
+            "age_code",
+            "sex_value",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "k_1", "k_2") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "age_code", "sex_value") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0",
-              "k_1",
-              "k_2",
+              "zip_code",
+              "age_code",
+              "sex_value",
               "s",
               CAST(SUM("m") AS Nullable(Int64)) AS "m"
             FROM (
               SELECT
-                "k_0" AS "k_0",
-                "k_1" AS "k_1",
-                "k_2" AS "k_2",
-                "s_0" AS "s",
+                "zip_code" AS "zip_code",
+                "age_code" AS "age_code",
+                "sex_value" AS "sex_value",
+                "disease_code" AS "s",
                 CAST(SUM("u") AS Nullable(Int64)) AS "m"
-              FROM "sqlanon_script_ed687537_counted" AS "counted"
+              FROM "sqlanon_script_ed687537_counted"
               WHERE
                 "r" IS NULL
               GROUP BY
-                "k_0",
-                "k_1",
-                "k_2",
-                "s_0"
+                "zip_code",
+                "age_code",
+                "sex_value",
+                "disease_code"
               UNION ALL
               SELECT
-                "k_0",
-                "k_1",
-                "k_2",
+                "zip_code",
+                "age_code",
+                "sex_value",
                 "s",
                 CAST(COUNT(*) AS Nullable(Int64)) AS "m"
               FROM (
                 SELECT
-                  "own"."k_0" AS "k_0",
-                  "own"."k_1" AS "k_1",
-                  "own"."k_2" AS "k_2",
+                  "own"."zip_code" AS "zip_code",
+                  "own"."age_code" AS "age_code",
+                  "own"."sex_value" AS "sex_value",
                   "own"."s" AS "s",
                   CAST(ROW_NUMBER() OVER (
-                    PARTITION BY "own"."k_0", "own"."k_1", "own"."k_2", "own"."who"
+                    PARTITION BY "own"."zip_code", "own"."age_code", "own"."sex_value", "own"."who"
                     ORDER BY "held"."m" DESC, "own"."s"
                   ) AS Nullable(Int64)) AS "choice"
                 FROM (
                   SELECT
-                    "k_0" AS "k_0",
-                    "k_1" AS "k_1",
-                    "k_2" AS "k_2",
-                    "s_0" AS "s",
+                    "zip_code" AS "zip_code",
+                    "age_code" AS "age_code",
+                    "sex_value" AS "sex_value",
+                    "disease_code" AS "s",
                     "r" AS "who"
-                  FROM "sqlanon_script_ed687537_counted" AS "counted"
+                  FROM "sqlanon_script_ed687537_counted"
                   WHERE
                     NOT (
                       "r" IS NULL
                     )
                   GROUP BY
-                    "k_0",
-                    "k_1",
-                    "k_2",
-                    "s_0",
+                    "zip_code",
+                    "age_code",
+                    "sex_value",
+                    "disease_code",
                     "r"
                 ) AS "own"
                 JOIN (
                   SELECT
-                    "k_0" AS "k_0",
-                    "k_1" AS "k_1",
-                    "k_2" AS "k_2",
-                    "s_0" AS "s",
+                    "zip_code" AS "zip_code",
+                    "age_code" AS "age_code",
+                    "sex_value" AS "sex_value",
+                    "disease_code" AS "s",
                     CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
                     COALESCE(SUM("u"), 0) AS "alone",
                     CASE
@@ -1056,39 +905,39 @@ FROM (
                       THEN MAX("r")
                       ELSE NULL
                     END AS "holder"
-                  FROM "sqlanon_script_ed687537_counted" AS "counted"
+                  FROM "sqlanon_script_ed687537_counted"
                   GROUP BY
-                    "k_0",
-                    "k_1",
-                    "k_2",
-                    "s_0"
+                    "zip_code",
+                    "age_code",
+                    "sex_value",
+                    "disease_code"
                 ) AS "held"
-                  ON "own"."k_0" = "held"."k_0"
-                  AND "own"."k_1" = "held"."k_1"
-                  AND "own"."k_2" = "held"."k_2"
+                  ON "own"."zip_code" = "held"."zip_code"
+                  AND "own"."age_code" = "held"."age_code"
+                  AND "own"."sex_value" = "held"."sex_value"
                   AND "own"."s" = "held"."s"
               ) AS "choices"
               WHERE
                 "choice" = 1
               GROUP BY
-                "k_0",
-                "k_1",
-                "k_2",
+                "zip_code",
+                "age_code",
+                "sex_value",
                 "s"
             ) AS "assigned"
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
+              "zip_code",
+              "age_code",
+              "sex_value",
               "s"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ed687537_labels_0" AS "reference"
+        JOIN "sqlanon_script_ed687537_labels_disease" AS "reference"
           ON "cells"."s" = "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."k_1",
-          "cells"."k_2",
+          "cells"."zip_code",
+          "cells"."age_code",
+          "cells"."sex_value",
           "cells"."size",
           "reference"."level",
           "reference"."label",
@@ -1097,25 +946,25 @@ FROM (
           "reference"."levels"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
+        "zip_code",
+        "age_code",
+        "sex_value"
     ) AS "part_2"
-      ON "part_0"."k_0" = "part_2"."k_0"
-      AND "part_0"."k_1" = "part_2"."k_1"
-      AND "part_0"."k_2" = "part_2"."k_2"
+      ON "part_0"."zip_code" = "part_2"."zip_code"
+      AND "part_0"."age_code" = "part_2"."age_code"
+      AND "part_0"."sex_value" = "part_2"."sex_value"
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
+        "zip_code",
+        "age_code",
+        "sex_value",
         COALESCE(SUM(CASE WHEN "m" >= 2 OR "alone" >= 1 THEN 1 ELSE 0 END), 0) + CAST(COUNT(DISTINCT "holder") AS Nullable(Int64)) AS "distinct_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "k_1" AS "k_1",
-          "k_2" AS "k_2",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "age_code" AS "age_code",
+          "sex_value" AS "sex_value",
+          "disease_code" AS "s",
           CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
           COALESCE(SUM("u"), 0) AS "alone",
           CASE
@@ -1123,26 +972,26 @@ FROM (
             THEN MAX("r")
             ELSE NULL
           END AS "holder"
-        FROM "sqlanon_script_ed687537_counted" AS "counted"
+        FROM "sqlanon_script_ed687537_counted"
         GROUP BY
-          "k_0",
-          "k_1",
-          "k_2",
-          "s_0"
+          "zip_code",
+          "age_code",
+          "sex_value",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
+        "zip_code",
+        "age_code",
+        "sex_value"
     ) AS "part_3"
-      ON "part_0"."k_0" = "part_3"."k_0"
-      AND "part_0"."k_1" = "part_3"."k_1"
-      AND "part_0"."k_2" = "part_3"."k_2"
+      ON "part_0"."zip_code" = "part_3"."zip_code"
+      AND "part_0"."age_code" = "part_3"."age_code"
+      AND "part_0"."sex_value" = "part_3"."sex_value"
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
+        "zip_code",
+        "age_code",
+        "sex_value",
         SUM(
           ABS(
             (
@@ -1157,9 +1006,9 @@ FROM (
         MAX("total") AS "ordered_total_1"
       FROM (
         SELECT
-          "cells"."k_0" AS "k_0",
-          "cells"."k_1" AS "k_1",
-          "cells"."k_2" AS "k_2",
+          "cells"."zip_code" AS "zip_code",
+          "cells"."age_code" AS "age_code",
+          "cells"."sex_value" AS "sex_value",
           "cells"."size" AS "size",
           "reference"."q_below" AS "q",
           "reference"."total" AS "total",
@@ -1168,76 +1017,76 @@ FROM (
           CAST(SUM("cells"."m") AS Nullable(Int64)) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "k_1",
-            "k_2",
+            "zip_code",
+            "age_code",
+            "sex_value",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "k_1", "k_2") AS Nullable(Int64)) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "age_code", "sex_value") AS Nullable(Int64)) AS "size"
           FROM (
             SELECT
-              "k_0",
-              "k_1",
-              "k_2",
+              "zip_code",
+              "age_code",
+              "sex_value",
               "s",
               CAST(SUM("m") AS Nullable(Int64)) AS "m"
             FROM (
               SELECT
-                "k_0" AS "k_0",
-                "k_1" AS "k_1",
-                "k_2" AS "k_2",
-                "s_1" AS "s",
+                "zip_code" AS "zip_code",
+                "age_code" AS "age_code",
+                "sex_value" AS "sex_value",
+                "stage_code" AS "s",
                 CAST(SUM("u") AS Nullable(Int64)) AS "m"
-              FROM "sqlanon_script_ed687537_counted" AS "counted"
+              FROM "sqlanon_script_ed687537_counted"
               WHERE
                 "r" IS NULL
               GROUP BY
-                "k_0",
-                "k_1",
-                "k_2",
-                "s_1"
+                "zip_code",
+                "age_code",
+                "sex_value",
+                "stage_code"
               UNION ALL
               SELECT
-                "k_0",
-                "k_1",
-                "k_2",
+                "zip_code",
+                "age_code",
+                "sex_value",
                 "s",
                 CAST(COUNT(*) AS Nullable(Int64)) AS "m"
               FROM (
                 SELECT
-                  "own"."k_0" AS "k_0",
-                  "own"."k_1" AS "k_1",
-                  "own"."k_2" AS "k_2",
+                  "own"."zip_code" AS "zip_code",
+                  "own"."age_code" AS "age_code",
+                  "own"."sex_value" AS "sex_value",
                   "own"."s" AS "s",
                   CAST(ROW_NUMBER() OVER (
-                    PARTITION BY "own"."k_0", "own"."k_1", "own"."k_2", "own"."who"
+                    PARTITION BY "own"."zip_code", "own"."age_code", "own"."sex_value", "own"."who"
                     ORDER BY "held"."m" DESC, "own"."s"
                   ) AS Nullable(Int64)) AS "choice"
                 FROM (
                   SELECT
-                    "k_0" AS "k_0",
-                    "k_1" AS "k_1",
-                    "k_2" AS "k_2",
-                    "s_1" AS "s",
+                    "zip_code" AS "zip_code",
+                    "age_code" AS "age_code",
+                    "sex_value" AS "sex_value",
+                    "stage_code" AS "s",
                     "r" AS "who"
-                  FROM "sqlanon_script_ed687537_counted" AS "counted"
+                  FROM "sqlanon_script_ed687537_counted"
                   WHERE
                     NOT (
                       "r" IS NULL
                     )
                   GROUP BY
-                    "k_0",
-                    "k_1",
-                    "k_2",
-                    "s_1",
+                    "zip_code",
+                    "age_code",
+                    "sex_value",
+                    "stage_code",
                     "r"
                 ) AS "own"
                 JOIN (
                   SELECT
-                    "k_0" AS "k_0",
-                    "k_1" AS "k_1",
-                    "k_2" AS "k_2",
-                    "s_1" AS "s",
+                    "zip_code" AS "zip_code",
+                    "age_code" AS "age_code",
+                    "sex_value" AS "sex_value",
+                    "stage_code" AS "s",
                     CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
                     COALESCE(SUM("u"), 0) AS "alone",
                     CASE
@@ -1245,39 +1094,39 @@ FROM (
                       THEN MAX("r")
                       ELSE NULL
                     END AS "holder"
-                  FROM "sqlanon_script_ed687537_counted" AS "counted"
+                  FROM "sqlanon_script_ed687537_counted"
                   GROUP BY
-                    "k_0",
-                    "k_1",
-                    "k_2",
-                    "s_1"
+                    "zip_code",
+                    "age_code",
+                    "sex_value",
+                    "stage_code"
                 ) AS "held"
-                  ON "own"."k_0" = "held"."k_0"
-                  AND "own"."k_1" = "held"."k_1"
-                  AND "own"."k_2" = "held"."k_2"
+                  ON "own"."zip_code" = "held"."zip_code"
+                  AND "own"."age_code" = "held"."age_code"
+                  AND "own"."sex_value" = "held"."sex_value"
                   AND "own"."s" = "held"."s"
               ) AS "choices"
               WHERE
                 "choice" = 1
               GROUP BY
-                "k_0",
-                "k_1",
-                "k_2",
+                "zip_code",
+                "age_code",
+                "sex_value",
                 "s"
             ) AS "assigned"
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
+              "zip_code",
+              "age_code",
+              "sex_value",
               "s"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ed687537_distribution_1" AS "reference"
+        JOIN "sqlanon_script_ed687537_distribution_stage" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."k_1",
-          "cells"."k_2",
+          "cells"."zip_code",
+          "cells"."age_code",
+          "cells"."sex_value",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1286,25 +1135,25 @@ FROM (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
+        "zip_code",
+        "age_code",
+        "sex_value"
     ) AS "part_4"
-      ON "part_0"."k_0" = "part_4"."k_0"
-      AND "part_0"."k_1" = "part_4"."k_1"
-      AND "part_0"."k_2" = "part_4"."k_2"
+      ON "part_0"."zip_code" = "part_4"."zip_code"
+      AND "part_0"."age_code" = "part_4"."age_code"
+      AND "part_0"."sex_value" = "part_4"."sex_value"
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
+        "zip_code",
+        "age_code",
+        "sex_value",
         COALESCE(SUM(CASE WHEN "m" >= 2 OR "alone" >= 1 THEN 1 ELSE 0 END), 0) + CAST(COUNT(DISTINCT "holder") AS Nullable(Int64)) AS "distinct_1"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "k_1" AS "k_1",
-          "k_2" AS "k_2",
-          "s_1" AS "s",
+          "zip_code" AS "zip_code",
+          "age_code" AS "age_code",
+          "sex_value" AS "sex_value",
+          "stage_code" AS "s",
           CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
           COALESCE(SUM("u"), 0) AS "alone",
           CASE
@@ -1312,99 +1161,99 @@ FROM (
             THEN MAX("r")
             ELSE NULL
           END AS "holder"
-        FROM "sqlanon_script_ed687537_counted" AS "counted"
+        FROM "sqlanon_script_ed687537_counted"
         GROUP BY
-          "k_0",
-          "k_1",
-          "k_2",
-          "s_1"
+          "zip_code",
+          "age_code",
+          "sex_value",
+          "stage_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
+        "zip_code",
+        "age_code",
+        "sex_value"
     ) AS "part_5"
-      ON "part_0"."k_0" = "part_5"."k_0"
-      AND "part_0"."k_1" = "part_5"."k_1"
-      AND "part_0"."k_2" = "part_5"."k_2"
+      ON "part_0"."zip_code" = "part_5"."zip_code"
+      AND "part_0"."age_code" = "part_5"."age_code"
+      AND "part_0"."sex_value" = "part_5"."sex_value"
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
+        "zip_code",
+        "age_code",
+        "sex_value",
         MAX("m") AS "first_1",
         COALESCE(SUM(CASE WHEN "place" >= 2 THEN "m" ELSE 0 END), 0) AS "tail_2_1"
       FROM (
         SELECT
-          "k_0",
-          "k_1",
-          "k_2",
+          "zip_code",
+          "age_code",
+          "sex_value",
           "m",
-          CAST(ROW_NUMBER() OVER (PARTITION BY "k_0", "k_1", "k_2" ORDER BY "m" DESC, "s") AS Nullable(Int64)) AS "place"
+          CAST(ROW_NUMBER() OVER (PARTITION BY "zip_code", "age_code", "sex_value" ORDER BY "m" DESC, "s") AS Nullable(Int64)) AS "place"
         FROM (
           SELECT
-            "k_0",
-            "k_1",
-            "k_2",
+            "zip_code",
+            "age_code",
+            "sex_value",
             "s",
             CAST(SUM("m") AS Nullable(Int64)) AS "m"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "k_1" AS "k_1",
-              "k_2" AS "k_2",
-              "s_1" AS "s",
+              "zip_code" AS "zip_code",
+              "age_code" AS "age_code",
+              "sex_value" AS "sex_value",
+              "stage_code" AS "s",
               CAST(SUM("u") AS Nullable(Int64)) AS "m"
-            FROM "sqlanon_script_ed687537_counted" AS "counted"
+            FROM "sqlanon_script_ed687537_counted"
             WHERE
               "r" IS NULL
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
-              "s_1"
+              "zip_code",
+              "age_code",
+              "sex_value",
+              "stage_code"
             UNION ALL
             SELECT
-              "k_0",
-              "k_1",
-              "k_2",
+              "zip_code",
+              "age_code",
+              "sex_value",
               "s",
               CAST(COUNT(*) AS Nullable(Int64)) AS "m"
             FROM (
               SELECT
-                "own"."k_0" AS "k_0",
-                "own"."k_1" AS "k_1",
-                "own"."k_2" AS "k_2",
+                "own"."zip_code" AS "zip_code",
+                "own"."age_code" AS "age_code",
+                "own"."sex_value" AS "sex_value",
                 "own"."s" AS "s",
                 CAST(ROW_NUMBER() OVER (
-                  PARTITION BY "own"."k_0", "own"."k_1", "own"."k_2", "own"."who"
+                  PARTITION BY "own"."zip_code", "own"."age_code", "own"."sex_value", "own"."who"
                   ORDER BY "held"."m" DESC, "own"."s"
                 ) AS Nullable(Int64)) AS "choice"
               FROM (
                 SELECT
-                  "k_0" AS "k_0",
-                  "k_1" AS "k_1",
-                  "k_2" AS "k_2",
-                  "s_1" AS "s",
+                  "zip_code" AS "zip_code",
+                  "age_code" AS "age_code",
+                  "sex_value" AS "sex_value",
+                  "stage_code" AS "s",
                   "r" AS "who"
-                FROM "sqlanon_script_ed687537_counted" AS "counted"
+                FROM "sqlanon_script_ed687537_counted"
                 WHERE
                   NOT (
                     "r" IS NULL
                   )
                 GROUP BY
-                  "k_0",
-                  "k_1",
-                  "k_2",
-                  "s_1",
+                  "zip_code",
+                  "age_code",
+                  "sex_value",
+                  "stage_code",
                   "r"
               ) AS "own"
               JOIN (
                 SELECT
-                  "k_0" AS "k_0",
-                  "k_1" AS "k_1",
-                  "k_2" AS "k_2",
-                  "s_1" AS "s",
+                  "zip_code" AS "zip_code",
+                  "age_code" AS "age_code",
+                  "sex_value" AS "sex_value",
+                  "stage_code" AS "s",
                   CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
                   COALESCE(SUM("u"), 0) AS "alone",
                   CASE
@@ -1412,57 +1261,57 @@ FROM (
                     THEN MAX("r")
                     ELSE NULL
                   END AS "holder"
-                FROM "sqlanon_script_ed687537_counted" AS "counted"
+                FROM "sqlanon_script_ed687537_counted"
                 GROUP BY
-                  "k_0",
-                  "k_1",
-                  "k_2",
-                  "s_1"
+                  "zip_code",
+                  "age_code",
+                  "sex_value",
+                  "stage_code"
               ) AS "held"
-                ON "own"."k_0" = "held"."k_0"
-                AND "own"."k_1" = "held"."k_1"
-                AND "own"."k_2" = "held"."k_2"
+                ON "own"."zip_code" = "held"."zip_code"
+                AND "own"."age_code" = "held"."age_code"
+                AND "own"."sex_value" = "held"."sex_value"
                 AND "own"."s" = "held"."s"
             ) AS "choices"
             WHERE
               "choice" = 1
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
+              "zip_code",
+              "age_code",
+              "sex_value",
               "s"
           ) AS "assigned"
           GROUP BY
-            "k_0",
-            "k_1",
-            "k_2",
+            "zip_code",
+            "age_code",
+            "sex_value",
             "s"
         ) AS "cells"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
+        "zip_code",
+        "age_code",
+        "sex_value"
     ) AS "part_6"
-      ON "part_0"."k_0" = "part_6"."k_0"
-      AND "part_0"."k_1" = "part_6"."k_1"
-      AND "part_0"."k_2" = "part_6"."k_2"
+      ON "part_0"."zip_code" = "part_6"."zip_code"
+      AND "part_0"."age_code" = "part_6"."age_code"
+      AND "part_0"."sex_value" = "part_6"."sex_value"
   ) AS "found"
   LEFT JOIN (
     SELECT
-      "k_0" AS "k_0",
-      "k_1" AS "k_1",
-      "k_2" AS "k_2",
+      "zip_code" AS "zip_code",
+      "age_code" AS "age_code",
+      "sex_value" AS "sex_value",
       CAST(SUM("w") AS Nullable(Int64)) AS "w"
-    FROM "sqlanon_script_ed687537_everybody" AS "everybody"
+    FROM "sqlanon_script_ed687537_everybody"
     GROUP BY
-      "k_0",
-      "k_1",
-      "k_2"
+      "zip_code",
+      "age_code",
+      "sex_value"
   ) AS "everybody"
-    ON "found"."k_0" = "everybody"."k_0"
-    AND "found"."k_1" = "everybody"."k_1"
-    AND "found"."k_2" = "everybody"."k_2"
+    ON "found"."zip_code" = "everybody"."zip_code"
+    AND "found"."age_code" = "everybody"."age_code"
+    AND "found"."sex_value" = "everybody"."sex_value"
 ) AS "classes";
 
 -- Stop if a value lies outside its hierarchy.
@@ -1471,13 +1320,10 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          (
-            SELECT
-              CAST(COUNT(*) AS Nullable(Int64))
-            FROM "sqlanon_script_ed687537_classes"
-            WHERE
-              "k_0" IS NULL OR "k_1" IS NULL OR "k_2" IS NULL
-          ) = 0
+          CAST(COUNT(*) AS Nullable(Int64)) = 0
+        FROM "sqlanon_script_ed687537_classes"
+        WHERE
+          "zip_code" IS NULL OR "age_code" IS NULL
       ),
       FALSE
     ),
@@ -1594,10 +1440,10 @@ FROM (
         SELECT
           "counted".*
         FROM "sqlanon_script_ed687537_counted" AS "counted"
-        JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-          ON "counted"."k_0" = "verdict"."k_0"
-          AND "counted"."k_1" = "verdict"."k_1"
-          AND "counted"."k_2" = "verdict"."k_2"
+        INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+          ON "counted"."zip_code" = "verdict"."zip_code"
+          AND "counted"."age_code" = "verdict"."age_code"
+          AND "counted"."sex_value" = "verdict"."sex_value"
           AND NOT "verdict"."kept"
       ) AS "counted"
     ) AS "part_0"
@@ -1655,7 +1501,7 @@ FROM (
             "sizes"."size" AS "size"
           FROM (
             SELECT
-              "s_0" AS "s",
+              "disease_code" AS "s",
               CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
               COALESCE(SUM("u"), 0) AS "alone",
               CASE
@@ -1667,14 +1513,14 @@ FROM (
               SELECT
                 "counted".*
               FROM "sqlanon_script_ed687537_counted" AS "counted"
-              JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                ON "counted"."k_0" = "verdict"."k_0"
-                AND "counted"."k_1" = "verdict"."k_1"
-                AND "counted"."k_2" = "verdict"."k_2"
+              INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                ON "counted"."zip_code" = "verdict"."zip_code"
+                AND "counted"."age_code" = "verdict"."age_code"
+                AND "counted"."sex_value" = "verdict"."sex_value"
                 AND NOT "verdict"."kept"
             ) AS "counted"
             GROUP BY
-              "s_0"
+              "disease_code"
           ) AS "held"
           CROSS JOIN (
             SELECT
@@ -1683,15 +1529,15 @@ FROM (
               SELECT
                 "counted".*
               FROM "sqlanon_script_ed687537_counted" AS "counted"
-              JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                ON "counted"."k_0" = "verdict"."k_0"
-                AND "counted"."k_1" = "verdict"."k_1"
-                AND "counted"."k_2" = "verdict"."k_2"
+              INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                ON "counted"."zip_code" = "verdict"."zip_code"
+                AND "counted"."age_code" = "verdict"."age_code"
+                AND "counted"."sex_value" = "verdict"."sex_value"
                 AND NOT "verdict"."kept"
             ) AS "counted"
           ) AS "sizes"
         ) AS "cells"
-        JOIN "sqlanon_script_ed687537_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ed687537_distribution_disease" AS "reference"
           ON "cells"."s" = "reference"."code"
       ) AS "held"
     ) AS "part_1"
@@ -1727,22 +1573,22 @@ FROM (
               CAST(SUM("m") AS Nullable(Int64)) AS "m"
             FROM (
               SELECT
-                "s_0" AS "s",
+                "disease_code" AS "s",
                 CAST(SUM("u") AS Nullable(Int64)) AS "m"
               FROM (
                 SELECT
                   "counted".*
                 FROM "sqlanon_script_ed687537_counted" AS "counted"
-                JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                  ON "counted"."k_0" = "verdict"."k_0"
-                  AND "counted"."k_1" = "verdict"."k_1"
-                  AND "counted"."k_2" = "verdict"."k_2"
+                INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                  ON "counted"."zip_code" = "verdict"."zip_code"
+                  AND "counted"."age_code" = "verdict"."age_code"
+                  AND "counted"."sex_value" = "verdict"."sex_value"
                   AND NOT "verdict"."kept"
               ) AS "counted"
               WHERE
                 "r" IS NULL
               GROUP BY
-                "s_0"
+                "disease_code"
               UNION ALL
               SELECT
                 "s",
@@ -1753,16 +1599,16 @@ FROM (
                   CAST(ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC, "own"."s") AS Nullable(Int64)) AS "choice"
                 FROM (
                   SELECT
-                    "s_0" AS "s",
+                    "disease_code" AS "s",
                     "r" AS "who"
                   FROM (
                     SELECT
                       "counted".*
                     FROM "sqlanon_script_ed687537_counted" AS "counted"
-                    JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                      ON "counted"."k_0" = "verdict"."k_0"
-                      AND "counted"."k_1" = "verdict"."k_1"
-                      AND "counted"."k_2" = "verdict"."k_2"
+                    INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                      ON "counted"."zip_code" = "verdict"."zip_code"
+                      AND "counted"."age_code" = "verdict"."age_code"
+                      AND "counted"."sex_value" = "verdict"."sex_value"
                       AND NOT "verdict"."kept"
                   ) AS "counted"
                   WHERE
@@ -1770,12 +1616,12 @@ FROM (
                       "r" IS NULL
                     )
                   GROUP BY
-                    "s_0",
+                    "disease_code",
                     "r"
                 ) AS "own"
                 JOIN (
                   SELECT
-                    "s_0" AS "s",
+                    "disease_code" AS "s",
                     CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
                     COALESCE(SUM("u"), 0) AS "alone",
                     CASE
@@ -1787,14 +1633,14 @@ FROM (
                     SELECT
                       "counted".*
                     FROM "sqlanon_script_ed687537_counted" AS "counted"
-                    JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                      ON "counted"."k_0" = "verdict"."k_0"
-                      AND "counted"."k_1" = "verdict"."k_1"
-                      AND "counted"."k_2" = "verdict"."k_2"
+                    INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                      ON "counted"."zip_code" = "verdict"."zip_code"
+                      AND "counted"."age_code" = "verdict"."age_code"
+                      AND "counted"."sex_value" = "verdict"."sex_value"
                       AND NOT "verdict"."kept"
                   ) AS "counted"
                   GROUP BY
-                    "s_0"
+                    "disease_code"
                 ) AS "held"
                   ON "own"."s" = "held"."s"
               ) AS "choices"
@@ -1807,7 +1653,7 @@ FROM (
               "s"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ed687537_labels_0" AS "reference"
+        JOIN "sqlanon_script_ed687537_labels_disease" AS "reference"
           ON "cells"."s" = "reference"."code"
         GROUP BY
           "cells"."size",
@@ -1823,7 +1669,7 @@ FROM (
         COALESCE(SUM(CASE WHEN "m" >= 2 OR "alone" >= 1 THEN 1 ELSE 0 END), 0) + CAST(COUNT(DISTINCT "holder") AS Nullable(Int64)) AS "distinct_0"
       FROM (
         SELECT
-          "s_0" AS "s",
+          "disease_code" AS "s",
           CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
           COALESCE(SUM("u"), 0) AS "alone",
           CASE
@@ -1835,14 +1681,14 @@ FROM (
           SELECT
             "counted".*
           FROM "sqlanon_script_ed687537_counted" AS "counted"
-          JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-            ON "counted"."k_0" = "verdict"."k_0"
-            AND "counted"."k_1" = "verdict"."k_1"
-            AND "counted"."k_2" = "verdict"."k_2"
+          INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+            ON "counted"."zip_code" = "verdict"."zip_code"
+            AND "counted"."age_code" = "verdict"."age_code"
+            AND "counted"."sex_value" = "verdict"."sex_value"
             AND NOT "verdict"."kept"
         ) AS "counted"
         GROUP BY
-          "s_0"
+          "disease_code"
       ) AS "held"
     ) AS "part_3"
     CROSS JOIN (
@@ -1878,22 +1724,22 @@ FROM (
               CAST(SUM("m") AS Nullable(Int64)) AS "m"
             FROM (
               SELECT
-                "s_1" AS "s",
+                "stage_code" AS "s",
                 CAST(SUM("u") AS Nullable(Int64)) AS "m"
               FROM (
                 SELECT
                   "counted".*
                 FROM "sqlanon_script_ed687537_counted" AS "counted"
-                JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                  ON "counted"."k_0" = "verdict"."k_0"
-                  AND "counted"."k_1" = "verdict"."k_1"
-                  AND "counted"."k_2" = "verdict"."k_2"
+                INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                  ON "counted"."zip_code" = "verdict"."zip_code"
+                  AND "counted"."age_code" = "verdict"."age_code"
+                  AND "counted"."sex_value" = "verdict"."sex_value"
                   AND NOT "verdict"."kept"
               ) AS "counted"
               WHERE
                 "r" IS NULL
               GROUP BY
-                "s_1"
+                "stage_code"
               UNION ALL
               SELECT
                 "s",
@@ -1904,16 +1750,16 @@ FROM (
                   CAST(ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC, "own"."s") AS Nullable(Int64)) AS "choice"
                 FROM (
                   SELECT
-                    "s_1" AS "s",
+                    "stage_code" AS "s",
                     "r" AS "who"
                   FROM (
                     SELECT
                       "counted".*
                     FROM "sqlanon_script_ed687537_counted" AS "counted"
-                    JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                      ON "counted"."k_0" = "verdict"."k_0"
-                      AND "counted"."k_1" = "verdict"."k_1"
-                      AND "counted"."k_2" = "verdict"."k_2"
+                    INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                      ON "counted"."zip_code" = "verdict"."zip_code"
+                      AND "counted"."age_code" = "verdict"."age_code"
+                      AND "counted"."sex_value" = "verdict"."sex_value"
                       AND NOT "verdict"."kept"
                   ) AS "counted"
                   WHERE
@@ -1921,12 +1767,12 @@ FROM (
                       "r" IS NULL
                     )
                   GROUP BY
-                    "s_1",
+                    "stage_code",
                     "r"
                 ) AS "own"
                 JOIN (
                   SELECT
-                    "s_1" AS "s",
+                    "stage_code" AS "s",
                     CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
                     COALESCE(SUM("u"), 0) AS "alone",
                     CASE
@@ -1938,14 +1784,14 @@ FROM (
                     SELECT
                       "counted".*
                     FROM "sqlanon_script_ed687537_counted" AS "counted"
-                    JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                      ON "counted"."k_0" = "verdict"."k_0"
-                      AND "counted"."k_1" = "verdict"."k_1"
-                      AND "counted"."k_2" = "verdict"."k_2"
+                    INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                      ON "counted"."zip_code" = "verdict"."zip_code"
+                      AND "counted"."age_code" = "verdict"."age_code"
+                      AND "counted"."sex_value" = "verdict"."sex_value"
                       AND NOT "verdict"."kept"
                   ) AS "counted"
                   GROUP BY
-                    "s_1"
+                    "stage_code"
                 ) AS "held"
                   ON "own"."s" = "held"."s"
               ) AS "choices"
@@ -1958,7 +1804,7 @@ FROM (
               "s"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ed687537_distribution_1" AS "reference"
+        JOIN "sqlanon_script_ed687537_distribution_stage" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
           "cells"."size",
@@ -1974,7 +1820,7 @@ FROM (
         COALESCE(SUM(CASE WHEN "m" >= 2 OR "alone" >= 1 THEN 1 ELSE 0 END), 0) + CAST(COUNT(DISTINCT "holder") AS Nullable(Int64)) AS "distinct_1"
       FROM (
         SELECT
-          "s_1" AS "s",
+          "stage_code" AS "s",
           CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
           COALESCE(SUM("u"), 0) AS "alone",
           CASE
@@ -1986,14 +1832,14 @@ FROM (
           SELECT
             "counted".*
           FROM "sqlanon_script_ed687537_counted" AS "counted"
-          JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-            ON "counted"."k_0" = "verdict"."k_0"
-            AND "counted"."k_1" = "verdict"."k_1"
-            AND "counted"."k_2" = "verdict"."k_2"
+          INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+            ON "counted"."zip_code" = "verdict"."zip_code"
+            AND "counted"."age_code" = "verdict"."age_code"
+            AND "counted"."sex_value" = "verdict"."sex_value"
             AND NOT "verdict"."kept"
         ) AS "counted"
         GROUP BY
-          "s_1"
+          "stage_code"
       ) AS "held"
     ) AS "part_5"
     CROSS JOIN (
@@ -2010,22 +1856,22 @@ FROM (
             CAST(SUM("m") AS Nullable(Int64)) AS "m"
           FROM (
             SELECT
-              "s_1" AS "s",
+              "stage_code" AS "s",
               CAST(SUM("u") AS Nullable(Int64)) AS "m"
             FROM (
               SELECT
                 "counted".*
               FROM "sqlanon_script_ed687537_counted" AS "counted"
-              JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                ON "counted"."k_0" = "verdict"."k_0"
-                AND "counted"."k_1" = "verdict"."k_1"
-                AND "counted"."k_2" = "verdict"."k_2"
+              INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                ON "counted"."zip_code" = "verdict"."zip_code"
+                AND "counted"."age_code" = "verdict"."age_code"
+                AND "counted"."sex_value" = "verdict"."sex_value"
                 AND NOT "verdict"."kept"
             ) AS "counted"
             WHERE
               "r" IS NULL
             GROUP BY
-              "s_1"
+              "stage_code"
             UNION ALL
             SELECT
               "s",
@@ -2036,16 +1882,16 @@ FROM (
                 CAST(ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC, "own"."s") AS Nullable(Int64)) AS "choice"
               FROM (
                 SELECT
-                  "s_1" AS "s",
+                  "stage_code" AS "s",
                   "r" AS "who"
                 FROM (
                   SELECT
                     "counted".*
                   FROM "sqlanon_script_ed687537_counted" AS "counted"
-                  JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                    ON "counted"."k_0" = "verdict"."k_0"
-                    AND "counted"."k_1" = "verdict"."k_1"
-                    AND "counted"."k_2" = "verdict"."k_2"
+                  INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                    ON "counted"."zip_code" = "verdict"."zip_code"
+                    AND "counted"."age_code" = "verdict"."age_code"
+                    AND "counted"."sex_value" = "verdict"."sex_value"
                     AND NOT "verdict"."kept"
                 ) AS "counted"
                 WHERE
@@ -2053,12 +1899,12 @@ FROM (
                     "r" IS NULL
                   )
                 GROUP BY
-                  "s_1",
+                  "stage_code",
                   "r"
               ) AS "own"
               JOIN (
                 SELECT
-                  "s_1" AS "s",
+                  "stage_code" AS "s",
                   CAST(COALESCE(SUM("u"), 0) + CAST(COUNT(DISTINCT "r") AS Nullable(Int64)) AS Nullable(Int64)) AS "m",
                   COALESCE(SUM("u"), 0) AS "alone",
                   CASE
@@ -2070,14 +1916,14 @@ FROM (
                   SELECT
                     "counted".*
                   FROM "sqlanon_script_ed687537_counted" AS "counted"
-                  JOIN "sqlanon_script_ed687537_classes" AS "verdict"
-                    ON "counted"."k_0" = "verdict"."k_0"
-                    AND "counted"."k_1" = "verdict"."k_1"
-                    AND "counted"."k_2" = "verdict"."k_2"
+                  INNER JOIN "sqlanon_script_ed687537_classes" AS "verdict"
+                    ON "counted"."zip_code" = "verdict"."zip_code"
+                    AND "counted"."age_code" = "verdict"."age_code"
+                    AND "counted"."sex_value" = "verdict"."sex_value"
                     AND NOT "verdict"."kept"
                 ) AS "counted"
                 GROUP BY
-                  "s_1"
+                  "stage_code"
               ) AS "held"
                 ON "own"."s" = "held"."s"
             ) AS "choices"
@@ -2095,7 +1941,7 @@ FROM (
   LEFT JOIN (
     SELECT
       CAST(SUM("w") AS Nullable(Int64)) AS "w"
-    FROM "sqlanon_script_ed687537_everybody" AS "everybody"
+    FROM "sqlanon_script_ed687537_everybody"
   ) AS "everybody"
     ON TRUE
 ) AS "blanked";
@@ -2105,31 +1951,25 @@ CREATE OR REPLACE TABLE "sqlanon_script_ed687537_staged"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  CASE WHEN "class"."kept" THEN "h_0"."label_1" ELSE CAST('*' AS Nullable(String)) END AS "zip",
-  CASE WHEN "class"."kept" THEN "h_1"."label_1" ELSE CAST('*' AS Nullable(String)) END AS "age",
+  CASE WHEN "class"."kept" THEN "hierarchy_zip"."label_1" ELSE CAST('*' AS Nullable(String)) END AS "zip",
+  CASE WHEN "class"."kept" THEN "hierarchy_age"."label_1" ELSE CAST('*' AS Nullable(String)) END AS "age",
   CASE WHEN "class"."kept" THEN "source"."sex" ELSE CAST('*' AS Nullable(String)) END AS "sex",
   "source"."disease" AS "disease",
   "source"."stage" AS "stage",
   "source"."person" AS "person"
 FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_ed687537_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS Nullable(String)) = "h_0"."value"
-LEFT JOIN "sqlanon_script_ed687537_hierarchy_1" AS "h_1"
-  ON "source"."age" = "h_1"."value"
-LEFT JOIN "sqlanon_script_ed687537_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS Nullable(String)) = "h_2"."value"
-JOIN "sqlanon_script_ed687537_classes" AS "class"
+LEFT JOIN "sqlanon_script_ed687537_hierarchy_zip" AS "hierarchy_zip"
+  ON CAST("source"."zip" AS Nullable(String)) = "hierarchy_zip"."value"
+LEFT JOIN "sqlanon_script_ed687537_hierarchy_age" AS "hierarchy_age"
+  ON "source"."age" = "hierarchy_age"."value"
+INNER JOIN "sqlanon_script_ed687537_classes" AS "class"
   ON CASE
     WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
     THEN 0
-    ELSE "h_0"."code_1"
-  END = "class"."k_0"
-  AND CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END = "class"."k_1"
-  AND CASE
-    WHEN CAST("source"."sex" AS Nullable(String)) IS NULL
-    THEN 0
-    ELSE "h_2"."code_0"
-  END = "class"."k_2"
+    ELSE "hierarchy_zip"."code_1"
+  END = "class"."zip_code"
+  AND CASE WHEN "source"."age" IS NULL THEN 0 ELSE "hierarchy_age"."code_1" END = "class"."age_code"
+  AND COALESCE('=' || CAST("source"."sex" AS Nullable(String)), '') = "class"."sex_value"
 WHERE
   "class"."kept"
   OR COALESCE((
@@ -2168,7 +2008,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_k" = 0 AND "rows" > 0
+          MAX("classes_failing_k") = 0 AND MIN("rows") > 0
         FROM "sqlanon_script_ed687537_audit_0"
       ),
       FALSE
@@ -2194,12 +2034,9 @@ SELECT
   CAST(COUNT(*) AS Nullable(Int64)) AS "distinct_values",
   COALESCE(SUM(CASE WHEN "value" IS NULL THEN 1 ELSE 0 END), 0) AS "nulls",
   0 AS "outside_order",
-  COALESCE(
-    SUM(CASE WHEN "covered" IS NULL AND NOT (
-      "value" IS NULL
-    ) THEN 1 ELSE 0 END),
-    0
-  ) AS "outside_hierarchy"
+  COALESCE(SUM(CASE WHEN "covered" IS NULL AND NOT (
+    "value" IS NULL
+  ) THEN 1 ELSE 0 END), 0) AS "outside_hierarchy"
 FROM (
   SELECT
     "domain"."value" AS "value",
@@ -2218,7 +2055,7 @@ FROM (
       "value",
       "label_1",
       "label_2"
-    FROM "sqlanon_script_ed687537_hierarchy_sensitive_0"
+    FROM "sqlanon_script_ed687537_hierarchy_disease"
     WHERE
       NOT (
         "value" IS NULL
@@ -2233,7 +2070,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "outside_order" = 0 AND "outside_hierarchy" = 0 AND "reference_rows" > 0
+          MAX("outside_order") = 0 AND MAX("outside_hierarchy") = 0 AND MIN("reference_rows") > 0
         FROM "sqlanon_script_ed687537_audit_0_0_values"
       ),
       FALSE
@@ -2261,11 +2098,7 @@ WITH "sqlanon_audit_domain" AS (
 ), "sqlanon_audit_source_holdings" AS (
   SELECT
     CAST("source"."person" AS Nullable(String)) AS "person",
-    CASE
-      WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
-      THEN 1
-      ELSE "domain"."code"
-    END AS "code",
+    CASE WHEN CAST("source"."disease" AS Nullable(String)) IS NULL THEN 1 ELSE "domain"."code" END AS "code",
     CAST(COUNT(*) AS Nullable(Int64)) AS "rows",
     CAST(ROW_NUMBER() OVER () AS Nullable(Int64)) AS "number"
   FROM "source_table" AS "source"
@@ -2273,11 +2106,7 @@ WITH "sqlanon_audit_domain" AS (
     ON CAST("source"."disease" AS Nullable(String)) = "domain"."value"
   GROUP BY
     CAST("source"."person" AS Nullable(String)),
-    CASE
-      WHEN CAST("source"."disease" AS Nullable(String)) IS NULL
-      THEN 1
-      ELSE "domain"."code"
-    END
+    CASE WHEN CAST("source"."disease" AS Nullable(String)) IS NULL THEN 1 ELSE "domain"."code" END
 ), "sqlanon_audit_source_placed" AS (
   SELECT
     1 AS "class",
@@ -2330,7 +2159,7 @@ WITH "sqlanon_audit_domain" AS (
       "value",
       "label_1",
       "label_2"
-    FROM "sqlanon_script_ed687537_hierarchy_sensitive_0"
+    FROM "sqlanon_script_ed687537_hierarchy_disease"
     WHERE
       NOT (
         "value" IS NULL
@@ -2448,10 +2277,7 @@ WITH "sqlanon_audit_domain" AS (
     "rows",
     MAX("total") AS "total",
     SUM("members") AS "counted",
-    LEAST(
-      MIN("size"),
-      COALESCE(SUM(CASE WHEN "held" >= 2 THEN 1 ELSE 0 END), 0) + MIN("sole")
-    ) AS "distinct",
+    LEAST(MIN("size"), COALESCE(SUM(CASE WHEN "held" >= 2 THEN 1 ELSE 0 END), 0) + MIN("sole")) AS "distinct",
     MAX(CASE WHEN "held" >= 1 THEN CAST("held" AS Nullable(Float64)) / "divisor" END) AS "lift_greatest",
     MIN(CASE WHEN "held" >= 1 THEN CAST("held" AS Nullable(Float64)) / "divisor" END) AS "lift_least",
     COALESCE(SUM(CASE WHEN "held" >= 1 AND "held_reference" < 1 THEN 1 ELSE 0 END), 0) AS "outside",
@@ -2528,13 +2354,7 @@ SELECT
     0
   ) AS "classes_failing_2",
   COALESCE(
-    SUM(
-      CASE
-        WHEN "beyond_3" = 0 AND "beyond_logarithm" = 0 AND "outside" = 0
-        THEN 0
-        ELSE 1
-      END
-    ),
+    SUM(CASE WHEN "beyond_3" = 0 AND "beyond_logarithm" = 0 AND "outside" = 0 THEN 0 ELSE 1 END),
     0
   ) AS "classes_failing_3",
   COALESCE(
@@ -2565,7 +2385,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_0") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ed687537_audit_0_0"
       ),
       FALSE
@@ -2579,7 +2399,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_1") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ed687537_audit_0_0"
       ),
       FALSE
@@ -2593,7 +2413,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_2" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_2") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ed687537_audit_0_0"
       ),
       FALSE
@@ -2607,7 +2427,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_3" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_3") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ed687537_audit_0_0"
       ),
       FALSE
@@ -2621,7 +2441,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_4" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_4") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ed687537_audit_0_0"
       ),
       FALSE
@@ -2894,10 +2714,7 @@ WITH "sqlanon_audit_domain" AS (
     "rows",
     MAX("total") AS "total",
     SUM("members") AS "counted",
-    LEAST(
-      MIN("size"),
-      COALESCE(SUM(CASE WHEN "held" >= 2 THEN 1 ELSE 0 END), 0) + MIN("sole")
-    ) AS "distinct",
+    LEAST(MIN("size"), COALESCE(SUM(CASE WHEN "held" >= 2 THEN 1 ELSE 0 END), 0) + MIN("sole")) AS "distinct",
     MAX("members") AS "most",
     COALESCE(SUM(CASE WHEN "rank_by_members" >= 2 THEN "members" ELSE 0 END), 0) AS "tail_2",
     SUM("stretch") AS "stretches",
@@ -2940,7 +2757,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_0") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ed687537_audit_0_1"
       ),
       FALSE
@@ -2954,7 +2771,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_1") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ed687537_audit_0_1"
       ),
       FALSE
@@ -2968,7 +2785,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_2" = 0 AND "uncounted" = 0 AND "classes" > 0
+          MAX("classes_failing_2") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
         FROM "sqlanon_script_ed687537_audit_0_1"
       ),
       FALSE
@@ -3025,16 +2842,14 @@ FROM (
       CAST("population"."sex" AS Nullable(String)) AS "k_2"
     FROM (
       SELECT
-        "h_0"."label_1" AS "zip",
-        "h_1"."label_1" AS "age",
+        "hierarchy_zip"."label_1" AS "zip",
+        "hierarchy_age"."label_1" AS "age",
         "source"."sex" AS "sex"
       FROM "people" AS "source"
-      LEFT JOIN "sqlanon_script_ed687537_hierarchy_0" AS "h_0"
-        ON CAST("source"."zip" AS Nullable(String)) = "h_0"."value"
-      LEFT JOIN "sqlanon_script_ed687537_hierarchy_1" AS "h_1"
-        ON "source"."age" = "h_1"."value"
-      LEFT JOIN "sqlanon_script_ed687537_hierarchy_2" AS "h_2"
-        ON CAST("source"."sex" AS Nullable(String)) = "h_2"."value"
+      LEFT JOIN "sqlanon_script_ed687537_hierarchy_zip" AS "hierarchy_zip"
+        ON CAST("source"."zip" AS Nullable(String)) = "hierarchy_zip"."value"
+      LEFT JOIN "sqlanon_script_ed687537_hierarchy_age" AS "hierarchy_age"
+        ON "source"."age" = "hierarchy_age"."value"
     ) AS "population"
     GROUP BY
       CAST("population"."zip" AS Nullable(String)),
@@ -3053,7 +2868,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_k_map" = 0 AND "population_rows" > 0
+          MAX("classes_failing_k_map") = 0 AND MIN("population_rows") > 0
         FROM "sqlanon_script_ed687537_audit_0_population"
       ),
       FALSE
@@ -3067,7 +2882,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_delta_presence" = 0 AND "population_rows" > 0
+          MAX("classes_failing_delta_presence") = 0 AND MIN("population_rows") > 0
         FROM "sqlanon_script_ed687537_audit_0_population"
       ),
       FALSE
@@ -3081,29 +2896,26 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          (
-            SELECT
-              CAST(COUNT(*) AS Nullable(Int64))
-            FROM "sqlanon_script_ed687537_staged" AS "audited"
+          COALESCE(
+            SUM(
+              CASE
+                WHEN "kept"
+                OR COALESCE((
+                  SELECT
+                    "satisfied"
+                  FROM "sqlanon_script_ed687537_blanked"
+                ), FALSE)
+                THEN "n"
+                ELSE 0
+              END
+            ),
+            0
           ) = (
             SELECT
-              COALESCE(
-                SUM(
-                  CASE
-                    WHEN "kept"
-                    OR COALESCE((
-                      SELECT
-                        "satisfied"
-                      FROM "sqlanon_script_ed687537_blanked"
-                    ), FALSE)
-                    THEN "n"
-                    ELSE 0
-                  END
-                ),
-                0
-              )
-            FROM "sqlanon_script_ed687537_classes"
+              CAST(COUNT(*) AS Nullable(Int64))
+            FROM "sqlanon_script_ed687537_staged"
           )
+        FROM "sqlanon_script_ed687537_classes"
       ),
       FALSE
     ),
@@ -3138,15 +2950,14 @@ DROP TABLE IF EXISTS "sqlanon_script_ed687537_staged";
 DROP TABLE IF EXISTS "sqlanon_script_ed687537_blanked";
 DROP TABLE IF EXISTS "sqlanon_script_ed687537_classes";
 DROP TABLE IF EXISTS "sqlanon_script_ed687537_everybody";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_distribution_1";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_labels_0";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_distribution_0";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_distribution_stage";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_labels_disease";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_distribution_disease";
 DROP TABLE IF EXISTS "sqlanon_script_ed687537_counted";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_values_1";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_values_0";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_hierarchy_sensitive_0";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_definition_sensitive_0";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_hierarchy_2";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_hierarchy_1";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_hierarchy_0";
-DROP TABLE IF EXISTS "sqlanon_script_ed687537_definition_0";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_values_stage";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_values_disease";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_hierarchy_disease";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_definition_disease";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_hierarchy_age";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_hierarchy_zip";
+DROP TABLE IF EXISTS "sqlanon_script_ed687537_definition_zip";

@@ -2,156 +2,59 @@
 -- Generalization: race at level 1, zip at level 0.
 -- Every class of the quasi-identifier has at least 2 rows.
 -- At most 1 rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | clickhouse-client --multiquery
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | clickhouse-client --multiquery
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 SET join_use_nulls = 1;
 SET aggregate_functions_null_for_empty = 1;
 SET prefer_column_name_to_alias = 1;
 
--- Definition of the hierarchy of zip, level 0 first.
-CREATE OR REPLACE TABLE "sqlanon_script_38d0283e_definition_1" (
-  "label_0" Nullable(String),
-  "label_1" Nullable(String),
-  "label_2" Nullable(String)
-)
-ENGINE=MergeTree
-ORDER BY tuple();
-INSERT INTO "sqlanon_script_38d0283e_definition_1"
-VALUES
-  ('94138', '9413*', '941**'),
-  ('94139', '9413*', '941**'),
-  ('94141', '9414*', '941**'),
-  ('94142', '9414*', '941**');
-
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_38d0283e_hierarchy_1"
-ENGINE=MergeTree
-ORDER BY tuple() AS
+-- Stop if a value of zip, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    CAST(COUNT(*) OVER (PARTITION BY "value") AS Nullable(Int64)) AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value" AS "value",
-        COALESCE("listed"."label_0", CAST("value" AS Nullable(String))) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        "listed"."label_2" AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1",
-          "label_2"
-        FROM "sqlanon_script_38d0283e_definition_1"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS Nullable(String)) AS "value"
+  throwIf(
+    NOT COALESCE(
+      (
+        SELECT
+          CAST(COUNT(*) AS Nullable(Int64)) = 0
         FROM "source_table" AS "source"
         WHERE
           NOT (
             CAST("source"."zip" AS Nullable(String)) IS NULL
           )
-      ) AS "domain"
-        ON CAST("value" AS Nullable(String)) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_0",
-      CAST(CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS Nullable(String))) AS Nullable(Int64)) AS Nullable(Int32)) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT (
-    "value" IS NULL
-  )
-  AND "occurrences" = 1
-  AND NOT (
-    "label_1" IS NULL
-  )
-  AND NOT (
-    "label_2" IS NULL
-  );
+          AND NOT (
+            CAST(CAST("source"."zip" AS Nullable(String)) AS Nullable(String)) IN ('94138', '94139', '94141', '94142')
+          )
+      ),
+      FALSE
+    ),
+    'sqlanon: a value lies outside its hierarchy'
+  ) AS "audit";
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
-
--- The frequency set: every row of the source, counted by the generalized quasi-identifier.
-CREATE OR REPLACE TABLE "sqlanon_script_38d0283e_counted"
-ENGINE=MergeTree
-ORDER BY tuple() AS
-SELECT
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
-      THEN 0
-      ELSE "h_1"."code_0"
-    END,
-    -1
-  ) AS "k_1",
-  CAST(COUNT(*) AS Nullable(Int64)) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_38d0283e_hierarchy_1" AS "h_1"
-  ON CAST("source"."zip" AS Nullable(String)) = "h_1"."value"
-GROUP BY
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
-      THEN 0
-      ELSE "h_1"."code_0"
-    END,
-    -1
-  );
-
--- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE OR REPLACE TABLE "sqlanon_script_38d0283e_classes"
 ENGINE=MergeTree
 ORDER BY tuple() AS
 SELECT
-  nullIf("k_1", -1) AS "k_1",
-  "n",
-  "n" >= 2 AS "kept"
+  "zip_value",
+  CAST(COUNT(*) AS Nullable(Int64)) AS "n",
+  CAST(COUNT(*) AS Nullable(Int64)) >= 2 AS "kept"
 FROM (
   SELECT
-    "k_1" AS "k_1",
-    SUM("n") AS "n"
-  FROM "sqlanon_script_38d0283e_counted" AS "counted"
-  GROUP BY
-    "k_1"
-) AS "classes";
+    COALESCE('=' || CAST("source"."zip" AS Nullable(String)), '') AS "zip_value"
+  FROM "source_table" AS "source"
+) AS "coded"
+GROUP BY
+  "zip_value";
 
--- Stop if a value lies outside its hierarchy.
-SELECT
-  throwIf(
-    NOT COALESCE(
-      (
-        SELECT
-          (
-            SELECT
-              CAST(COUNT(*) AS Nullable(Int64))
-            FROM "sqlanon_script_38d0283e_classes"
-            WHERE
-              "k_1" IS NULL
-          ) = 0
-      ),
-      FALSE
-    ),
-    'sqlanon: a value lies outside its hierarchy'
-  ) AS "audit";
+-- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Stop if more than 1 rows would be suppressed.
 SELECT
@@ -175,14 +78,8 @@ SELECT
   'person' AS "race",
   "source"."zip" AS "zip"
 FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_38d0283e_hierarchy_1" AS "h_1"
-  ON CAST("source"."zip" AS Nullable(String)) = "h_1"."value"
-JOIN "sqlanon_script_38d0283e_classes" AS "class"
-  ON CASE
-    WHEN CAST("source"."zip" AS Nullable(String)) IS NULL
-    THEN 0
-    ELSE "h_1"."code_0"
-  END = "class"."k_1"
+INNER JOIN "sqlanon_script_38d0283e_classes" AS "class"
+  ON COALESCE('=' || CAST("source"."zip" AS Nullable(String)), '') = "class"."zip_value"
 WHERE
   "class"."kept"
 ORDER BY
@@ -214,7 +111,7 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          "classes_failing_k" = 0 AND "rows" > 0
+          MAX("classes_failing_k") = 0 AND MIN("rows") > 0
         FROM "sqlanon_script_38d0283e_audit_0"
       ),
       FALSE
@@ -228,15 +125,12 @@ SELECT
     NOT COALESCE(
       (
         SELECT
-          (
+          COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0) = (
             SELECT
               CAST(COUNT(*) AS Nullable(Int64))
-            FROM "sqlanon_script_38d0283e_staged" AS "audited"
-          ) = (
-            SELECT
-              COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-            FROM "sqlanon_script_38d0283e_classes"
+            FROM "sqlanon_script_38d0283e_staged"
           )
+        FROM "sqlanon_script_38d0283e_classes"
       ),
       FALSE
     ),
@@ -262,6 +156,3 @@ ORDER BY
 DROP TABLE IF EXISTS "sqlanon_script_38d0283e_audit_0";
 DROP TABLE IF EXISTS "sqlanon_script_38d0283e_staged";
 DROP TABLE IF EXISTS "sqlanon_script_38d0283e_classes";
-DROP TABLE IF EXISTS "sqlanon_script_38d0283e_counted";
-DROP TABLE IF EXISTS "sqlanon_script_38d0283e_hierarchy_1";
-DROP TABLE IF EXISTS "sqlanon_script_38d0283e_definition_1";

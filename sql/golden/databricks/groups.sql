@@ -5,23 +5,24 @@
 -- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
 -- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql > release.sql; dbsqlcli -e release.sql
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql > release.sql; dbsqlcli -e release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 SET ansi_mode = TRUE;
 SET timezone = UTC;
 
 -- Definition of the hierarchy of zip, level 0 first.
-CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_definition_0` (
+CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_definition_zip` (
   `label_0` STRING,
   `label_1` STRING
 );
-INSERT INTO `sqlanon_script_ad7c68bd_definition_0`
+INSERT INTO `sqlanon_script_ad7c68bd_definition_zip`
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -29,84 +30,46 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_hierarchy_0` AS
+-- Hierarchy of zip: the label of each value at level 1.
+CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_hierarchy_zip` AS
 SELECT
-  *
+  `domain`.`value`,
+  `listed`.`label_1`,
+  CAST(DENSE_RANK() OVER (
+    ORDER BY (
+      CASE
+        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%'
+        THEN RTRIM(TRY_CAST(`listed`.`label_1` AS STRING))
+        ELSE TRY_CAST(`listed`.`label_1` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY NULLS LAST
+  ) AS INT) AS `code_1`
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
-      SELECT
-        `domain`.`value`,
-        COALESCE(`listed`.`label_0`, CAST(`value` AS STRING)) AS `label_0`,
-        `listed`.`label_1` AS `label_1`,
-        CASE WHEN NOT `listed`.`label_0` IS NULL THEN '*' END AS `label_2`
-      FROM (
-        SELECT DISTINCT
-          `label_0`,
-          `label_1`
-        FROM `sqlanon_script_ad7c68bd_definition_0`
-      ) AS `listed`
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
-              ELSE TRY_CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
-              ELSE TRY_CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-        ON CAST(`value` AS STRING) = `listed`.`label_0`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(TRY_CAST(`label_0` AS STRING))
-            ELSE TRY_CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(TRY_CAST(`label_1` AS STRING))
-            ELSE TRY_CAST(`label_1` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_1`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
-WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL;
+  SELECT DISTINCT
+    (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
+        ELSE TRY_CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY AS `value`
+  FROM `source_table` AS `source`
+  WHERE
+    NOT (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
+        ELSE TRY_CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY IS NULL
+) AS `domain`
+INNER JOIN `sqlanon_script_ad7c68bd_definition_zip` AS `listed`
+  ON CAST(`domain`.`value` AS STRING) = `listed`.`label_0`;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their declared order; NULL is 0.
-CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_values_0` AS
+CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_values_disease` AS
 SELECT
   `value`,
   CASE
@@ -170,18 +133,15 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COALESCE(SUM(CASE WHEN `code` IS NULL THEN 1 ELSE 0 END), 0)
-          FROM `sqlanon_script_ad7c68bd_values_0` AS `codes`
-        ) = 0
+        COALESCE(SUM(CASE WHEN `code` IS NULL THEN 1 ELSE 0 END), 0) = 0
+      FROM `sqlanon_script_ad7c68bd_values_disease` AS `codes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value of disease is not in its declared order')
   END AS `audit`;
 
 -- Values of stage, numbered in their order; NULL is 0.
-CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_values_1` AS
+CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_values_stage` AS
 SELECT
   `value`,
   CASE
@@ -195,85 +155,69 @@ FROM (
   FROM `source_table` AS `source`
 ) AS `domain`;
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_counted` AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
-          ELSE TRY_CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_0`.`code_1`
-    END,
-    -1
-  ) AS `k_0`,
-  CASE
-    WHEN (
-      CASE
-        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-        THEN RTRIM(TRY_CAST(`source`.`disease` AS STRING))
-        ELSE TRY_CAST(`source`.`disease` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `c_0`.`code`
-  END AS `s_0`,
-  CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END AS `s_1`,
+  `zip_code`,
+  `disease_code`,
+  `stage_code`,
   COUNT(*) AS `n`
-FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_0` AS `h_0`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
-      ELSE TRY_CAST(`source`.`zip` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_0` AS `c_0`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-      THEN RTRIM(TRY_CAST(`source`.`disease` AS STRING))
-      ELSE TRY_CAST(`source`.`disease` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `c_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_1` AS `c_1`
-  ON `source`.`stage` = `c_1`.`value`
-GROUP BY
-  COALESCE(
+FROM (
+  SELECT
+    COALESCE(
+      CASE
+        WHEN (
+          CASE
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+            THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
+            ELSE TRY_CAST(`source`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY IS NULL
+        THEN 0
+        ELSE `hierarchy_zip`.`code_1`
+      END,
+      -1
+    ) AS `zip_code`,
     CASE
       WHEN (
         CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
-          ELSE TRY_CAST(`source`.`zip` AS STRING)
+          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
+          THEN RTRIM(TRY_CAST(`source`.`disease` AS STRING))
+          ELSE TRY_CAST(`source`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY IS NULL
       THEN 0
-      ELSE `h_0`.`code_1`
-    END,
-    -1
-  ),
-  CASE
-    WHEN (
+      ELSE `values_disease`.`code`
+    END AS `disease_code`,
+    CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END AS `stage_code`
+  FROM `source_table` AS `source`
+  LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy_zip`
+    ON (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
+        ELSE TRY_CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+  LEFT JOIN `sqlanon_script_ad7c68bd_values_disease` AS `values_disease`
+    ON (
       CASE
         WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
         THEN RTRIM(TRY_CAST(`source`.`disease` AS STRING))
         ELSE TRY_CAST(`source`.`disease` AS STRING)
       END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `c_0`.`code`
-  END,
-  CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END;
+    ) COLLATE UTF8_BINARY = `values_disease`.`value`
+  LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage`
+    ON `source`.`stage` = `values_stage`.`value`
+) AS `coded`
+GROUP BY
+  `zip_code`,
+  `disease_code`,
+  `stage_code`;
 
 -- How the whole source distributes disease.
-CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_distribution_0` AS
+CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_distribution_disease` AS
 SELECT
   `running`.`code`,
   `running`.`q_held`,
@@ -293,24 +237,24 @@ FROM (
       COALESCE(`assigned`.`m`, 0) AS `q_assigned`
     FROM (
       SELECT
-        `s_0` AS `s`,
+        `disease_code` AS `s`,
         CAST(SUM(`n`) AS BIGINT) AS `m`
-      FROM `sqlanon_script_ad7c68bd_counted` AS `counted`
+      FROM `sqlanon_script_ad7c68bd_counted`
       GROUP BY
-        `s_0`
+        `disease_code`
     ) AS `held`
     LEFT JOIN (
       SELECT
-        `s_0` AS `s`,
+        `disease_code` AS `s`,
         CAST(SUM(`n`) AS BIGINT) AS `m`
-      FROM `sqlanon_script_ad7c68bd_counted` AS `counted`
+      FROM `sqlanon_script_ad7c68bd_counted`
       GROUP BY
-        `s_0`
+        `disease_code`
     ) AS `assigned`
       ON `held`.`s` = `assigned`.`s`
   ) AS `both`
 ) AS `running`
-JOIN `sqlanon_script_ad7c68bd_values_0` AS `codes`
+JOIN `sqlanon_script_ad7c68bd_values_disease` AS `codes`
   ON `running`.`code` = `codes`.`code`;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -318,19 +262,19 @@ JOIN `sqlanon_script_ad7c68bd_values_0` AS `codes`
 -- Before the first round of suppression every row is kept.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_0` AS
 SELECT
-  `k_0`,
-  `s_0`,
-  `s_1`,
+  `zip_code`,
+  `disease_code`,
+  `stage_code`,
   `n`,
   TRUE AS `kept`
-FROM `sqlanon_script_ad7c68bd_counted` AS `counted`;
+FROM `sqlanon_script_ad7c68bd_counted`;
 
 -- Round 1 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_1` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -339,37 +283,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_0`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_0`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -392,8 +336,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -406,8 +350,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -424,8 +368,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -434,31 +378,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_0`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -467,40 +411,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_0`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -515,7 +459,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -538,7 +482,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -551,7 +495,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -568,7 +512,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -577,27 +521,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_0`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -606,41 +550,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_0`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 2 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_2` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -649,37 +593,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_1`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_1`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -702,8 +646,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -716,8 +660,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -734,8 +678,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -744,31 +688,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_1`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -777,40 +721,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_1`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -825,7 +769,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -848,7 +792,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -861,7 +805,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -878,7 +822,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -887,27 +831,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_1`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -916,41 +860,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_1`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 3 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_3` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -959,37 +903,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_2`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_2`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1012,8 +956,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1026,8 +970,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1044,8 +988,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1054,31 +998,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_2`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1087,40 +1031,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_2`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1135,7 +1079,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1158,7 +1102,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1171,7 +1115,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1188,7 +1132,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1197,27 +1141,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_2`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1226,41 +1170,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_2`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 4 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_4` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1269,37 +1213,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_3`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_3`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1322,8 +1266,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1336,8 +1280,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1354,8 +1298,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1364,31 +1308,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_3`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1397,40 +1341,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_3`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1445,7 +1389,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1468,7 +1412,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1481,7 +1425,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1498,7 +1442,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1507,27 +1451,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_3`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1536,41 +1480,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_3`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 5 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_5` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1579,37 +1523,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_4`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_4`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1632,8 +1576,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1646,8 +1590,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1664,8 +1608,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1674,31 +1618,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_4`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1707,40 +1651,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_4`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1755,7 +1699,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1778,7 +1722,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1791,7 +1735,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1808,7 +1752,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1817,27 +1761,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_4`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1846,41 +1790,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_4`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 6 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_6` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1889,37 +1833,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_5`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_5`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1942,8 +1886,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1956,8 +1900,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1974,8 +1918,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1984,31 +1928,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_5`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2017,40 +1961,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_5`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -2065,7 +2009,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2088,7 +2032,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2101,7 +2045,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2118,7 +2062,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2127,27 +2071,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_5`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2156,41 +2100,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_5`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 7 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_7` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -2199,37 +2143,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_6`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_6`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2252,8 +2196,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2266,8 +2210,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2284,8 +2228,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2294,31 +2238,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_6`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2327,40 +2271,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_6`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -2375,7 +2319,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2398,7 +2342,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2411,7 +2355,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2428,7 +2372,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2437,27 +2381,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_6`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2466,41 +2410,41 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_6`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 8 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_round_8` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -2509,37 +2453,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_7`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_7`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2562,8 +2506,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2576,8 +2520,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2594,8 +2538,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2604,31 +2548,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_7`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2637,40 +2581,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_7`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -2685,7 +2629,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2708,7 +2652,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2721,7 +2665,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2738,7 +2682,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2747,27 +2691,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_7`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2776,52 +2720,52 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_7`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_classes` AS
 SELECT
-  NULLIF(`k_0`, -1) AS `k_0`,
-  `s_1`,
+  NULLIF(`zip_code`, -1) AS `zip_code`,
+  `stage_code`,
   `n`,
   `kept` AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_1`,
+    `zip_code`,
+    `stage_code`,
     SUM(`n`) AS `n`,
     `kept`
   FROM `sqlanon_script_ad7c68bd_round_8`
   GROUP BY
-    `k_0`,
-    `s_1`,
+    `zip_code`,
+    `stage_code`,
     `kept`
 ) AS `classes`;
 
@@ -2830,13 +2774,10 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM `sqlanon_script_ad7c68bd_classes`
-          WHERE
-            `k_0` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM `sqlanon_script_ad7c68bd_classes`
+      WHERE
+        `zip_code` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
@@ -2857,23 +2798,23 @@ SELECT
 -- The release, in no order that tells of the source.
 CREATE OR REPLACE TABLE `sqlanon_script_ad7c68bd_staged` AS
 SELECT
-  `h_0`.`label_1` AS `zip`,
+  `hierarchy_zip`.`label_1` AS `zip`,
   '*' AS `age`,
   '*' AS `sex`,
   `source`.`disease`,
   `source`.`stage`
 FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_0` AS `h_0`
+LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy_zip`
   ON (
     CASE
       WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
       THEN RTRIM(TRY_CAST(`source`.`zip` AS STRING))
       ELSE TRY_CAST(`source`.`zip` AS STRING)
     END
-  ) COLLATE UTF8_BINARY = `h_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_1` AS `c_1`
-  ON `source`.`stage` = `c_1`.`value`
-JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
+  ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage`
+  ON `source`.`stage` = `values_stage`.`value`
+INNER JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
   ON CASE
     WHEN (
       CASE
@@ -2883,9 +2824,9 @@ JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
       END
     ) COLLATE UTF8_BINARY IS NULL
     THEN 0
-    ELSE `h_0`.`code_1`
-  END = `class`.`k_0`
-  AND CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END = `class`.`s_1`
+    ELSE `hierarchy_zip`.`code_1`
+  END = `class`.`zip_code`
+  AND CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END = `class`.`stage_code`
 WHERE
   `class`.`kept`
 ORDER BY
@@ -2926,7 +2867,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0`
     )
     THEN 1
@@ -3030,7 +2971,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `outside_order` = 0 AND `outside_hierarchy` = 0 AND `reference_rows` > 0
+        MAX(`outside_order`) = 0 AND MAX(`outside_hierarchy`) = 0 AND MIN(`reference_rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0_values`
     )
     THEN 1
@@ -3353,7 +3294,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_0` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0`
     )
     THEN 1
@@ -3365,7 +3306,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_1` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0`
     )
     THEN 1
@@ -3405,7 +3346,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1`
     )
     THEN 1
@@ -3726,7 +3667,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_0` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1_0`
     )
     THEN 1
@@ -3738,7 +3679,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_1` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1_0`
     )
     THEN 1
@@ -3750,15 +3691,12 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
+        COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0) = (
           SELECT
             COUNT(*)
-          FROM `sqlanon_script_ad7c68bd_staged` AS `audited`
-        ) = (
-          SELECT
-            COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0)
-          FROM `sqlanon_script_ad7c68bd_classes`
+          FROM `sqlanon_script_ad7c68bd_staged`
         )
+      FROM `sqlanon_script_ad7c68bd_classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: it has other rows than expected')
@@ -3797,9 +3735,9 @@ DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_3`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_2`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_1`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_disease`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_counted`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_1`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_hierarchy_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_stage`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_disease`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_hierarchy_zip`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_zip`;

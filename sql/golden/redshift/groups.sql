@@ -5,23 +5,24 @@
 -- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
 -- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | psql -v ON_ERROR_STOP=1 -h cluster -d warehouse
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | psql -v ON_ERROR_STOP=1 -h cluster -d warehouse
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- One transaction, from here to the end.
 BEGIN;
 SET timezone = 'UTC';
 
 -- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_0" (
+DROP TABLE IF EXISTS "sqlanon_script_definition_zip";
+CREATE TEMPORARY TABLE "sqlanon_script_definition_zip" (
   "label_0" VARCHAR(MAX),
   "label_1" VARCHAR(MAX)
 );
-INSERT INTO "sqlanon_script_definition_0"
+INSERT INTO "sqlanon_script_definition_zip"
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -29,58 +30,28 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_0" AS
+-- Hierarchy of zip: the label of each value at level 1.
+DROP TABLE IF EXISTS "sqlanon_script_hierarchy_zip";
+CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_zip" AS
 SELECT
-  *
+  "domain"."value",
+  "listed"."label_1",
+  CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("listed"."label_1" AS VARCHAR(MAX)), 'case_sensitive')) AS INTEGER) AS "code_1"
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS VARCHAR(MAX))) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        CASE WHEN NOT "listed"."label_0" IS NULL THEN '*' END AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_definition_0"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
-      ) AS "domain"
-        ON CAST("value" AS VARCHAR(MAX)) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("label_0" AS VARCHAR(MAX)), 'case_sensitive')) AS INTEGER) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("label_1" AS VARCHAR(MAX)), 'case_sensitive')) AS INTEGER) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  SELECT DISTINCT
+    COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') AS "value"
+  FROM "source_table" AS "source"
+  WHERE
+    NOT COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
+) AS "domain"
+INNER JOIN "sqlanon_script_definition_zip" AS "listed"
+  ON CAST("domain"."value" AS VARCHAR(MAX)) = "listed"."label_0";
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their declared order; NULL is 0.
-DROP TABLE IF EXISTS "sqlanon_script_values_0";
-CREATE TEMPORARY TABLE "sqlanon_script_values_0" AS
+DROP TABLE IF EXISTS "sqlanon_script_values_disease";
+CREATE TEMPORARY TABLE "sqlanon_script_values_disease" AS
 SELECT
   "value",
   CASE
@@ -106,21 +77,15 @@ FROM (
 -- Stop if a value of disease is not in its declared order.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COALESCE(SUM(CASE WHEN "code" IS NULL THEN 1 ELSE 0 END), 0)
-          FROM "sqlanon_script_values_0" AS "codes"
-        ) = 0
-    )
+    WHEN COALESCE(SUM(CASE WHEN "code" IS NULL THEN 1 ELSE 0 END), 0) = 0
     THEN '1'
     ELSE 'sqlanon: a value of disease is not in its declared order'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_values_disease" AS "codes";
 
 -- Values of stage, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS "sqlanon_script_values_1";
-CREATE TEMPORARY TABLE "sqlanon_script_values_1" AS
+DROP TABLE IF EXISTS "sqlanon_script_values_stage";
+CREATE TEMPORARY TABLE "sqlanon_script_values_stage" AS
 SELECT
   "value",
   CASE
@@ -134,51 +99,47 @@ FROM (
   FROM "source_table" AS "source"
 ) AS "domain";
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 DROP TABLE IF EXISTS "sqlanon_script_counted";
 CREATE TEMPORARY TABLE "sqlanon_script_counted" AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ) AS "k_0",
-  CASE
-    WHEN COLLATE(CAST("source"."disease" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
-    THEN 0
-    ELSE "c_0"."code"
-  END AS "s_0",
-  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END AS "s_1",
+  "zip_code",
+  "disease_code",
+  "stage_code",
   COUNT(*) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') = "h_0"."value"
-LEFT JOIN "sqlanon_script_values_0" AS "c_0"
-  ON COLLATE(CAST("source"."disease" AS VARCHAR(MAX)), 'case_sensitive') = "c_0"."value"
-LEFT JOIN "sqlanon_script_values_1" AS "c_1"
-  ON "source"."stage" = "c_1"."value"
-GROUP BY
-  COALESCE(
+FROM (
+  SELECT
+    COALESCE(
+      CASE
+        WHEN COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
+        THEN 0
+        ELSE "hierarchy_zip"."code_1"
+      END,
+      -1
+    ) AS "zip_code",
     CASE
-      WHEN COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
+      WHEN COLLATE(CAST("source"."disease" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
       THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ),
-  CASE
-    WHEN COLLATE(CAST("source"."disease" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
-    THEN 0
-    ELSE "c_0"."code"
-  END,
-  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END;
+      ELSE "values_disease"."code"
+    END AS "disease_code",
+    CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "values_stage"."code" END AS "stage_code"
+  FROM "source_table" AS "source"
+  LEFT JOIN "sqlanon_script_hierarchy_zip" AS "hierarchy_zip"
+    ON COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') = "hierarchy_zip"."value"
+  LEFT JOIN "sqlanon_script_values_disease" AS "values_disease"
+    ON COLLATE(CAST("source"."disease" AS VARCHAR(MAX)), 'case_sensitive') = "values_disease"."value"
+  LEFT JOIN "sqlanon_script_values_stage" AS "values_stage"
+    ON "source"."stage" = "values_stage"."value"
+) AS "coded"
+GROUP BY
+  "zip_code",
+  "disease_code",
+  "stage_code";
 
 -- How the whole source distributes disease.
-DROP TABLE IF EXISTS "sqlanon_script_distribution_0";
-CREATE TEMPORARY TABLE "sqlanon_script_distribution_0" AS
+DROP TABLE IF EXISTS "sqlanon_script_distribution_disease";
+CREATE TEMPORARY TABLE "sqlanon_script_distribution_disease" AS
 SELECT
   "running"."code",
   "running"."q_held",
@@ -198,24 +159,24 @@ FROM (
       COALESCE("assigned"."m", 0) AS "q_assigned"
     FROM (
       SELECT
-        "s_0" AS "s",
+        "disease_code" AS "s",
         CAST(SUM("n") AS BIGINT) AS "m"
-      FROM "sqlanon_script_counted" AS "counted"
+      FROM "sqlanon_script_counted"
       GROUP BY
-        "s_0"
+        "disease_code"
     ) AS "held"
     LEFT JOIN (
       SELECT
-        "s_0" AS "s",
+        "disease_code" AS "s",
         CAST(SUM("n") AS BIGINT) AS "m"
-      FROM "sqlanon_script_counted" AS "counted"
+      FROM "sqlanon_script_counted"
       GROUP BY
-        "s_0"
+        "disease_code"
     ) AS "assigned"
       ON "held"."s" = "assigned"."s"
   ) AS "both"
 ) AS "running"
-JOIN "sqlanon_script_values_0" AS "codes"
+JOIN "sqlanon_script_values_disease" AS "codes"
   ON "running"."code" = "codes"."code";
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -224,20 +185,20 @@ JOIN "sqlanon_script_values_0" AS "codes"
 DROP TABLE IF EXISTS "sqlanon_script_round_0";
 CREATE TEMPORARY TABLE "sqlanon_script_round_0" AS
 SELECT
-  "k_0",
-  "s_0",
-  "s_1",
+  "zip_code",
+  "disease_code",
+  "stage_code",
   "n",
   TRUE AS "kept"
-FROM "sqlanon_script_counted" AS "counted";
+FROM "sqlanon_script_counted";
 
 -- Round 1 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS "sqlanon_script_round_1";
 CREATE TEMPORARY TABLE "sqlanon_script_round_1" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -246,37 +207,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_round_0"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_round_0"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -299,8 +260,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -313,8 +274,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -331,8 +292,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -341,31 +302,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_0"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -374,40 +335,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_0"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -422,7 +383,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -445,7 +406,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -458,7 +419,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -475,7 +436,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -484,27 +445,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_0"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -513,42 +474,42 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_0"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 2 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS "sqlanon_script_round_2";
 CREATE TEMPORARY TABLE "sqlanon_script_round_2" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -557,37 +518,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_round_1"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_round_1"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -610,8 +571,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -624,8 +585,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -642,8 +603,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -652,31 +613,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_1"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -685,40 +646,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_1"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -733,7 +694,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -756,7 +717,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -769,7 +730,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -786,7 +747,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -795,27 +756,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_1"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -824,42 +785,42 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_1"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 3 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS "sqlanon_script_round_3";
 CREATE TEMPORARY TABLE "sqlanon_script_round_3" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -868,37 +829,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_round_2"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_round_2"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -921,8 +882,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -935,8 +896,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -953,8 +914,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -963,31 +924,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_2"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -996,40 +957,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_2"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1044,7 +1005,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1067,7 +1028,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1080,7 +1041,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1097,7 +1058,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1106,27 +1067,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_2"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1135,42 +1096,42 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_2"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 4 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS "sqlanon_script_round_4";
 CREATE TEMPORARY TABLE "sqlanon_script_round_4" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1179,37 +1140,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_round_3"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_round_3"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1232,8 +1193,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1246,8 +1207,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1264,8 +1225,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1274,31 +1235,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_3"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1307,40 +1268,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_3"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1355,7 +1316,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1378,7 +1339,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1391,7 +1352,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1408,7 +1369,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1417,27 +1378,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_3"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1446,42 +1407,42 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_3"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 5 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS "sqlanon_script_round_5";
 CREATE TEMPORARY TABLE "sqlanon_script_round_5" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1490,37 +1451,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_round_4"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_round_4"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1543,8 +1504,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1557,8 +1518,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1575,8 +1536,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1585,31 +1546,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_4"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1618,40 +1579,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_4"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1666,7 +1627,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1689,7 +1650,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1702,7 +1663,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1719,7 +1680,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1728,27 +1689,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_4"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1757,42 +1718,42 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_4"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 6 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS "sqlanon_script_round_6";
 CREATE TEMPORARY TABLE "sqlanon_script_round_6" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1801,37 +1762,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_round_5"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_round_5"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1854,8 +1815,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1868,8 +1829,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1886,8 +1847,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1896,31 +1857,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_5"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1929,40 +1890,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_5"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1977,7 +1938,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2000,7 +1961,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2013,7 +1974,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2030,7 +1991,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2039,27 +2000,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_5"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2068,42 +2029,42 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_5"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 7 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS "sqlanon_script_round_7";
 CREATE TEMPORARY TABLE "sqlanon_script_round_7" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -2112,37 +2073,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_round_6"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_round_6"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2165,8 +2126,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2179,8 +2140,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2197,8 +2158,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2207,31 +2168,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_6"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2240,40 +2201,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_6"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -2288,7 +2249,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2311,7 +2272,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2324,7 +2285,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2341,7 +2302,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2350,27 +2311,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_6"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2379,42 +2340,42 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_6"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 8 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS "sqlanon_script_round_8";
 CREATE TEMPORARY TABLE "sqlanon_script_round_8" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -2423,37 +2384,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_round_7"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_round_7"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2476,8 +2437,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2490,8 +2451,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2508,8 +2469,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2518,31 +2479,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_7"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2551,40 +2512,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_7"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -2599,7 +2560,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2622,7 +2583,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2635,7 +2596,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2652,7 +2613,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2661,27 +2622,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_round_7"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
+        JOIN "sqlanon_script_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2690,106 +2651,93 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE PRECISION) * LN(CAST("m" AS DOUBLE PRECISION))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_round_7"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
 DROP TABLE IF EXISTS "sqlanon_script_classes";
 CREATE TEMPORARY TABLE "sqlanon_script_classes" AS
 SELECT
-  NULLIF("k_0", -1) AS "k_0",
-  "s_1",
+  NULLIF("zip_code", -1) AS "zip_code",
+  "stage_code",
   "n",
   "kept" AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_1",
+    "zip_code",
+    "stage_code",
     SUM("n") AS "n",
     "kept"
   FROM "sqlanon_script_round_8"
   GROUP BY
-    "k_0",
-    "s_1",
+    "zip_code",
+    "stage_code",
     "kept"
 ) AS "classes";
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_classes"
-          WHERE
-            "k_0" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INTEGER) AS "audit";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INTEGER) AS "audit"
+FROM "sqlanon_script_classes"
+WHERE
+  "zip_code" IS NULL;
 
 -- Stop if more than 30% of the rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 10 <= COALESCE(SUM("n"), 0) * 3
-      FROM "sqlanon_script_classes"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 10 <= COALESCE(SUM("n"), 0) * 3
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_classes";
 
 -- The release, in no order that tells of the source.
 DROP TABLE IF EXISTS "sqlanon_script_staging";
 CREATE TABLE "sqlanon_script_staging" AS
 SELECT
-  "h_0"."label_1" AS "zip",
+  "hierarchy_zip"."label_1" AS "zip",
   '*' AS "age",
   '*' AS "sex",
   "source"."disease",
   "source"."stage"
 FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') = "h_0"."value"
-LEFT JOIN "sqlanon_script_values_1" AS "c_1"
-  ON "source"."stage" = "c_1"."value"
-JOIN "sqlanon_script_classes" AS "class"
+LEFT JOIN "sqlanon_script_hierarchy_zip" AS "hierarchy_zip"
+  ON COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') = "hierarchy_zip"."value"
+LEFT JOIN "sqlanon_script_values_stage" AS "values_stage"
+  ON "source"."stage" = "values_stage"."value"
+INNER JOIN "sqlanon_script_classes" AS "class"
   ON CASE
     WHEN COLLATE(CAST("source"."zip" AS VARCHAR(MAX)), 'case_sensitive') IS NULL
     THEN 0
-    ELSE "h_0"."code_1"
-  END = "class"."k_0"
-  AND CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END = "class"."s_1"
+    ELSE "hierarchy_zip"."code_1"
+  END = "class"."zip_code"
+  AND CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "values_stage"."code" END = "class"."stage_code"
 WHERE
   "class"."kept"
 ORDER BY
@@ -2817,14 +2765,11 @@ FROM (
 -- Audit: stop unless there are classes of patient and every one has at least 3 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_audit_0"
-    )
+    WHEN MAX("classes_failing_k") = 0 AND MIN("rows") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k of patient'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_audit_0";
 
 -- Audit: the values of disease.
 DROP TABLE IF EXISTS "sqlanon_script_audit_0_0_values";
@@ -2880,14 +2825,11 @@ FROM (
 -- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "outside_order" = 0 AND "outside_hierarchy" = 0 AND "reference_rows" > 0
-      FROM "sqlanon_script_audit_0_0_values"
-    )
+    WHEN MAX("outside_order") = 0 AND MAX("outside_hierarchy") = 0 AND MIN("reference_rows") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: a value of disease has no place in its order or hierarchy'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_audit_0_0_values";
 
 -- Audit: disease in the classes of patient of the staged table, and how many of them fail.
 DROP TABLE IF EXISTS "sqlanon_script_audit_0_0";
@@ -3003,11 +2945,7 @@ WITH "sqlanon_audit_domain" AS (
 ), "sqlanon_audit_spread" AS (
   SELECT
     *,
-    CAST(SUM("members") OVER (
-      PARTITION BY "class"
-      ORDER BY "place"
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS BIGINT) AS "reached",
+    CAST(SUM("members") OVER (PARTITION BY "class" ORDER BY "place" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS "reached",
     LAG("place") OVER (PARTITION BY "class" ORDER BY "place") AS "last_place",
     LEAD("place") OVER (PARTITION BY "class" ORDER BY "place") AS "next_place",
     LEAD("before") OVER (PARTITION BY "class" ORDER BY "place") AS "next_before"
@@ -3093,9 +3031,7 @@ WITH "sqlanon_audit_domain" AS (
     MAX("total") AS "total",
     SUM("members") AS "counted",
     COUNT(*) AS "different",
-    SUM(
-      CAST("members" AS DOUBLE PRECISION) * LN(CAST(GREATEST("members", 1) AS DOUBLE PRECISION))
-    ) AS "weight",
+    SUM(CAST("members" AS DOUBLE PRECISION) * LN(CAST(GREATEST("members", 1) AS DOUBLE PRECISION))) AS "weight",
     MAX("members") AS "most",
     SUM("stretch") AS "stretches",
     GREATEST(MAX("places") - 1, 1) AS "steps"
@@ -3138,26 +3074,20 @@ FROM "sqlanon_audit_measured" AS "measured";
 -- Audit: stop unless l_diversity of disease holds of patient: l = 2 (entropy).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX("classes_failing_0") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease of patient'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_audit_0_0";
 
 -- Audit: stop unless t_closeness of disease holds of patient: t = 0.9 (ordered).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX("classes_failing_1") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease of patient'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_audit_0_0";
 
 -- Audit: the classes of doctor in the staged table.
 DROP TABLE IF EXISTS "sqlanon_script_audit_1";
@@ -3179,14 +3109,11 @@ FROM (
 -- Audit: stop unless there are classes of doctor and every one has at least 4 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_audit_1"
-    )
+    WHEN MAX("classes_failing_k") = 0 AND MIN("rows") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k of doctor'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_audit_1";
 
 -- Audit: disease in the classes of doctor of the staged table, and how many of them fail.
 DROP TABLE IF EXISTS "sqlanon_script_audit_1_0";
@@ -3302,11 +3229,7 @@ WITH "sqlanon_audit_domain" AS (
 ), "sqlanon_audit_spread" AS (
   SELECT
     *,
-    CAST(SUM("members") OVER (
-      PARTITION BY "class"
-      ORDER BY "place"
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS BIGINT) AS "reached",
+    CAST(SUM("members") OVER (PARTITION BY "class" ORDER BY "place" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS "reached",
     LAG("place") OVER (PARTITION BY "class" ORDER BY "place") AS "last_place",
     LEAD("place") OVER (PARTITION BY "class" ORDER BY "place") AS "next_place",
     LEAD("before") OVER (PARTITION BY "class" ORDER BY "place") AS "next_before"
@@ -3392,9 +3315,7 @@ WITH "sqlanon_audit_domain" AS (
     MAX("total") AS "total",
     SUM("members") AS "counted",
     COUNT(*) AS "different",
-    SUM(
-      CAST("members" AS DOUBLE PRECISION) * LN(CAST(GREATEST("members", 1) AS DOUBLE PRECISION))
-    ) AS "weight",
+    SUM(CAST("members" AS DOUBLE PRECISION) * LN(CAST(GREATEST("members", 1) AS DOUBLE PRECISION))) AS "weight",
     MAX("members") AS "most",
     SUM("stretch") AS "stretches",
     GREATEST(MAX("places") - 1, 1) AS "steps"
@@ -3437,45 +3358,33 @@ FROM "sqlanon_audit_measured" AS "measured";
 -- Audit: stop unless l_diversity of disease holds of doctor: l = 2 (entropy).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_1_0"
-    )
+    WHEN MAX("classes_failing_0") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease of doctor'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_audit_1_0";
 
 -- Audit: stop unless t_closeness of disease holds of doctor: t = 0.9 (ordered).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_1_0"
-    )
+    WHEN MAX("classes_failing_1") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease of doctor'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_audit_1_0";
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CAST(CASE
-    WHEN (
+    WHEN COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0) = (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_staging" AS "audited"
-        ) = (
-          SELECT
-            COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-          FROM "sqlanon_script_classes"
-        )
+        COUNT(*)
+      FROM "sqlanon_script_staging"
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_classes";
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
@@ -3504,12 +3413,12 @@ DROP TABLE IF EXISTS "sqlanon_script_round_3";
 DROP TABLE IF EXISTS "sqlanon_script_round_2";
 DROP TABLE IF EXISTS "sqlanon_script_round_1";
 DROP TABLE IF EXISTS "sqlanon_script_round_0";
-DROP TABLE IF EXISTS "sqlanon_script_distribution_0";
+DROP TABLE IF EXISTS "sqlanon_script_distribution_disease";
 DROP TABLE IF EXISTS "sqlanon_script_counted";
-DROP TABLE IF EXISTS "sqlanon_script_values_1";
-DROP TABLE IF EXISTS "sqlanon_script_values_0";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
+DROP TABLE IF EXISTS "sqlanon_script_values_stage";
+DROP TABLE IF EXISTS "sqlanon_script_values_disease";
+DROP TABLE IF EXISTS "sqlanon_script_hierarchy_zip";
+DROP TABLE IF EXISTS "sqlanon_script_definition_zip";
 
 -- The end of the transaction.
 COMMIT;

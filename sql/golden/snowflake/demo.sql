@@ -2,509 +2,203 @@
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
 -- Every class of the quasi-identifier has at least 5 rows.
 -- At most 2% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | snowsql -o exit_on_error=true
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | snowsql -o exit_on_error=true
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 ALTER SESSION
 SET timezone = 'UTC';
 
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_HIERARCHY_0" AS
+-- Hierarchy of zip: the label of each value at level 3.
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_HIERARCHY_ZIP" AS
 SELECT
-  *
+  "VALUE",
+  "LABEL_3",
+  CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_3" AS VARCHAR), 'utf8')) AS INT) AS "CODE_3"
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "VALUE") AS "OCCURRENCES"
+    "VALUE",
+    CASE
+      WHEN LENGTH(CAST("VALUE" AS VARCHAR)) <= 5
+      THEN SUBSTRING(CAST("VALUE" AS VARCHAR), 1, 2) || '***'
+    END AS "LABEL_3"
   FROM (
-    WITH "LABELLED" AS (
-      SELECT
-        "VALUE",
-        CAST("VALUE" AS VARCHAR) AS "LABEL_0",
-        CASE
-          WHEN LENGTH(CAST("VALUE" AS VARCHAR)) <= 5
-          THEN SUBSTRING(CAST("VALUE" AS VARCHAR), 1, 4) || '*'
-        END AS "LABEL_1",
-        CASE
-          WHEN LENGTH(CAST("VALUE" AS VARCHAR)) <= 5
-          THEN SUBSTRING(CAST("VALUE" AS VARCHAR), 1, 3) || '**'
-        END AS "LABEL_2",
-        CASE
-          WHEN LENGTH(CAST("VALUE" AS VARCHAR)) <= 5
-          THEN SUBSTRING(CAST("VALUE" AS VARCHAR), 1, 2) || '***'
-        END AS "LABEL_3",
-        CASE WHEN LENGTH(CAST("VALUE" AS VARCHAR)) <= 5 THEN CAST('*****' AS VARCHAR) END AS "LABEL_4"
-      FROM (
-        SELECT DISTINCT
-          COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') AS "VALUE"
-        FROM "SOURCE_TABLE" AS "SOURCE"
-        WHERE
-          NOT COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-      ) AS "DOMAIN"
-    )
-    SELECT
-      "VALUE",
-      "LABEL_0",
-      "LABEL_1",
-      "LABEL_2",
-      "LABEL_3",
-      "LABEL_4",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_0" AS VARCHAR), 'utf8')) AS INT) AS "CODE_0",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_1" AS VARCHAR), 'utf8')) AS INT) AS "CODE_1",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_2" AS VARCHAR), 'utf8')) AS INT) AS "CODE_2",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_3" AS VARCHAR), 'utf8')) AS INT) AS "CODE_3"
-    FROM labelled
-  ) AS "CODED"
-) AS "COUNTED"
+    SELECT DISTINCT
+      COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') AS "VALUE"
+    FROM "SOURCE_TABLE" AS "SOURCE"
+    WHERE
+      NOT COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
+  ) AS "DOMAIN"
+) AS "LABELLED"
 WHERE
-  NOT "VALUE" IS NULL
-  AND "OCCURRENCES" = 1
-  AND NOT "LABEL_1" IS NULL
-  AND NOT "LABEL_2" IS NULL
-  AND NOT "LABEL_3" IS NULL
-  AND NOT "LABEL_4" IS NULL;
+  NOT "LABEL_3" IS NULL;
 
--- Hierarchy of birth_date: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_HIERARCHY_1" AS
+-- Hierarchy of birth_date: the label of each value at level 3.
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_HIERARCHY_BIRTH_DATE" AS
 SELECT
-  *
+  "VALUE",
+  "LABEL_3",
+  CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_3" AS VARCHAR), 'utf8')) AS INT) AS "CODE_3"
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "VALUE") AS "OCCURRENCES"
+    "VALUE",
+    CASE
+      WHEN CAST(DATE_PART(YEAR, "VALUE") AS INT) >= 1
+      THEN '[' || CASE
+        WHEN CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5 > 9999
+        THEN CAST(CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5 AS VARCHAR)
+        ELSE LPAD(
+          CAST(CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5 AS VARCHAR),
+          4,
+          '0'
+        )
+      END || '-' || CASE
+        WHEN CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5 + 4 > 9999
+        THEN CAST(CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5 + 4 AS VARCHAR)
+        ELSE LPAD(
+          CAST(CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5 + 4 AS VARCHAR),
+          4,
+          '0'
+        )
+      END || ']'
+    END AS "LABEL_3"
   FROM (
-    WITH "LABELLED" AS (
-      SELECT
-        "VALUE",
-        CAST("VALUE" AS VARCHAR) AS "LABEL_0",
-        CASE
-          WHEN CAST(DATE_PART(YEAR, "VALUE") AS INT) >= 1
-          THEN LPAD(
-            CAST(CAST(DATE_PART(YEAR, "VALUE") AS INT) AS VARCHAR),
-            CAST(GREATEST(4, LENGTH(CAST(CAST(DATE_PART(YEAR, "VALUE") AS INT) AS VARCHAR))) AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST(CAST(DATE_PART(MONTH, "VALUE") AS INT) AS VARCHAR),
-            CAST(GREATEST(2, LENGTH(CAST(CAST(DATE_PART(MONTH, "VALUE") AS INT) AS VARCHAR))) AS INT),
-            '0'
-          )
-        END AS "LABEL_1",
-        CASE
-          WHEN CAST(DATE_PART(YEAR, "VALUE") AS INT) >= 1
-          THEN LPAD(
-            CAST(CAST(DATE_PART(YEAR, "VALUE") AS INT) AS VARCHAR),
-            CAST(GREATEST(4, LENGTH(CAST(CAST(DATE_PART(YEAR, "VALUE") AS INT) AS VARCHAR))) AS INT),
-            '0'
-          )
-        END AS "LABEL_2",
-        CASE
-          WHEN CAST(DATE_PART(YEAR, "VALUE") AS INT) >= 1
-          THEN '[' || LPAD(
-            CAST((
-              CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5
-            ) AS VARCHAR),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5
-                ) AS VARCHAR)
-              )
-            ) AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST((
-              (
-                CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5
-              ) + 4
-            ) AS VARCHAR),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  (
-                    CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 5
-                  ) + 4
-                ) AS VARCHAR)
-              )
-            ) AS INT),
-            '0'
-          ) || ']'
-        END AS "LABEL_3",
-        CASE
-          WHEN CAST(DATE_PART(YEAR, "VALUE") AS INT) >= 1
-          THEN '[' || LPAD(
-            CAST((
-              CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 10
-            ) AS VARCHAR),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 10
-                ) AS VARCHAR)
-              )
-            ) AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST((
-              (
-                CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 10
-              ) + 9
-            ) AS VARCHAR),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  (
-                    CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 10
-                  ) + 9
-                ) AS VARCHAR)
-              )
-            ) AS INT),
-            '0'
-          ) || ']'
-        END AS "LABEL_4",
-        CASE
-          WHEN CAST(DATE_PART(YEAR, "VALUE") AS INT) >= 1
-          THEN '[' || LPAD(
-            CAST((
-              CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 20
-            ) AS VARCHAR),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 20
-                ) AS VARCHAR)
-              )
-            ) AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST((
-              (
-                CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 20
-              ) + 19
-            ) AS VARCHAR),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  (
-                    CAST(DATE_PART(YEAR, "VALUE") AS INT) - CAST(DATE_PART(YEAR, "VALUE") AS INT) % 20
-                  ) + 19
-                ) AS VARCHAR)
-              )
-            ) AS INT),
-            '0'
-          ) || ']'
-        END AS "LABEL_5",
-        CAST('*' AS VARCHAR) AS "LABEL_6"
-      FROM (
-        SELECT DISTINCT
-          "SOURCE"."BIRTH_DATE" AS "VALUE"
-        FROM "SOURCE_TABLE" AS "SOURCE"
-        WHERE
-          NOT "SOURCE"."BIRTH_DATE" IS NULL
-      ) AS "DOMAIN"
-    )
-    SELECT
-      "VALUE",
-      "LABEL_0",
-      "LABEL_1",
-      "LABEL_2",
-      "LABEL_3",
-      "LABEL_4",
-      "LABEL_5",
-      "LABEL_6",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_0" AS VARCHAR), 'utf8')) AS INT) AS "CODE_0",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_1" AS VARCHAR), 'utf8')) AS INT) AS "CODE_1",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_2" AS VARCHAR), 'utf8')) AS INT) AS "CODE_2",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_3" AS VARCHAR), 'utf8')) AS INT) AS "CODE_3",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_4" AS VARCHAR), 'utf8')) AS INT) AS "CODE_4",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_5" AS VARCHAR), 'utf8')) AS INT) AS "CODE_5"
-    FROM labelled
-  ) AS "CODED"
-) AS "COUNTED"
+    SELECT DISTINCT
+      "SOURCE"."BIRTH_DATE" AS "VALUE"
+    FROM "SOURCE_TABLE" AS "SOURCE"
+    WHERE
+      NOT "SOURCE"."BIRTH_DATE" IS NULL
+  ) AS "DOMAIN"
+) AS "LABELLED"
 WHERE
-  NOT "VALUE" IS NULL
-  AND "OCCURRENCES" = 1
-  AND NOT "LABEL_1" IS NULL
-  AND NOT "LABEL_2" IS NULL
-  AND NOT "LABEL_3" IS NULL
-  AND NOT "LABEL_4" IS NULL
-  AND NOT "LABEL_5" IS NULL
-  AND NOT "LABEL_6" IS NULL;
+  NOT "LABEL_3" IS NULL;
 
--- Definition of the hierarchy of sex, level 0 first.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_DEFINITION_2" (
-  "LABEL_0" VARCHAR,
-  "LABEL_1" VARCHAR
-);
-INSERT INTO "SQLANON_SCRIPT_D4D024D0_DEFINITION_2"
-VALUES
-  ('female', 'person'),
-  ('male', 'person');
-
--- Hierarchy of sex: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_HIERARCHY_2" AS
+-- Stop if a value of sex, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "VALUE") AS "OCCURRENCES"
-  FROM (
-    WITH "LABELLED" AS (
-      SELECT
-        "DOMAIN"."VALUE",
-        COALESCE("LISTED"."LABEL_0", CAST("VALUE" AS VARCHAR)) AS "LABEL_0",
-        "LISTED"."LABEL_1" AS "LABEL_1"
-      FROM (
-        SELECT DISTINCT
-          "LABEL_0",
-          "LABEL_1"
-        FROM "SQLANON_SCRIPT_D4D024D0_DEFINITION_2"
-      ) AS "LISTED"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') AS "VALUE"
-        FROM "SOURCE_TABLE" AS "SOURCE"
-        WHERE
-          NOT COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-      ) AS "DOMAIN"
-        ON CAST("VALUE" AS VARCHAR) = "LISTED"."LABEL_0"
-    )
-    SELECT
-      "VALUE",
-      "LABEL_0",
-      "LABEL_1",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_0" AS VARCHAR), 'utf8')) AS INT) AS "CODE_0"
-    FROM labelled
-  ) AS "CODED"
-) AS "COUNTED"
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS "AUDIT"
+FROM "SOURCE_TABLE" AS "SOURCE"
 WHERE
-  NOT "VALUE" IS NULL AND "OCCURRENCES" = 1 AND NOT "LABEL_1" IS NULL;
+  NOT COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
+  AND NOT CAST(COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') AS VARCHAR) IN ('female', 'male');
 
 -- Definition of the hierarchy of marital, level 0 first.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_DEFINITION_3" (
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_DEFINITION_MARITAL" (
   "LABEL_0" VARCHAR,
   "LABEL_1" VARCHAR
 );
-INSERT INTO "SQLANON_SCRIPT_D4D024D0_DEFINITION_3"
+INSERT INTO "SQLANON_SCRIPT_D4D024D0_DEFINITION_MARITAL"
 VALUES
   ('married', 'been_married'),
   ('divorced', 'been_married'),
   ('widowed', 'been_married'),
   ('single', 'never_married');
 
--- Hierarchy of marital: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_HIERARCHY_3" AS
+-- Hierarchy of marital: the label of each value at level 1.
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_HIERARCHY_MARITAL" AS
 SELECT
-  *
+  "DOMAIN"."VALUE",
+  "LISTED"."LABEL_1",
+  CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LISTED"."LABEL_1" AS VARCHAR), 'utf8')) AS INT) AS "CODE_1"
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "VALUE") AS "OCCURRENCES"
-  FROM (
-    WITH "LABELLED" AS (
-      SELECT
-        "DOMAIN"."VALUE",
-        COALESCE("LISTED"."LABEL_0", CAST("VALUE" AS VARCHAR)) AS "LABEL_0",
-        "LISTED"."LABEL_1" AS "LABEL_1",
-        CASE WHEN NOT "LISTED"."LABEL_0" IS NULL THEN '*' END AS "LABEL_2"
-      FROM (
-        SELECT DISTINCT
-          "LABEL_0",
-          "LABEL_1"
-        FROM "SQLANON_SCRIPT_D4D024D0_DEFINITION_3"
-      ) AS "LISTED"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') AS "VALUE"
-        FROM "SOURCE_TABLE" AS "SOURCE"
-        WHERE
-          NOT COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') IS NULL
-      ) AS "DOMAIN"
-        ON CAST("VALUE" AS VARCHAR) = "LISTED"."LABEL_0"
-    )
-    SELECT
-      "VALUE",
-      "LABEL_0",
-      "LABEL_1",
-      "LABEL_2",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_0" AS VARCHAR), 'utf8')) AS INT) AS "CODE_0",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_1" AS VARCHAR), 'utf8')) AS INT) AS "CODE_1"
-    FROM labelled
-  ) AS "CODED"
-) AS "COUNTED"
-WHERE
-  NOT "VALUE" IS NULL
-  AND "OCCURRENCES" = 1
-  AND NOT "LABEL_1" IS NULL
-  AND NOT "LABEL_2" IS NULL;
+  SELECT DISTINCT
+    COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') AS "VALUE"
+  FROM "SOURCE_TABLE" AS "SOURCE"
+  WHERE
+    NOT COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') IS NULL
+) AS "DOMAIN"
+INNER JOIN "SQLANON_SCRIPT_D4D024D0_DEFINITION_MARITAL" AS "LISTED"
+  ON CAST("DOMAIN"."VALUE" AS VARCHAR) = "LISTED"."LABEL_0";
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
-
--- The frequency set: every row of the source, counted by the generalized quasi-identifier.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_COUNTED" AS
-SELECT
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_0"."CODE_3"
-    END,
-    -1
-  ) AS "K_0",
-  COALESCE(CASE WHEN "SOURCE"."BIRTH_DATE" IS NULL THEN 0 ELSE "H_1"."CODE_3" END, -1) AS "K_1",
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_2"."CODE_0"
-    END,
-    -1
-  ) AS "K_2",
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_3"."CODE_1"
-    END,
-    -1
-  ) AS "K_3",
-  COUNT(*) AS "N"
-FROM "SOURCE_TABLE" AS "SOURCE"
-LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_0" AS "H_0"
-  ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "H_0"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_1" AS "H_1"
-  ON "SOURCE"."BIRTH_DATE" = "H_1"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_2" AS "H_2"
-  ON COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') = "H_2"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_3" AS "H_3"
-  ON COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') = "H_3"."VALUE"
-GROUP BY
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_0"."CODE_3"
-    END,
-    -1
-  ),
-  COALESCE(CASE WHEN "SOURCE"."BIRTH_DATE" IS NULL THEN 0 ELSE "H_1"."CODE_3" END, -1),
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_2"."CODE_0"
-    END,
-    -1
-  ),
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_3"."CODE_1"
-    END,
-    -1
-  );
-
--- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_CLASSES" AS
 SELECT
-  NULLIF("K_0", -1) AS "K_0",
-  NULLIF("K_1", -1) AS "K_1",
-  NULLIF("K_2", -1) AS "K_2",
-  NULLIF("K_3", -1) AS "K_3",
-  "N",
-  "N" >= 5 AS "KEPT"
+  "ZIP_CODE",
+  "BIRTH_DATE_CODE",
+  "SEX_VALUE",
+  "MARITAL_CODE",
+  COUNT(*) AS "N",
+  COUNT(*) >= 5 AS "KEPT"
 FROM (
   SELECT
-    "K_0" AS "K_0",
-    "K_1" AS "K_1",
-    "K_2" AS "K_2",
-    "K_3" AS "K_3",
-    SUM("N") AS "N"
-  FROM "SQLANON_SCRIPT_D4D024D0_COUNTED" AS "COUNTED"
-  GROUP BY
-    "K_0",
-    "K_1",
-    "K_2",
-    "K_3"
-) AS "CLASSES";
+    CASE
+      WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
+      THEN 0
+      ELSE "HIERARCHY_ZIP"."CODE_3"
+    END AS "ZIP_CODE",
+    CASE WHEN "SOURCE"."BIRTH_DATE" IS NULL THEN 0 ELSE "HIERARCHY_BIRTH_DATE"."CODE_3" END AS "BIRTH_DATE_CODE",
+    COALESCE('=' || COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8'), '') AS "SEX_VALUE",
+    CASE
+      WHEN COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') IS NULL
+      THEN 0
+      ELSE "HIERARCHY_MARITAL"."CODE_1"
+    END AS "MARITAL_CODE"
+  FROM "SOURCE_TABLE" AS "SOURCE"
+  LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_ZIP" AS "HIERARCHY_ZIP"
+    ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "HIERARCHY_ZIP"."VALUE"
+  LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_BIRTH_DATE" AS "HIERARCHY_BIRTH_DATE"
+    ON "SOURCE"."BIRTH_DATE" = "HIERARCHY_BIRTH_DATE"."VALUE"
+  LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_MARITAL" AS "HIERARCHY_MARITAL"
+    ON COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') = "HIERARCHY_MARITAL"."VALUE"
+) AS "CODED"
+GROUP BY
+  "ZIP_CODE",
+  "BIRTH_DATE_CODE",
+  "SEX_VALUE",
+  "MARITAL_CODE";
+
+-- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "SQLANON_SCRIPT_D4D024D0_CLASSES"
-          WHERE
-            "K_0" IS NULL OR "K_1" IS NULL OR "K_2" IS NULL OR "K_3" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INT) AS "AUDIT";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_D4D024D0_CLASSES"
+WHERE
+  "ZIP_CODE" IS NULL OR "BIRTH_DATE_CODE" IS NULL OR "MARITAL_CODE" IS NULL;
 
 -- Stop if more than 2% of the rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "KEPT" THEN "N" ELSE 0 END), 0) * 50 <= COALESCE(SUM("N"), 0) * 1
-      FROM "SQLANON_SCRIPT_D4D024D0_CLASSES"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT "KEPT" THEN "N" ELSE 0 END), 0) * 50 <= COALESCE(SUM("N"), 0) * 1
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_D4D024D0_CLASSES";
 
 -- The release, in no order that tells of the source.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_D4D024D0_STAGED" AS
 SELECT
-  "H_0"."LABEL_3" AS "ZIP",
-  "H_1"."LABEL_3" AS "BIRTH_DATE",
-  "SOURCE"."SEX" AS "SEX",
-  "H_3"."LABEL_1" AS "MARITAL",
+  "HIERARCHY_ZIP"."LABEL_3" AS "ZIP",
+  "HIERARCHY_BIRTH_DATE"."LABEL_3" AS "BIRTH_DATE",
+  "SOURCE"."SEX",
+  "HIERARCHY_MARITAL"."LABEL_1" AS "MARITAL",
   "SOURCE"."DIAGNOSIS",
   "SOURCE"."COST"
 FROM "SOURCE_TABLE" AS "SOURCE"
-LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_0" AS "H_0"
-  ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "H_0"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_1" AS "H_1"
-  ON "SOURCE"."BIRTH_DATE" = "H_1"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_2" AS "H_2"
-  ON COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') = "H_2"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_3" AS "H_3"
-  ON COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') = "H_3"."VALUE"
-JOIN "SQLANON_SCRIPT_D4D024D0_CLASSES" AS "CLASS"
+LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_ZIP" AS "HIERARCHY_ZIP"
+  ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "HIERARCHY_ZIP"."VALUE"
+LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_BIRTH_DATE" AS "HIERARCHY_BIRTH_DATE"
+  ON "SOURCE"."BIRTH_DATE" = "HIERARCHY_BIRTH_DATE"."VALUE"
+LEFT JOIN "SQLANON_SCRIPT_D4D024D0_HIERARCHY_MARITAL" AS "HIERARCHY_MARITAL"
+  ON COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') = "HIERARCHY_MARITAL"."VALUE"
+INNER JOIN "SQLANON_SCRIPT_D4D024D0_CLASSES" AS "CLASS"
   ON CASE
     WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
     THEN 0
-    ELSE "H_0"."CODE_3"
-  END = "CLASS"."K_0"
-  AND CASE WHEN "SOURCE"."BIRTH_DATE" IS NULL THEN 0 ELSE "H_1"."CODE_3" END = "CLASS"."K_1"
-  AND CASE
-    WHEN COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-    THEN 0
-    ELSE "H_2"."CODE_0"
-  END = "CLASS"."K_2"
+    ELSE "HIERARCHY_ZIP"."CODE_3"
+  END = "CLASS"."ZIP_CODE"
+  AND CASE WHEN "SOURCE"."BIRTH_DATE" IS NULL THEN 0 ELSE "HIERARCHY_BIRTH_DATE"."CODE_3" END = "CLASS"."BIRTH_DATE_CODE"
+  AND COALESCE('=' || COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8'), '') = "CLASS"."SEX_VALUE"
   AND CASE
     WHEN COLLATE(CAST("SOURCE"."MARITAL" AS VARCHAR), 'utf8') IS NULL
     THEN 0
-    ELSE "H_3"."CODE_1"
-  END = "CLASS"."K_3"
+    ELSE "HIERARCHY_MARITAL"."CODE_1"
+  END = "CLASS"."MARITAL_CODE"
 WHERE
   "CLASS"."KEPT"
 ORDER BY
@@ -533,33 +227,24 @@ FROM (
 -- Audit: stop unless there are classes and every one has at least 5 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_K" = 0 AND "ROWS" > 0
-      FROM "SQLANON_SCRIPT_D4D024D0_AUDIT_0"
-    )
+    WHEN MAX("CLASSES_FAILING_K") = 0 AND MIN("ROWS") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_D4D024D0_AUDIT_0";
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CAST(CASE
-    WHEN (
+    WHEN COALESCE(SUM(CASE WHEN "KEPT" THEN "N" ELSE 0 END), 0) = (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "SQLANON_SCRIPT_D4D024D0_STAGED" AS "AUDITED"
-        ) = (
-          SELECT
-            COALESCE(SUM(CASE WHEN "KEPT" THEN "N" ELSE 0 END), 0)
-          FROM "SQLANON_SCRIPT_D4D024D0_CLASSES"
-        )
+        COUNT(*)
+      FROM "SQLANON_SCRIPT_D4D024D0_STAGED"
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_D4D024D0_CLASSES";
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
@@ -583,10 +268,7 @@ ORDER BY
 DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_AUDIT_0";
 DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_STAGED";
 DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_CLASSES";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_COUNTED";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_HIERARCHY_3";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_DEFINITION_3";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_HIERARCHY_2";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_DEFINITION_2";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_HIERARCHY_1";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_HIERARCHY_0";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_HIERARCHY_MARITAL";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_DEFINITION_MARITAL";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_HIERARCHY_BIRTH_DATE";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_D4D024D0_HIERARCHY_ZIP";

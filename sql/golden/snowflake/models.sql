@@ -13,22 +13,23 @@
 -- Every class is delta-disclosure private in disease (occurring, delta = 3).
 -- Persons are told apart by person, which is not released.
 -- At most 25% of the rows are blanked. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | snowsql -o exit_on_error=true
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | snowsql -o exit_on_error=true
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 ALTER SESSION
 SET timezone = 'UTC';
 
 -- Definition of the hierarchy of zip, level 0 first.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_DEFINITION_0" (
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_DEFINITION_ZIP" (
   "LABEL_0" VARCHAR,
   "LABEL_1" VARCHAR
 );
-INSERT INTO "SQLANON_SCRIPT_ED687537_DEFINITION_0"
+INSERT INTO "SQLANON_SCRIPT_ED687537_DEFINITION_ZIP"
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -36,179 +37,87 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_HIERARCHY_0" AS
+-- Hierarchy of zip: the label of each value at level 1.
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_HIERARCHY_ZIP" AS
 SELECT
-  *
+  "DOMAIN"."VALUE",
+  "LISTED"."LABEL_1",
+  CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LISTED"."LABEL_1" AS VARCHAR), 'utf8')) AS INT) AS "CODE_1"
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "VALUE") AS "OCCURRENCES"
-  FROM (
-    WITH "LABELLED" AS (
-      SELECT
-        "DOMAIN"."VALUE",
-        COALESCE("LISTED"."LABEL_0", CAST("VALUE" AS VARCHAR)) AS "LABEL_0",
-        "LISTED"."LABEL_1" AS "LABEL_1",
-        CASE WHEN NOT "LISTED"."LABEL_0" IS NULL THEN '*' END AS "LABEL_2"
-      FROM (
-        SELECT DISTINCT
-          "LABEL_0",
-          "LABEL_1"
-        FROM "SQLANON_SCRIPT_ED687537_DEFINITION_0"
-      ) AS "LISTED"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') AS "VALUE"
-        FROM "SOURCE_TABLE" AS "SOURCE"
-        WHERE
-          NOT COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-        UNION
-        SELECT DISTINCT
-          COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') AS "VALUE"
-        FROM "PEOPLE" AS "SOURCE"
-        WHERE
-          NOT COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-      ) AS "DOMAIN"
-        ON CAST("VALUE" AS VARCHAR) = "LISTED"."LABEL_0"
-    )
-    SELECT
-      "VALUE",
-      "LABEL_0",
-      "LABEL_1",
-      "LABEL_2",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_0" AS VARCHAR), 'utf8')) AS INT) AS "CODE_0",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_1" AS VARCHAR), 'utf8')) AS INT) AS "CODE_1"
-    FROM labelled
-  ) AS "CODED"
-) AS "COUNTED"
-WHERE
-  NOT "VALUE" IS NULL
-  AND "OCCURRENCES" = 1
-  AND NOT "LABEL_1" IS NULL
-  AND NOT "LABEL_2" IS NULL;
+  SELECT DISTINCT
+    COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') AS "VALUE"
+  FROM "SOURCE_TABLE" AS "SOURCE"
+  WHERE
+    NOT COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
+  UNION
+  SELECT DISTINCT
+    COLLATE(CAST("POPULATION"."ZIP" AS VARCHAR), 'utf8') AS "VALUE"
+  FROM "PEOPLE" AS "POPULATION"
+  WHERE
+    NOT COLLATE(CAST("POPULATION"."ZIP" AS VARCHAR), 'utf8') IS NULL
+) AS "DOMAIN"
+INNER JOIN "SQLANON_SCRIPT_ED687537_DEFINITION_ZIP" AS "LISTED"
+  ON CAST("DOMAIN"."VALUE" AS VARCHAR) = "LISTED"."LABEL_0";
 
--- Hierarchy of age: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_HIERARCHY_1" AS
+-- Hierarchy of age: the label of each value at level 1.
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_HIERARCHY_AGE" AS
 SELECT
-  *
+  "VALUE",
+  "LABEL_1",
+  CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_1" AS VARCHAR), 'utf8')) AS INT) AS "CODE_1"
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "VALUE") AS "OCCURRENCES"
+    "VALUE",
+    CASE
+      WHEN "VALUE" < -4000000000000000000
+      THEN '<0'
+      WHEN "VALUE" >= 4000000000000000000
+      THEN '>=4'
+      WHEN CAST("VALUE" AS BIGINT) < 0
+      THEN '<0'
+      WHEN CAST("VALUE" AS BIGINT) >= 4
+      THEN '>=4'
+      ELSE '[' || CAST(CAST("VALUE" AS BIGINT) - (
+        (
+          CAST("VALUE" AS BIGINT) - 0
+        ) % 2 + 2
+      ) % 2 AS VARCHAR) || ', ' || CAST(CASE
+        WHEN CAST("VALUE" AS BIGINT) - (
+          (
+            CAST("VALUE" AS BIGINT) - 0
+          ) % 2 + 2
+        ) % 2 + 2 > 4
+        THEN 4
+        ELSE CAST("VALUE" AS BIGINT) - (
+          (
+            CAST("VALUE" AS BIGINT) - 0
+          ) % 2 + 2
+        ) % 2 + 2
+      END AS VARCHAR) || ')'
+    END AS "LABEL_1"
   FROM (
-    WITH "LABELLED" AS (
-      SELECT
-        "VALUE",
-        CAST("VALUE" AS VARCHAR) AS "LABEL_0",
-        CASE
-          WHEN "VALUE" < -4000000000000000000
-          THEN '<0'
-          WHEN "VALUE" >= 4000000000000000000
-          THEN '>=4'
-          WHEN CAST("VALUE" AS BIGINT) < 0
-          THEN '<0'
-          WHEN CAST("VALUE" AS BIGINT) >= 4
-          THEN '>=4'
-          ELSE '[' || CAST((
-            CAST("VALUE" AS BIGINT) - (
-              (
-                (
-                  CAST("VALUE" AS BIGINT) - 0
-                ) % 2 + 2
-              ) % 2
-            )
-          ) AS VARCHAR) || ', ' || CAST(LEAST(
-            (
-              (
-                CAST("VALUE" AS BIGINT) - (
-                  (
-                    (
-                      CAST("VALUE" AS BIGINT) - 0
-                    ) % 2 + 2
-                  ) % 2
-                )
-              ) + 2
-            ),
-            4
-          ) AS VARCHAR) || ')'
-        END AS "LABEL_1",
-        CAST('*' AS VARCHAR) AS "LABEL_2"
-      FROM (
-        SELECT DISTINCT
-          "SOURCE"."AGE" AS "VALUE"
-        FROM "SOURCE_TABLE" AS "SOURCE"
-        WHERE
-          NOT "SOURCE"."AGE" IS NULL
-        UNION
-        SELECT DISTINCT
-          "SOURCE"."AGE" AS "VALUE"
-        FROM "PEOPLE" AS "SOURCE"
-        WHERE
-          NOT "SOURCE"."AGE" IS NULL
-      ) AS "DOMAIN"
-    )
-    SELECT
-      "VALUE",
-      "LABEL_0",
-      "LABEL_1",
-      "LABEL_2",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_0" AS VARCHAR), 'utf8')) AS INT) AS "CODE_0",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_1" AS VARCHAR), 'utf8')) AS INT) AS "CODE_1"
-    FROM labelled
-  ) AS "CODED"
-) AS "COUNTED"
+    SELECT DISTINCT
+      "SOURCE"."AGE" AS "VALUE"
+    FROM "SOURCE_TABLE" AS "SOURCE"
+    WHERE
+      NOT "SOURCE"."AGE" IS NULL
+    UNION
+    SELECT DISTINCT
+      "POPULATION"."AGE" AS "VALUE"
+    FROM "PEOPLE" AS "POPULATION"
+    WHERE
+      NOT "POPULATION"."AGE" IS NULL
+  ) AS "DOMAIN"
+) AS "LABELLED"
 WHERE
-  NOT "VALUE" IS NULL
-  AND "OCCURRENCES" = 1
-  AND NOT "LABEL_1" IS NULL
-  AND NOT "LABEL_2" IS NULL;
-
--- Hierarchy of sex: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_HIERARCHY_2" AS
-SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "VALUE") AS "OCCURRENCES"
-  FROM (
-    WITH "LABELLED" AS (
-      SELECT
-        "VALUE",
-        CAST("VALUE" AS VARCHAR) AS "LABEL_0",
-        CAST('*' AS VARCHAR) AS "LABEL_1"
-      FROM (
-        SELECT DISTINCT
-          COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') AS "VALUE"
-        FROM "SOURCE_TABLE" AS "SOURCE"
-        WHERE
-          NOT COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-        UNION
-        SELECT DISTINCT
-          COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') AS "VALUE"
-        FROM "PEOPLE" AS "SOURCE"
-        WHERE
-          NOT COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-      ) AS "DOMAIN"
-    )
-    SELECT
-      "VALUE",
-      "LABEL_0",
-      "LABEL_1",
-      CAST(DENSE_RANK() OVER (ORDER BY COLLATE(CAST("LABEL_0" AS VARCHAR), 'utf8')) AS INT) AS "CODE_0"
-    FROM labelled
-  ) AS "CODED"
-) AS "COUNTED"
-WHERE
-  NOT "VALUE" IS NULL AND "OCCURRENCES" = 1 AND NOT "LABEL_1" IS NULL;
+  NOT "LABEL_1" IS NULL;
 
 -- Definition of the hierarchy of disease, level 0 first.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_DEFINITION_SENSITIVE_0" (
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_DEFINITION_DISEASE" (
   "LABEL_0" VARCHAR,
   "LABEL_1" VARCHAR
 );
-INSERT INTO "SQLANON_SCRIPT_ED687537_DEFINITION_SENSITIVE_0"
+INSERT INTO "SQLANON_SCRIPT_ED687537_DEFINITION_DISEASE"
 VALUES
   ('flu', 'lung'),
   ('asthma', 'lung'),
@@ -216,8 +125,8 @@ VALUES
   ('ulcer', 'stomach'),
   ('gastritis', 'stomach');
 
--- Hierarchy of disease: one row per value.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_HIERARCHY_SENSITIVE_0" AS
+-- Hierarchy of disease: the labels of each value.
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_HIERARCHY_DISEASE" AS
 SELECT
   *
 FROM (
@@ -235,7 +144,7 @@ FROM (
         SELECT DISTINCT
           "LABEL_0",
           "LABEL_1"
-        FROM "SQLANON_SCRIPT_ED687537_DEFINITION_SENSITIVE_0"
+        FROM "SQLANON_SCRIPT_ED687537_DEFINITION_DISEASE"
       ) AS "LISTED"
       FULL OUTER JOIN (
         SELECT DISTINCT
@@ -257,15 +166,12 @@ FROM (
   ) AS "CODED"
 ) AS "COUNTED"
 WHERE
-  NOT "VALUE" IS NULL
-  AND "OCCURRENCES" = 1
-  AND NOT "LABEL_1" IS NULL
-  AND NOT "LABEL_2" IS NULL;
+  NOT "VALUE" IS NULL AND "OCCURRENCES" = 1 AND NOT "LABEL_1" IS NULL AND NOT "LABEL_2" IS NULL;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their order; NULL is 0.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_VALUES_0" AS
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_VALUES_DISEASE" AS
 SELECT
   "VALUE",
   CASE
@@ -281,7 +187,7 @@ FROM (
 ) AS "DOMAIN";
 
 -- Values of stage, numbered in their order; NULL is 0.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_VALUES_1" AS
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_VALUES_STAGE" AS
 SELECT
   "VALUE",
   CASE
@@ -295,24 +201,25 @@ FROM (
   FROM "SOURCE_TABLE" AS "SOURCE"
 ) AS "DOMAIN";
 
--- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_COUNTED" AS
 SELECT
-  "K_0",
-  "K_1",
-  "K_2",
-  "S_0",
-  "S_1",
+  "ZIP_CODE",
+  "AGE_CODE",
+  "SEX_VALUE",
+  "DISEASE_CODE",
+  "STAGE_CODE",
   "R",
   CAST(COALESCE(SUM("N"), 0) AS BIGINT) AS "N",
   CAST(COALESCE(SUM("U"), 0) AS BIGINT) AS "U"
 FROM (
   SELECT
-    "K_0",
-    "K_1",
-    "K_2",
-    "S_0",
-    "S_1",
+    "ZIP_CODE",
+    "AGE_CODE",
+    "SEX_VALUE",
+    "DISEASE_CODE",
+    "STAGE_CODE",
     "N",
     CASE
       WHEN COUNT(*) OVER (PARTITION BY "WHO") > 1
@@ -321,79 +228,61 @@ FROM (
     CASE WHEN COUNT(*) OVER (PARTITION BY "WHO") > 1 THEN 0 ELSE 1 END AS "U"
   FROM (
     SELECT
-      COALESCE(
-        CASE
-          WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-          THEN 0
-          ELSE "H_0"."CODE_1"
-        END,
-        -1
-      ) AS "K_0",
-      COALESCE(CASE WHEN "SOURCE"."AGE" IS NULL THEN 0 ELSE "H_1"."CODE_1" END, -1) AS "K_1",
-      COALESCE(
-        CASE
-          WHEN COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-          THEN 0
-          ELSE "H_2"."CODE_0"
-        END,
-        -1
-      ) AS "K_2",
-      CASE
-        WHEN COLLATE(CAST("SOURCE"."DISEASE" AS VARCHAR), 'utf8') IS NULL
-        THEN 0
-        ELSE "C_0"."CODE"
-      END AS "S_0",
-      CASE WHEN "SOURCE"."STAGE" IS NULL THEN 0 ELSE "C_1"."CODE" END AS "S_1",
-      COLLATE(CAST("SOURCE"."PERSON" AS VARCHAR), 'utf8') AS "WHO",
+      "ZIP_CODE",
+      "AGE_CODE",
+      "SEX_VALUE",
+      "DISEASE_CODE",
+      "STAGE_CODE",
+      "WHO",
       COUNT(*) AS "N"
-    FROM "SOURCE_TABLE" AS "SOURCE"
-    LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_0" AS "H_0"
-      ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "H_0"."VALUE"
-    LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_1" AS "H_1"
-      ON "SOURCE"."AGE" = "H_1"."VALUE"
-    LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_2" AS "H_2"
-      ON COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') = "H_2"."VALUE"
-    LEFT JOIN "SQLANON_SCRIPT_ED687537_VALUES_0" AS "C_0"
-      ON COLLATE(CAST("SOURCE"."DISEASE" AS VARCHAR), 'utf8') = "C_0"."VALUE"
-    LEFT JOIN "SQLANON_SCRIPT_ED687537_VALUES_1" AS "C_1"
-      ON "SOURCE"."STAGE" = "C_1"."VALUE"
+    FROM (
+      SELECT
+        COALESCE(
+          CASE
+            WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
+            THEN 0
+            ELSE "HIERARCHY_ZIP"."CODE_1"
+          END,
+          -1
+        ) AS "ZIP_CODE",
+        COALESCE(CASE WHEN "SOURCE"."AGE" IS NULL THEN 0 ELSE "HIERARCHY_AGE"."CODE_1" END, -1) AS "AGE_CODE",
+        COALESCE('=' || COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8'), '') AS "SEX_VALUE",
+        CASE
+          WHEN COLLATE(CAST("SOURCE"."DISEASE" AS VARCHAR), 'utf8') IS NULL
+          THEN 0
+          ELSE "VALUES_DISEASE"."CODE"
+        END AS "DISEASE_CODE",
+        CASE WHEN "SOURCE"."STAGE" IS NULL THEN 0 ELSE "VALUES_STAGE"."CODE" END AS "STAGE_CODE",
+        COLLATE(CAST("SOURCE"."PERSON" AS VARCHAR), 'utf8') AS "WHO"
+      FROM "SOURCE_TABLE" AS "SOURCE"
+      LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_ZIP" AS "HIERARCHY_ZIP"
+        ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "HIERARCHY_ZIP"."VALUE"
+      LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_AGE" AS "HIERARCHY_AGE"
+        ON "SOURCE"."AGE" = "HIERARCHY_AGE"."VALUE"
+      LEFT JOIN "SQLANON_SCRIPT_ED687537_VALUES_DISEASE" AS "VALUES_DISEASE"
+        ON COLLATE(CAST("SOURCE"."DISEASE" AS VARCHAR), 'utf8') = "VALUES_DISEASE"."VALUE"
+      LEFT JOIN "SQLANON_SCRIPT_ED687537_VALUES_STAGE" AS "VALUES_STAGE"
+        ON "SOURCE"."STAGE" = "VALUES_STAGE"."VALUE"
+    ) AS "CODED"
     GROUP BY
-      COALESCE(
-        CASE
-          WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-          THEN 0
-          ELSE "H_0"."CODE_1"
-        END,
-        -1
-      ),
-      COALESCE(CASE WHEN "SOURCE"."AGE" IS NULL THEN 0 ELSE "H_1"."CODE_1" END, -1),
-      COALESCE(
-        CASE
-          WHEN COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-          THEN 0
-          ELSE "H_2"."CODE_0"
-        END,
-        -1
-      ),
-      CASE
-        WHEN COLLATE(CAST("SOURCE"."DISEASE" AS VARCHAR), 'utf8') IS NULL
-        THEN 0
-        ELSE "C_0"."CODE"
-      END,
-      CASE WHEN "SOURCE"."STAGE" IS NULL THEN 0 ELSE "C_1"."CODE" END,
-      COLLATE(CAST("SOURCE"."PERSON" AS VARCHAR), 'utf8')
+      "ZIP_CODE",
+      "AGE_CODE",
+      "SEX_VALUE",
+      "DISEASE_CODE",
+      "STAGE_CODE",
+      "WHO"
   ) AS "ROWS"
 ) AS "NUMBERED"
 GROUP BY
-  "K_0",
-  "K_1",
-  "K_2",
-  "S_0",
-  "S_1",
+  "ZIP_CODE",
+  "AGE_CODE",
+  "SEX_VALUE",
+  "DISEASE_CODE",
+  "STAGE_CODE",
   "R";
 
 -- How the whole source distributes disease.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_DISTRIBUTION_0" AS
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_DISTRIBUTION_DISEASE" AS
 SELECT
   "RUNNING"."CODE",
   "RUNNING"."Q_HELD",
@@ -414,11 +303,11 @@ FROM (
       COALESCE("ASSIGNED"."M", 0) AS "Q_ASSIGNED"
     FROM (
       SELECT
-        "S_0" AS "S",
+        "DISEASE_CODE" AS "S",
         CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M"
-      FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+      FROM "SQLANON_SCRIPT_ED687537_COUNTED"
       GROUP BY
-        "S_0"
+        "DISEASE_CODE"
     ) AS "HELD"
     LEFT JOIN (
       SELECT
@@ -426,13 +315,13 @@ FROM (
         CAST(SUM("M") AS BIGINT) AS "M"
       FROM (
         SELECT
-          "S_0" AS "S",
+          "DISEASE_CODE" AS "S",
           CAST(SUM("U") AS BIGINT) AS "M"
-        FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+        FROM "SQLANON_SCRIPT_ED687537_COUNTED"
         WHERE
           "R" IS NULL
         GROUP BY
-          "S_0"
+          "DISEASE_CODE"
         UNION ALL
         SELECT
           "S",
@@ -443,18 +332,18 @@ FROM (
             ROW_NUMBER() OVER (PARTITION BY "OWN"."WHO" ORDER BY "HELD"."M" DESC NULLS LAST, "OWN"."S") AS "CHOICE"
           FROM (
             SELECT
-              "S_0" AS "S",
+              "DISEASE_CODE" AS "S",
               "R" AS "WHO"
-            FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+            FROM "SQLANON_SCRIPT_ED687537_COUNTED"
             WHERE
               NOT "R" IS NULL
             GROUP BY
-              "S_0",
+              "DISEASE_CODE",
               "R"
           ) AS "OWN"
           JOIN (
             SELECT
-              "S_0" AS "S",
+              "DISEASE_CODE" AS "S",
               CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
               COALESCE(SUM("U"), 0) AS "ALONE",
               CASE
@@ -462,9 +351,9 @@ FROM (
                 THEN MAX("R")
                 ELSE NULL
               END AS "HOLDER"
-            FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+            FROM "SQLANON_SCRIPT_ED687537_COUNTED"
             GROUP BY
-              "S_0"
+              "DISEASE_CODE"
           ) AS "HELD"
             ON "OWN"."S" = "HELD"."S"
         ) AS "CHOICES"
@@ -479,11 +368,11 @@ FROM (
       ON "HELD"."S" = "ASSIGNED"."S"
   ) AS "BOTH"
 ) AS "RUNNING"
-JOIN "SQLANON_SCRIPT_ED687537_VALUES_0" AS "CODES"
+JOIN "SQLANON_SCRIPT_ED687537_VALUES_DISEASE" AS "CODES"
   ON "RUNNING"."CODE" = "CODES"."CODE";
 
 -- The same by the labels of disease.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_LABELS_0" AS
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_LABELS_DISEASE" AS
 SELECT
   "LEVEL",
   "CODE",
@@ -498,27 +387,27 @@ FROM (
     CAST("CODES"."CODE" AS BIGINT) AS "LABEL",
     "REFERENCE"."Q_ASSIGNED" AS "Q_OF_VALUE",
     "REFERENCE"."TOTAL" AS "TOTAL"
-  FROM "SQLANON_SCRIPT_ED687537_VALUES_0" AS "CODES"
-  JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_0" AS "REFERENCE"
+  FROM "SQLANON_SCRIPT_ED687537_VALUES_DISEASE" AS "CODES"
+  JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_DISEASE" AS "REFERENCE"
     ON "CODES"."CODE" = "REFERENCE"."CODE"
-  LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_SENSITIVE_0" AS "H"
-    ON "CODES"."VALUE" = "H"."VALUE"
+  LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_DISEASE" AS "HIERARCHY"
+    ON "CODES"."VALUE" = "HIERARCHY"."VALUE"
   UNION ALL
   SELECT
     1 AS "LEVEL",
     "CODES"."CODE" AS "CODE",
-    CAST(CASE WHEN "CODES"."VALUE" IS NULL THEN 0 ELSE "H"."CODE_1" END AS BIGINT) AS "LABEL",
+    CAST(CASE WHEN "CODES"."VALUE" IS NULL THEN 0 ELSE "HIERARCHY"."CODE_1" END AS BIGINT) AS "LABEL",
     "REFERENCE"."Q_ASSIGNED" AS "Q_OF_VALUE",
     "REFERENCE"."TOTAL" AS "TOTAL"
-  FROM "SQLANON_SCRIPT_ED687537_VALUES_0" AS "CODES"
-  JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_0" AS "REFERENCE"
+  FROM "SQLANON_SCRIPT_ED687537_VALUES_DISEASE" AS "CODES"
+  JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_DISEASE" AS "REFERENCE"
     ON "CODES"."CODE" = "REFERENCE"."CODE"
-  LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_SENSITIVE_0" AS "H"
-    ON "CODES"."VALUE" = "H"."VALUE"
+  LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_DISEASE" AS "HIERARCHY"
+    ON "CODES"."VALUE" = "HIERARCHY"."VALUE"
 ) AS "LABELLED";
 
 -- How the whole source distributes stage.
-CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_DISTRIBUTION_1" AS
+CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_DISTRIBUTION_STAGE" AS
 SELECT
   "RUNNING"."CODE",
   "RUNNING"."Q_HELD",
@@ -538,11 +427,11 @@ FROM (
       COALESCE("ASSIGNED"."M", 0) AS "Q_ASSIGNED"
     FROM (
       SELECT
-        "S_1" AS "S",
+        "STAGE_CODE" AS "S",
         CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M"
-      FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+      FROM "SQLANON_SCRIPT_ED687537_COUNTED"
       GROUP BY
-        "S_1"
+        "STAGE_CODE"
     ) AS "HELD"
     LEFT JOIN (
       SELECT
@@ -550,13 +439,13 @@ FROM (
         CAST(SUM("M") AS BIGINT) AS "M"
       FROM (
         SELECT
-          "S_1" AS "S",
+          "STAGE_CODE" AS "S",
           CAST(SUM("U") AS BIGINT) AS "M"
-        FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+        FROM "SQLANON_SCRIPT_ED687537_COUNTED"
         WHERE
           "R" IS NULL
         GROUP BY
-          "S_1"
+          "STAGE_CODE"
         UNION ALL
         SELECT
           "S",
@@ -567,18 +456,18 @@ FROM (
             ROW_NUMBER() OVER (PARTITION BY "OWN"."WHO" ORDER BY "HELD"."M" DESC NULLS LAST, "OWN"."S") AS "CHOICE"
           FROM (
             SELECT
-              "S_1" AS "S",
+              "STAGE_CODE" AS "S",
               "R" AS "WHO"
-            FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+            FROM "SQLANON_SCRIPT_ED687537_COUNTED"
             WHERE
               NOT "R" IS NULL
             GROUP BY
-              "S_1",
+              "STAGE_CODE",
               "R"
           ) AS "OWN"
           JOIN (
             SELECT
-              "S_1" AS "S",
+              "STAGE_CODE" AS "S",
               CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
               COALESCE(SUM("U"), 0) AS "ALONE",
               CASE
@@ -586,9 +475,9 @@ FROM (
                 THEN MAX("R")
                 ELSE NULL
               END AS "HOLDER"
-            FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+            FROM "SQLANON_SCRIPT_ED687537_COUNTED"
             GROUP BY
-              "S_1"
+              "STAGE_CODE"
           ) AS "HELD"
             ON "OWN"."S" = "HELD"."S"
         ) AS "CHOICES"
@@ -603,64 +492,47 @@ FROM (
       ON "HELD"."S" = "ASSIGNED"."S"
   ) AS "BOTH"
 ) AS "RUNNING"
-JOIN "SQLANON_SCRIPT_ED687537_VALUES_1" AS "CODES"
+JOIN "SQLANON_SCRIPT_ED687537_VALUES_STAGE" AS "CODES"
   ON "RUNNING"."CODE" = "CODES"."CODE";
 
 -- The population, counted by the same generalization.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_EVERYBODY" AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_0"."CODE_1"
-    END,
-    -1
-  ) AS "K_0",
-  COALESCE(CASE WHEN "SOURCE"."AGE" IS NULL THEN 0 ELSE "H_1"."CODE_1" END, -1) AS "K_1",
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_2"."CODE_0"
-    END,
-    -1
-  ) AS "K_2",
+  "ZIP_CODE",
+  "AGE_CODE",
+  "SEX_VALUE",
   COUNT(*) AS "W"
-FROM "PEOPLE" AS "SOURCE"
-LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_0" AS "H_0"
-  ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "H_0"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_1" AS "H_1"
-  ON "SOURCE"."AGE" = "H_1"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_2" AS "H_2"
-  ON COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') = "H_2"."VALUE"
+FROM (
+  SELECT
+    COALESCE(
+      CASE
+        WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
+        THEN 0
+        ELSE "HIERARCHY_ZIP"."CODE_1"
+      END,
+      -1
+    ) AS "ZIP_CODE",
+    COALESCE(CASE WHEN "SOURCE"."AGE" IS NULL THEN 0 ELSE "HIERARCHY_AGE"."CODE_1" END, -1) AS "AGE_CODE",
+    COALESCE('=' || COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8'), '') AS "SEX_VALUE"
+  FROM "PEOPLE" AS "SOURCE"
+  LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_ZIP" AS "HIERARCHY_ZIP"
+    ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "HIERARCHY_ZIP"."VALUE"
+  LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_AGE" AS "HIERARCHY_AGE"
+    ON "SOURCE"."AGE" = "HIERARCHY_AGE"."VALUE"
+) AS "CODED"
 GROUP BY
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_0"."CODE_1"
-    END,
-    -1
-  ),
-  COALESCE(CASE WHEN "SOURCE"."AGE" IS NULL THEN 0 ELSE "H_1"."CODE_1" END, -1),
-  COALESCE(
-    CASE
-      WHEN COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-      THEN 0
-      ELSE "H_2"."CODE_0"
-    END,
-    -1
-  );
+  "ZIP_CODE",
+  "AGE_CODE",
+  "SEX_VALUE";
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_CLASSES" AS
 SELECT
-  NULLIF("K_0", -1) AS "K_0",
-  NULLIF("K_1", -1) AS "K_1",
-  NULLIF("K_2", -1) AS "K_2",
+  NULLIF("ZIP_CODE", -1) AS "ZIP_CODE",
+  NULLIF("AGE_CODE", -1) AS "AGE_CODE",
+  "SEX_VALUE" AS "SEX_VALUE",
   "N",
   "SIZE" >= 2
   AND "W" >= 3
@@ -710,9 +582,9 @@ SELECT
   ) AS "KEPT"
 FROM (
   SELECT
-    COALESCE("FOUND"."K_0", "EVERYBODY"."K_0") AS "K_0",
-    COALESCE("FOUND"."K_1", "EVERYBODY"."K_1") AS "K_1",
-    COALESCE("FOUND"."K_2", "EVERYBODY"."K_2") AS "K_2",
+    COALESCE("FOUND"."ZIP_CODE", "EVERYBODY"."ZIP_CODE") AS "ZIP_CODE",
+    COALESCE("FOUND"."AGE_CODE", "EVERYBODY"."AGE_CODE") AS "AGE_CODE",
+    COALESCE("FOUND"."SEX_VALUE", "EVERYBODY"."SEX_VALUE") AS "SEX_VALUE",
     "FOUND"."N" AS "N",
     COALESCE("FOUND"."SIZE", 0) AS "SIZE",
     COALESCE("EVERYBODY"."W", 0) AS "W",
@@ -732,9 +604,9 @@ FROM (
     "FOUND"."TAIL_2_1"
   FROM (
     SELECT
-      "PART_0"."K_0",
-      "PART_0"."K_1",
-      "PART_0"."K_2",
+      "PART_0"."ZIP_CODE",
+      "PART_0"."AGE_CODE",
+      "PART_0"."SEX_VALUE",
       "PART_0"."N",
       "PART_0"."SIZE",
       "PART_1"."SHARE_0_0",
@@ -753,22 +625,22 @@ FROM (
       "PART_6"."TAIL_2_1"
     FROM (
       SELECT
-        "K_0" AS "K_0",
-        "K_1" AS "K_1",
-        "K_2" AS "K_2",
+        "ZIP_CODE" AS "ZIP_CODE",
+        "AGE_CODE" AS "AGE_CODE",
+        "SEX_VALUE" AS "SEX_VALUE",
         SUM("N") AS "N",
         CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "SIZE"
-      FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+      FROM "SQLANON_SCRIPT_ED687537_COUNTED"
       GROUP BY
-        "K_0",
-        "K_1",
-        "K_2"
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE"
     ) AS "PART_0"
     JOIN (
       SELECT
-        "K_0",
-        "K_1",
-        "K_2",
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE",
         COALESCE(SUM(CASE WHEN "IS_0" THEN "M" ELSE 0 END), 0) AS "SHARE_0_0",
         COALESCE(
           SUM(
@@ -809,9 +681,9 @@ FROM (
         ) AS "FAR_3_1_0"
       FROM (
         SELECT
-          "CELLS"."K_0",
-          "CELLS"."K_1",
-          "CELLS"."K_2",
+          "CELLS"."ZIP_CODE",
+          "CELLS"."AGE_CODE",
+          "CELLS"."SEX_VALUE",
           "CELLS"."S",
           "CELLS"."M",
           "CELLS"."SIZE",
@@ -819,18 +691,18 @@ FROM (
           "REFERENCE".*
         FROM (
           SELECT
-            "HELD"."K_0",
-            "HELD"."K_1",
-            "HELD"."K_2",
+            "HELD"."ZIP_CODE",
+            "HELD"."AGE_CODE",
+            "HELD"."SEX_VALUE",
             "HELD"."S",
             "HELD"."M",
             "SIZES"."SIZE"
           FROM (
             SELECT
-              "K_0" AS "K_0",
-              "K_1" AS "K_1",
-              "K_2" AS "K_2",
-              "S_0" AS "S",
+              "ZIP_CODE" AS "ZIP_CODE",
+              "AGE_CODE" AS "AGE_CODE",
+              "SEX_VALUE" AS "SEX_VALUE",
+              "DISEASE_CODE" AS "S",
               CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
               COALESCE(SUM("U"), 0) AS "ALONE",
               CASE
@@ -838,45 +710,45 @@ FROM (
                 THEN MAX("R")
                 ELSE NULL
               END AS "HOLDER"
-            FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+            FROM "SQLANON_SCRIPT_ED687537_COUNTED"
             GROUP BY
-              "K_0",
-              "K_1",
-              "K_2",
-              "S_0"
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE",
+              "DISEASE_CODE"
           ) AS "HELD"
           JOIN (
             SELECT
-              "K_0" AS "K_0",
-              "K_1" AS "K_1",
-              "K_2" AS "K_2",
+              "ZIP_CODE" AS "ZIP_CODE",
+              "AGE_CODE" AS "AGE_CODE",
+              "SEX_VALUE" AS "SEX_VALUE",
               CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "SIZE"
-            FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+            FROM "SQLANON_SCRIPT_ED687537_COUNTED"
             GROUP BY
-              "K_0",
-              "K_1",
-              "K_2"
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE"
           ) AS "SIZES"
-            ON "HELD"."K_0" = "SIZES"."K_0"
-            AND "HELD"."K_1" = "SIZES"."K_1"
-            AND "HELD"."K_2" = "SIZES"."K_2"
+            ON "HELD"."ZIP_CODE" = "SIZES"."ZIP_CODE"
+            AND "HELD"."AGE_CODE" = "SIZES"."AGE_CODE"
+            AND "HELD"."SEX_VALUE" = "SIZES"."SEX_VALUE"
         ) AS "CELLS"
-        JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_0" AS "REFERENCE"
+        JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_DISEASE" AS "REFERENCE"
           ON "CELLS"."S" = "REFERENCE"."CODE"
       ) AS "HELD"
       GROUP BY
-        "K_0",
-        "K_1",
-        "K_2"
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE"
     ) AS "PART_1"
-      ON "PART_0"."K_0" = "PART_1"."K_0"
-      AND "PART_0"."K_1" = "PART_1"."K_1"
-      AND "PART_0"."K_2" = "PART_1"."K_2"
+      ON "PART_0"."ZIP_CODE" = "PART_1"."ZIP_CODE"
+      AND "PART_0"."AGE_CODE" = "PART_1"."AGE_CODE"
+      AND "PART_0"."SEX_VALUE" = "PART_1"."SEX_VALUE"
     JOIN (
       SELECT
-        "K_0",
-        "K_1",
-        "K_2",
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE",
         SUM(
           GREATEST(
             (
@@ -891,9 +763,9 @@ FROM (
         MAX("TOTAL") AS "CLIMBED_TOTAL_0"
       FROM (
         SELECT
-          "CELLS"."K_0",
-          "CELLS"."K_1",
-          "CELLS"."K_2",
+          "CELLS"."ZIP_CODE",
+          "CELLS"."AGE_CODE",
+          "CELLS"."SEX_VALUE",
           "CELLS"."SIZE",
           "REFERENCE"."Q",
           "REFERENCE"."TOTAL",
@@ -901,74 +773,74 @@ FROM (
           CAST(SUM("CELLS"."M") AS BIGINT) AS "M"
         FROM (
           SELECT
-            "K_0",
-            "K_1",
-            "K_2",
+            "ZIP_CODE",
+            "AGE_CODE",
+            "SEX_VALUE",
             "S",
             "M",
-            CAST(SUM("M") OVER (PARTITION BY "K_0", "K_1", "K_2") AS BIGINT) AS "SIZE"
+            CAST(SUM("M") OVER (PARTITION BY "ZIP_CODE", "AGE_CODE", "SEX_VALUE") AS BIGINT) AS "SIZE"
           FROM (
             SELECT
-              "K_0",
-              "K_1",
-              "K_2",
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE",
               "S",
               CAST(SUM("M") AS BIGINT) AS "M"
             FROM (
               SELECT
-                "K_0" AS "K_0",
-                "K_1" AS "K_1",
-                "K_2" AS "K_2",
-                "S_0" AS "S",
+                "ZIP_CODE" AS "ZIP_CODE",
+                "AGE_CODE" AS "AGE_CODE",
+                "SEX_VALUE" AS "SEX_VALUE",
+                "DISEASE_CODE" AS "S",
                 CAST(SUM("U") AS BIGINT) AS "M"
-              FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+              FROM "SQLANON_SCRIPT_ED687537_COUNTED"
               WHERE
                 "R" IS NULL
               GROUP BY
-                "K_0",
-                "K_1",
-                "K_2",
-                "S_0"
+                "ZIP_CODE",
+                "AGE_CODE",
+                "SEX_VALUE",
+                "DISEASE_CODE"
               UNION ALL
               SELECT
-                "K_0",
-                "K_1",
-                "K_2",
+                "ZIP_CODE",
+                "AGE_CODE",
+                "SEX_VALUE",
                 "S",
                 COUNT(*) AS "M"
               FROM (
                 SELECT
-                  "OWN"."K_0",
-                  "OWN"."K_1",
-                  "OWN"."K_2",
+                  "OWN"."ZIP_CODE",
+                  "OWN"."AGE_CODE",
+                  "OWN"."SEX_VALUE",
                   "OWN"."S",
                   ROW_NUMBER() OVER (
-                    PARTITION BY "OWN"."K_0", "OWN"."K_1", "OWN"."K_2", "OWN"."WHO"
+                    PARTITION BY "OWN"."ZIP_CODE", "OWN"."AGE_CODE", "OWN"."SEX_VALUE", "OWN"."WHO"
                     ORDER BY "HELD"."M" DESC NULLS LAST, "OWN"."S"
                   ) AS "CHOICE"
                 FROM (
                   SELECT
-                    "K_0" AS "K_0",
-                    "K_1" AS "K_1",
-                    "K_2" AS "K_2",
-                    "S_0" AS "S",
+                    "ZIP_CODE" AS "ZIP_CODE",
+                    "AGE_CODE" AS "AGE_CODE",
+                    "SEX_VALUE" AS "SEX_VALUE",
+                    "DISEASE_CODE" AS "S",
                     "R" AS "WHO"
-                  FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+                  FROM "SQLANON_SCRIPT_ED687537_COUNTED"
                   WHERE
                     NOT "R" IS NULL
                   GROUP BY
-                    "K_0",
-                    "K_1",
-                    "K_2",
-                    "S_0",
+                    "ZIP_CODE",
+                    "AGE_CODE",
+                    "SEX_VALUE",
+                    "DISEASE_CODE",
                     "R"
                 ) AS "OWN"
                 JOIN (
                   SELECT
-                    "K_0" AS "K_0",
-                    "K_1" AS "K_1",
-                    "K_2" AS "K_2",
-                    "S_0" AS "S",
+                    "ZIP_CODE" AS "ZIP_CODE",
+                    "AGE_CODE" AS "AGE_CODE",
+                    "SEX_VALUE" AS "SEX_VALUE",
+                    "DISEASE_CODE" AS "S",
                     CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
                     COALESCE(SUM("U"), 0) AS "ALONE",
                     CASE
@@ -976,39 +848,39 @@ FROM (
                       THEN MAX("R")
                       ELSE NULL
                     END AS "HOLDER"
-                  FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+                  FROM "SQLANON_SCRIPT_ED687537_COUNTED"
                   GROUP BY
-                    "K_0",
-                    "K_1",
-                    "K_2",
-                    "S_0"
+                    "ZIP_CODE",
+                    "AGE_CODE",
+                    "SEX_VALUE",
+                    "DISEASE_CODE"
                 ) AS "HELD"
-                  ON "OWN"."K_0" = "HELD"."K_0"
-                  AND "OWN"."K_1" = "HELD"."K_1"
-                  AND "OWN"."K_2" = "HELD"."K_2"
+                  ON "OWN"."ZIP_CODE" = "HELD"."ZIP_CODE"
+                  AND "OWN"."AGE_CODE" = "HELD"."AGE_CODE"
+                  AND "OWN"."SEX_VALUE" = "HELD"."SEX_VALUE"
                   AND "OWN"."S" = "HELD"."S"
               ) AS "CHOICES"
               WHERE
                 "CHOICE" = 1
               GROUP BY
-                "K_0",
-                "K_1",
-                "K_2",
+                "ZIP_CODE",
+                "AGE_CODE",
+                "SEX_VALUE",
                 "S"
             ) AS "ASSIGNED"
             GROUP BY
-              "K_0",
-              "K_1",
-              "K_2",
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE",
               "S"
           ) AS "CELLS"
         ) AS "CELLS"
-        JOIN "SQLANON_SCRIPT_ED687537_LABELS_0" AS "REFERENCE"
+        JOIN "SQLANON_SCRIPT_ED687537_LABELS_DISEASE" AS "REFERENCE"
           ON "CELLS"."S" = "REFERENCE"."CODE"
         GROUP BY
-          "CELLS"."K_0",
-          "CELLS"."K_1",
-          "CELLS"."K_2",
+          "CELLS"."ZIP_CODE",
+          "CELLS"."AGE_CODE",
+          "CELLS"."SEX_VALUE",
           "CELLS"."SIZE",
           "REFERENCE"."LEVEL",
           "REFERENCE"."LABEL",
@@ -1017,25 +889,25 @@ FROM (
           "REFERENCE"."LEVELS"
       ) AS "HELD"
       GROUP BY
-        "K_0",
-        "K_1",
-        "K_2"
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE"
     ) AS "PART_2"
-      ON "PART_0"."K_0" = "PART_2"."K_0"
-      AND "PART_0"."K_1" = "PART_2"."K_1"
-      AND "PART_0"."K_2" = "PART_2"."K_2"
+      ON "PART_0"."ZIP_CODE" = "PART_2"."ZIP_CODE"
+      AND "PART_0"."AGE_CODE" = "PART_2"."AGE_CODE"
+      AND "PART_0"."SEX_VALUE" = "PART_2"."SEX_VALUE"
     JOIN (
       SELECT
-        "K_0",
-        "K_1",
-        "K_2",
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE",
         COALESCE(SUM(CASE WHEN "M" >= 2 OR "ALONE" >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT "HOLDER") AS "DISTINCT_0"
       FROM (
         SELECT
-          "K_0" AS "K_0",
-          "K_1" AS "K_1",
-          "K_2" AS "K_2",
-          "S_0" AS "S",
+          "ZIP_CODE" AS "ZIP_CODE",
+          "AGE_CODE" AS "AGE_CODE",
+          "SEX_VALUE" AS "SEX_VALUE",
+          "DISEASE_CODE" AS "S",
           CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
           COALESCE(SUM("U"), 0) AS "ALONE",
           CASE
@@ -1043,26 +915,26 @@ FROM (
             THEN MAX("R")
             ELSE NULL
           END AS "HOLDER"
-        FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+        FROM "SQLANON_SCRIPT_ED687537_COUNTED"
         GROUP BY
-          "K_0",
-          "K_1",
-          "K_2",
-          "S_0"
+          "ZIP_CODE",
+          "AGE_CODE",
+          "SEX_VALUE",
+          "DISEASE_CODE"
       ) AS "HELD"
       GROUP BY
-        "K_0",
-        "K_1",
-        "K_2"
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE"
     ) AS "PART_3"
-      ON "PART_0"."K_0" = "PART_3"."K_0"
-      AND "PART_0"."K_1" = "PART_3"."K_1"
-      AND "PART_0"."K_2" = "PART_3"."K_2"
+      ON "PART_0"."ZIP_CODE" = "PART_3"."ZIP_CODE"
+      AND "PART_0"."AGE_CODE" = "PART_3"."AGE_CODE"
+      AND "PART_0"."SEX_VALUE" = "PART_3"."SEX_VALUE"
     JOIN (
       SELECT
-        "K_0",
-        "K_1",
-        "K_2",
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE",
         SUM(
           ABS(
             (
@@ -1077,9 +949,9 @@ FROM (
         MAX("TOTAL") AS "ORDERED_TOTAL_1"
       FROM (
         SELECT
-          "CELLS"."K_0",
-          "CELLS"."K_1",
-          "CELLS"."K_2",
+          "CELLS"."ZIP_CODE",
+          "CELLS"."AGE_CODE",
+          "CELLS"."SEX_VALUE",
           "CELLS"."SIZE",
           "REFERENCE"."Q_BELOW" AS "Q",
           "REFERENCE"."TOTAL",
@@ -1088,74 +960,74 @@ FROM (
           CAST(SUM("CELLS"."M") AS BIGINT) AS "M"
         FROM (
           SELECT
-            "K_0",
-            "K_1",
-            "K_2",
+            "ZIP_CODE",
+            "AGE_CODE",
+            "SEX_VALUE",
             "S",
             "M",
-            CAST(SUM("M") OVER (PARTITION BY "K_0", "K_1", "K_2") AS BIGINT) AS "SIZE"
+            CAST(SUM("M") OVER (PARTITION BY "ZIP_CODE", "AGE_CODE", "SEX_VALUE") AS BIGINT) AS "SIZE"
           FROM (
             SELECT
-              "K_0",
-              "K_1",
-              "K_2",
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE",
               "S",
               CAST(SUM("M") AS BIGINT) AS "M"
             FROM (
               SELECT
-                "K_0" AS "K_0",
-                "K_1" AS "K_1",
-                "K_2" AS "K_2",
-                "S_1" AS "S",
+                "ZIP_CODE" AS "ZIP_CODE",
+                "AGE_CODE" AS "AGE_CODE",
+                "SEX_VALUE" AS "SEX_VALUE",
+                "STAGE_CODE" AS "S",
                 CAST(SUM("U") AS BIGINT) AS "M"
-              FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+              FROM "SQLANON_SCRIPT_ED687537_COUNTED"
               WHERE
                 "R" IS NULL
               GROUP BY
-                "K_0",
-                "K_1",
-                "K_2",
-                "S_1"
+                "ZIP_CODE",
+                "AGE_CODE",
+                "SEX_VALUE",
+                "STAGE_CODE"
               UNION ALL
               SELECT
-                "K_0",
-                "K_1",
-                "K_2",
+                "ZIP_CODE",
+                "AGE_CODE",
+                "SEX_VALUE",
                 "S",
                 COUNT(*) AS "M"
               FROM (
                 SELECT
-                  "OWN"."K_0",
-                  "OWN"."K_1",
-                  "OWN"."K_2",
+                  "OWN"."ZIP_CODE",
+                  "OWN"."AGE_CODE",
+                  "OWN"."SEX_VALUE",
                   "OWN"."S",
                   ROW_NUMBER() OVER (
-                    PARTITION BY "OWN"."K_0", "OWN"."K_1", "OWN"."K_2", "OWN"."WHO"
+                    PARTITION BY "OWN"."ZIP_CODE", "OWN"."AGE_CODE", "OWN"."SEX_VALUE", "OWN"."WHO"
                     ORDER BY "HELD"."M" DESC NULLS LAST, "OWN"."S"
                   ) AS "CHOICE"
                 FROM (
                   SELECT
-                    "K_0" AS "K_0",
-                    "K_1" AS "K_1",
-                    "K_2" AS "K_2",
-                    "S_1" AS "S",
+                    "ZIP_CODE" AS "ZIP_CODE",
+                    "AGE_CODE" AS "AGE_CODE",
+                    "SEX_VALUE" AS "SEX_VALUE",
+                    "STAGE_CODE" AS "S",
                     "R" AS "WHO"
-                  FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+                  FROM "SQLANON_SCRIPT_ED687537_COUNTED"
                   WHERE
                     NOT "R" IS NULL
                   GROUP BY
-                    "K_0",
-                    "K_1",
-                    "K_2",
-                    "S_1",
+                    "ZIP_CODE",
+                    "AGE_CODE",
+                    "SEX_VALUE",
+                    "STAGE_CODE",
                     "R"
                 ) AS "OWN"
                 JOIN (
                   SELECT
-                    "K_0" AS "K_0",
-                    "K_1" AS "K_1",
-                    "K_2" AS "K_2",
-                    "S_1" AS "S",
+                    "ZIP_CODE" AS "ZIP_CODE",
+                    "AGE_CODE" AS "AGE_CODE",
+                    "SEX_VALUE" AS "SEX_VALUE",
+                    "STAGE_CODE" AS "S",
                     CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
                     COALESCE(SUM("U"), 0) AS "ALONE",
                     CASE
@@ -1163,39 +1035,39 @@ FROM (
                       THEN MAX("R")
                       ELSE NULL
                     END AS "HOLDER"
-                  FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+                  FROM "SQLANON_SCRIPT_ED687537_COUNTED"
                   GROUP BY
-                    "K_0",
-                    "K_1",
-                    "K_2",
-                    "S_1"
+                    "ZIP_CODE",
+                    "AGE_CODE",
+                    "SEX_VALUE",
+                    "STAGE_CODE"
                 ) AS "HELD"
-                  ON "OWN"."K_0" = "HELD"."K_0"
-                  AND "OWN"."K_1" = "HELD"."K_1"
-                  AND "OWN"."K_2" = "HELD"."K_2"
+                  ON "OWN"."ZIP_CODE" = "HELD"."ZIP_CODE"
+                  AND "OWN"."AGE_CODE" = "HELD"."AGE_CODE"
+                  AND "OWN"."SEX_VALUE" = "HELD"."SEX_VALUE"
                   AND "OWN"."S" = "HELD"."S"
               ) AS "CHOICES"
               WHERE
                 "CHOICE" = 1
               GROUP BY
-                "K_0",
-                "K_1",
-                "K_2",
+                "ZIP_CODE",
+                "AGE_CODE",
+                "SEX_VALUE",
                 "S"
             ) AS "ASSIGNED"
             GROUP BY
-              "K_0",
-              "K_1",
-              "K_2",
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE",
               "S"
           ) AS "CELLS"
         ) AS "CELLS"
-        JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_1" AS "REFERENCE"
+        JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_STAGE" AS "REFERENCE"
           ON "CELLS"."S" <= "REFERENCE"."CODE"
         GROUP BY
-          "CELLS"."K_0",
-          "CELLS"."K_1",
-          "CELLS"."K_2",
+          "CELLS"."ZIP_CODE",
+          "CELLS"."AGE_CODE",
+          "CELLS"."SEX_VALUE",
           "CELLS"."SIZE",
           "REFERENCE"."CODE",
           "REFERENCE"."Q_BELOW",
@@ -1204,25 +1076,25 @@ FROM (
           "REFERENCE"."STEPS"
       ) AS "HELD"
       GROUP BY
-        "K_0",
-        "K_1",
-        "K_2"
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE"
     ) AS "PART_4"
-      ON "PART_0"."K_0" = "PART_4"."K_0"
-      AND "PART_0"."K_1" = "PART_4"."K_1"
-      AND "PART_0"."K_2" = "PART_4"."K_2"
+      ON "PART_0"."ZIP_CODE" = "PART_4"."ZIP_CODE"
+      AND "PART_0"."AGE_CODE" = "PART_4"."AGE_CODE"
+      AND "PART_0"."SEX_VALUE" = "PART_4"."SEX_VALUE"
     JOIN (
       SELECT
-        "K_0",
-        "K_1",
-        "K_2",
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE",
         COALESCE(SUM(CASE WHEN "M" >= 2 OR "ALONE" >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT "HOLDER") AS "DISTINCT_1"
       FROM (
         SELECT
-          "K_0" AS "K_0",
-          "K_1" AS "K_1",
-          "K_2" AS "K_2",
-          "S_1" AS "S",
+          "ZIP_CODE" AS "ZIP_CODE",
+          "AGE_CODE" AS "AGE_CODE",
+          "SEX_VALUE" AS "SEX_VALUE",
+          "STAGE_CODE" AS "S",
           CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
           COALESCE(SUM("U"), 0) AS "ALONE",
           CASE
@@ -1230,97 +1102,97 @@ FROM (
             THEN MAX("R")
             ELSE NULL
           END AS "HOLDER"
-        FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+        FROM "SQLANON_SCRIPT_ED687537_COUNTED"
         GROUP BY
-          "K_0",
-          "K_1",
-          "K_2",
-          "S_1"
+          "ZIP_CODE",
+          "AGE_CODE",
+          "SEX_VALUE",
+          "STAGE_CODE"
       ) AS "HELD"
       GROUP BY
-        "K_0",
-        "K_1",
-        "K_2"
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE"
     ) AS "PART_5"
-      ON "PART_0"."K_0" = "PART_5"."K_0"
-      AND "PART_0"."K_1" = "PART_5"."K_1"
-      AND "PART_0"."K_2" = "PART_5"."K_2"
+      ON "PART_0"."ZIP_CODE" = "PART_5"."ZIP_CODE"
+      AND "PART_0"."AGE_CODE" = "PART_5"."AGE_CODE"
+      AND "PART_0"."SEX_VALUE" = "PART_5"."SEX_VALUE"
     JOIN (
       SELECT
-        "K_0",
-        "K_1",
-        "K_2",
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE",
         MAX("M") AS "FIRST_1",
         COALESCE(SUM(CASE WHEN "PLACE" >= 2 THEN "M" ELSE 0 END), 0) AS "TAIL_2_1"
       FROM (
         SELECT
-          "K_0",
-          "K_1",
-          "K_2",
+          "ZIP_CODE",
+          "AGE_CODE",
+          "SEX_VALUE",
           "M",
-          ROW_NUMBER() OVER (PARTITION BY "K_0", "K_1", "K_2" ORDER BY "M" DESC NULLS LAST, "S") AS "PLACE"
+          ROW_NUMBER() OVER (PARTITION BY "ZIP_CODE", "AGE_CODE", "SEX_VALUE" ORDER BY "M" DESC NULLS LAST, "S") AS "PLACE"
         FROM (
           SELECT
-            "K_0",
-            "K_1",
-            "K_2",
+            "ZIP_CODE",
+            "AGE_CODE",
+            "SEX_VALUE",
             "S",
             CAST(SUM("M") AS BIGINT) AS "M"
           FROM (
             SELECT
-              "K_0" AS "K_0",
-              "K_1" AS "K_1",
-              "K_2" AS "K_2",
-              "S_1" AS "S",
+              "ZIP_CODE" AS "ZIP_CODE",
+              "AGE_CODE" AS "AGE_CODE",
+              "SEX_VALUE" AS "SEX_VALUE",
+              "STAGE_CODE" AS "S",
               CAST(SUM("U") AS BIGINT) AS "M"
-            FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+            FROM "SQLANON_SCRIPT_ED687537_COUNTED"
             WHERE
               "R" IS NULL
             GROUP BY
-              "K_0",
-              "K_1",
-              "K_2",
-              "S_1"
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE",
+              "STAGE_CODE"
             UNION ALL
             SELECT
-              "K_0",
-              "K_1",
-              "K_2",
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE",
               "S",
               COUNT(*) AS "M"
             FROM (
               SELECT
-                "OWN"."K_0",
-                "OWN"."K_1",
-                "OWN"."K_2",
+                "OWN"."ZIP_CODE",
+                "OWN"."AGE_CODE",
+                "OWN"."SEX_VALUE",
                 "OWN"."S",
                 ROW_NUMBER() OVER (
-                  PARTITION BY "OWN"."K_0", "OWN"."K_1", "OWN"."K_2", "OWN"."WHO"
+                  PARTITION BY "OWN"."ZIP_CODE", "OWN"."AGE_CODE", "OWN"."SEX_VALUE", "OWN"."WHO"
                   ORDER BY "HELD"."M" DESC NULLS LAST, "OWN"."S"
                 ) AS "CHOICE"
               FROM (
                 SELECT
-                  "K_0" AS "K_0",
-                  "K_1" AS "K_1",
-                  "K_2" AS "K_2",
-                  "S_1" AS "S",
+                  "ZIP_CODE" AS "ZIP_CODE",
+                  "AGE_CODE" AS "AGE_CODE",
+                  "SEX_VALUE" AS "SEX_VALUE",
+                  "STAGE_CODE" AS "S",
                   "R" AS "WHO"
-                FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+                FROM "SQLANON_SCRIPT_ED687537_COUNTED"
                 WHERE
                   NOT "R" IS NULL
                 GROUP BY
-                  "K_0",
-                  "K_1",
-                  "K_2",
-                  "S_1",
+                  "ZIP_CODE",
+                  "AGE_CODE",
+                  "SEX_VALUE",
+                  "STAGE_CODE",
                   "R"
               ) AS "OWN"
               JOIN (
                 SELECT
-                  "K_0" AS "K_0",
-                  "K_1" AS "K_1",
-                  "K_2" AS "K_2",
-                  "S_1" AS "S",
+                  "ZIP_CODE" AS "ZIP_CODE",
+                  "AGE_CODE" AS "AGE_CODE",
+                  "SEX_VALUE" AS "SEX_VALUE",
+                  "STAGE_CODE" AS "S",
                   CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
                   COALESCE(SUM("U"), 0) AS "ALONE",
                   CASE
@@ -1328,87 +1200,74 @@ FROM (
                     THEN MAX("R")
                     ELSE NULL
                   END AS "HOLDER"
-                FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
+                FROM "SQLANON_SCRIPT_ED687537_COUNTED"
                 GROUP BY
-                  "K_0",
-                  "K_1",
-                  "K_2",
-                  "S_1"
+                  "ZIP_CODE",
+                  "AGE_CODE",
+                  "SEX_VALUE",
+                  "STAGE_CODE"
               ) AS "HELD"
-                ON "OWN"."K_0" = "HELD"."K_0"
-                AND "OWN"."K_1" = "HELD"."K_1"
-                AND "OWN"."K_2" = "HELD"."K_2"
+                ON "OWN"."ZIP_CODE" = "HELD"."ZIP_CODE"
+                AND "OWN"."AGE_CODE" = "HELD"."AGE_CODE"
+                AND "OWN"."SEX_VALUE" = "HELD"."SEX_VALUE"
                 AND "OWN"."S" = "HELD"."S"
             ) AS "CHOICES"
             WHERE
               "CHOICE" = 1
             GROUP BY
-              "K_0",
-              "K_1",
-              "K_2",
+              "ZIP_CODE",
+              "AGE_CODE",
+              "SEX_VALUE",
               "S"
           ) AS "ASSIGNED"
           GROUP BY
-            "K_0",
-            "K_1",
-            "K_2",
+            "ZIP_CODE",
+            "AGE_CODE",
+            "SEX_VALUE",
             "S"
         ) AS "CELLS"
       ) AS "HELD"
       GROUP BY
-        "K_0",
-        "K_1",
-        "K_2"
+        "ZIP_CODE",
+        "AGE_CODE",
+        "SEX_VALUE"
     ) AS "PART_6"
-      ON "PART_0"."K_0" = "PART_6"."K_0"
-      AND "PART_0"."K_1" = "PART_6"."K_1"
-      AND "PART_0"."K_2" = "PART_6"."K_2"
+      ON "PART_0"."ZIP_CODE" = "PART_6"."ZIP_CODE"
+      AND "PART_0"."AGE_CODE" = "PART_6"."AGE_CODE"
+      AND "PART_0"."SEX_VALUE" = "PART_6"."SEX_VALUE"
   ) AS "FOUND"
   LEFT JOIN (
     SELECT
-      "K_0" AS "K_0",
-      "K_1" AS "K_1",
-      "K_2" AS "K_2",
+      "ZIP_CODE" AS "ZIP_CODE",
+      "AGE_CODE" AS "AGE_CODE",
+      "SEX_VALUE" AS "SEX_VALUE",
       CAST(SUM("W") AS BIGINT) AS "W"
-    FROM "SQLANON_SCRIPT_ED687537_EVERYBODY" AS "EVERYBODY"
+    FROM "SQLANON_SCRIPT_ED687537_EVERYBODY"
     GROUP BY
-      "K_0",
-      "K_1",
-      "K_2"
+      "ZIP_CODE",
+      "AGE_CODE",
+      "SEX_VALUE"
   ) AS "EVERYBODY"
-    ON "FOUND"."K_0" = "EVERYBODY"."K_0"
-    AND "FOUND"."K_1" = "EVERYBODY"."K_1"
-    AND "FOUND"."K_2" = "EVERYBODY"."K_2"
+    ON "FOUND"."ZIP_CODE" = "EVERYBODY"."ZIP_CODE"
+    AND "FOUND"."AGE_CODE" = "EVERYBODY"."AGE_CODE"
+    AND "FOUND"."SEX_VALUE" = "EVERYBODY"."SEX_VALUE"
 ) AS "CLASSES";
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "SQLANON_SCRIPT_ED687537_CLASSES"
-          WHERE
-            "K_0" IS NULL OR "K_1" IS NULL OR "K_2" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INT) AS "AUDIT";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_CLASSES"
+WHERE
+  "ZIP_CODE" IS NULL OR "AGE_CODE" IS NULL;
 
 -- Stop if more than 25% of the rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "KEPT" THEN "N" ELSE 0 END), 0) * 4 <= COALESCE(SUM("N"), 0) * 1
-      FROM "SQLANON_SCRIPT_ED687537_CLASSES"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT "KEPT" THEN "N" ELSE 0 END), 0) * 4 <= COALESCE(SUM("N"), 0) * 1
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_CLASSES";
 
 -- Whether suppressed rows, blanked, satisfy the requirement as one class: then they stay, else they go.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_BLANKED" AS
@@ -1504,10 +1363,10 @@ FROM (
         SELECT
           "COUNTED".*
         FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-        JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-          ON "COUNTED"."K_0" = "VERDICT"."K_0"
-          AND "COUNTED"."K_1" = "VERDICT"."K_1"
-          AND "COUNTED"."K_2" = "VERDICT"."K_2"
+        INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+          ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+          AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+          AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
           AND NOT "VERDICT"."KEPT"
       ) AS "COUNTED"
     ) AS "PART_0"
@@ -1565,7 +1424,7 @@ FROM (
             "SIZES"."SIZE"
           FROM (
             SELECT
-              "S_0" AS "S",
+              "DISEASE_CODE" AS "S",
               CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
               COALESCE(SUM("U"), 0) AS "ALONE",
               CASE
@@ -1577,14 +1436,14 @@ FROM (
               SELECT
                 "COUNTED".*
               FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-              JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                AND "COUNTED"."K_2" = "VERDICT"."K_2"
+              INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                 AND NOT "VERDICT"."KEPT"
             ) AS "COUNTED"
             GROUP BY
-              "S_0"
+              "DISEASE_CODE"
           ) AS "HELD"
           CROSS JOIN (
             SELECT
@@ -1593,15 +1452,15 @@ FROM (
               SELECT
                 "COUNTED".*
               FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-              JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                AND "COUNTED"."K_2" = "VERDICT"."K_2"
+              INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                 AND NOT "VERDICT"."KEPT"
             ) AS "COUNTED"
           ) AS "SIZES"
         ) AS "CELLS"
-        JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_0" AS "REFERENCE"
+        JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_DISEASE" AS "REFERENCE"
           ON "CELLS"."S" = "REFERENCE"."CODE"
       ) AS "HELD"
     ) AS "PART_1"
@@ -1637,22 +1496,22 @@ FROM (
               CAST(SUM("M") AS BIGINT) AS "M"
             FROM (
               SELECT
-                "S_0" AS "S",
+                "DISEASE_CODE" AS "S",
                 CAST(SUM("U") AS BIGINT) AS "M"
               FROM (
                 SELECT
                   "COUNTED".*
                 FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-                JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                  ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                  AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                  AND "COUNTED"."K_2" = "VERDICT"."K_2"
+                INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                  ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                  AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                  AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                   AND NOT "VERDICT"."KEPT"
               ) AS "COUNTED"
               WHERE
                 "R" IS NULL
               GROUP BY
-                "S_0"
+                "DISEASE_CODE"
               UNION ALL
               SELECT
                 "S",
@@ -1663,27 +1522,27 @@ FROM (
                   ROW_NUMBER() OVER (PARTITION BY "OWN"."WHO" ORDER BY "HELD"."M" DESC NULLS LAST, "OWN"."S") AS "CHOICE"
                 FROM (
                   SELECT
-                    "S_0" AS "S",
+                    "DISEASE_CODE" AS "S",
                     "R" AS "WHO"
                   FROM (
                     SELECT
                       "COUNTED".*
                     FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-                    JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                      ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                      AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                      AND "COUNTED"."K_2" = "VERDICT"."K_2"
+                    INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                      ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                      AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                      AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                       AND NOT "VERDICT"."KEPT"
                   ) AS "COUNTED"
                   WHERE
                     NOT "R" IS NULL
                   GROUP BY
-                    "S_0",
+                    "DISEASE_CODE",
                     "R"
                 ) AS "OWN"
                 JOIN (
                   SELECT
-                    "S_0" AS "S",
+                    "DISEASE_CODE" AS "S",
                     CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
                     COALESCE(SUM("U"), 0) AS "ALONE",
                     CASE
@@ -1695,14 +1554,14 @@ FROM (
                     SELECT
                       "COUNTED".*
                     FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-                    JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                      ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                      AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                      AND "COUNTED"."K_2" = "VERDICT"."K_2"
+                    INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                      ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                      AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                      AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                       AND NOT "VERDICT"."KEPT"
                   ) AS "COUNTED"
                   GROUP BY
-                    "S_0"
+                    "DISEASE_CODE"
                 ) AS "HELD"
                   ON "OWN"."S" = "HELD"."S"
               ) AS "CHOICES"
@@ -1715,7 +1574,7 @@ FROM (
               "S"
           ) AS "CELLS"
         ) AS "CELLS"
-        JOIN "SQLANON_SCRIPT_ED687537_LABELS_0" AS "REFERENCE"
+        JOIN "SQLANON_SCRIPT_ED687537_LABELS_DISEASE" AS "REFERENCE"
           ON "CELLS"."S" = "REFERENCE"."CODE"
         GROUP BY
           "CELLS"."SIZE",
@@ -1731,7 +1590,7 @@ FROM (
         COALESCE(SUM(CASE WHEN "M" >= 2 OR "ALONE" >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT "HOLDER") AS "DISTINCT_0"
       FROM (
         SELECT
-          "S_0" AS "S",
+          "DISEASE_CODE" AS "S",
           CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
           COALESCE(SUM("U"), 0) AS "ALONE",
           CASE
@@ -1743,14 +1602,14 @@ FROM (
           SELECT
             "COUNTED".*
           FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-          JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-            ON "COUNTED"."K_0" = "VERDICT"."K_0"
-            AND "COUNTED"."K_1" = "VERDICT"."K_1"
-            AND "COUNTED"."K_2" = "VERDICT"."K_2"
+          INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+            ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+            AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+            AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
             AND NOT "VERDICT"."KEPT"
         ) AS "COUNTED"
         GROUP BY
-          "S_0"
+          "DISEASE_CODE"
       ) AS "HELD"
     ) AS "PART_3"
     CROSS JOIN (
@@ -1786,22 +1645,22 @@ FROM (
               CAST(SUM("M") AS BIGINT) AS "M"
             FROM (
               SELECT
-                "S_1" AS "S",
+                "STAGE_CODE" AS "S",
                 CAST(SUM("U") AS BIGINT) AS "M"
               FROM (
                 SELECT
                   "COUNTED".*
                 FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-                JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                  ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                  AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                  AND "COUNTED"."K_2" = "VERDICT"."K_2"
+                INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                  ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                  AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                  AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                   AND NOT "VERDICT"."KEPT"
               ) AS "COUNTED"
               WHERE
                 "R" IS NULL
               GROUP BY
-                "S_1"
+                "STAGE_CODE"
               UNION ALL
               SELECT
                 "S",
@@ -1812,27 +1671,27 @@ FROM (
                   ROW_NUMBER() OVER (PARTITION BY "OWN"."WHO" ORDER BY "HELD"."M" DESC NULLS LAST, "OWN"."S") AS "CHOICE"
                 FROM (
                   SELECT
-                    "S_1" AS "S",
+                    "STAGE_CODE" AS "S",
                     "R" AS "WHO"
                   FROM (
                     SELECT
                       "COUNTED".*
                     FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-                    JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                      ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                      AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                      AND "COUNTED"."K_2" = "VERDICT"."K_2"
+                    INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                      ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                      AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                      AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                       AND NOT "VERDICT"."KEPT"
                   ) AS "COUNTED"
                   WHERE
                     NOT "R" IS NULL
                   GROUP BY
-                    "S_1",
+                    "STAGE_CODE",
                     "R"
                 ) AS "OWN"
                 JOIN (
                   SELECT
-                    "S_1" AS "S",
+                    "STAGE_CODE" AS "S",
                     CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
                     COALESCE(SUM("U"), 0) AS "ALONE",
                     CASE
@@ -1844,14 +1703,14 @@ FROM (
                     SELECT
                       "COUNTED".*
                     FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-                    JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                      ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                      AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                      AND "COUNTED"."K_2" = "VERDICT"."K_2"
+                    INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                      ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                      AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                      AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                       AND NOT "VERDICT"."KEPT"
                   ) AS "COUNTED"
                   GROUP BY
-                    "S_1"
+                    "STAGE_CODE"
                 ) AS "HELD"
                   ON "OWN"."S" = "HELD"."S"
               ) AS "CHOICES"
@@ -1864,7 +1723,7 @@ FROM (
               "S"
           ) AS "CELLS"
         ) AS "CELLS"
-        JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_1" AS "REFERENCE"
+        JOIN "SQLANON_SCRIPT_ED687537_DISTRIBUTION_STAGE" AS "REFERENCE"
           ON "CELLS"."S" <= "REFERENCE"."CODE"
         GROUP BY
           "CELLS"."SIZE",
@@ -1880,7 +1739,7 @@ FROM (
         COALESCE(SUM(CASE WHEN "M" >= 2 OR "ALONE" >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT "HOLDER") AS "DISTINCT_1"
       FROM (
         SELECT
-          "S_1" AS "S",
+          "STAGE_CODE" AS "S",
           CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
           COALESCE(SUM("U"), 0) AS "ALONE",
           CASE
@@ -1892,14 +1751,14 @@ FROM (
           SELECT
             "COUNTED".*
           FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-          JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-            ON "COUNTED"."K_0" = "VERDICT"."K_0"
-            AND "COUNTED"."K_1" = "VERDICT"."K_1"
-            AND "COUNTED"."K_2" = "VERDICT"."K_2"
+          INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+            ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+            AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+            AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
             AND NOT "VERDICT"."KEPT"
         ) AS "COUNTED"
         GROUP BY
-          "S_1"
+          "STAGE_CODE"
       ) AS "HELD"
     ) AS "PART_5"
     CROSS JOIN (
@@ -1916,22 +1775,22 @@ FROM (
             CAST(SUM("M") AS BIGINT) AS "M"
           FROM (
             SELECT
-              "S_1" AS "S",
+              "STAGE_CODE" AS "S",
               CAST(SUM("U") AS BIGINT) AS "M"
             FROM (
               SELECT
                 "COUNTED".*
               FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-              JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                AND "COUNTED"."K_2" = "VERDICT"."K_2"
+              INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                 AND NOT "VERDICT"."KEPT"
             ) AS "COUNTED"
             WHERE
               "R" IS NULL
             GROUP BY
-              "S_1"
+              "STAGE_CODE"
             UNION ALL
             SELECT
               "S",
@@ -1942,27 +1801,27 @@ FROM (
                 ROW_NUMBER() OVER (PARTITION BY "OWN"."WHO" ORDER BY "HELD"."M" DESC NULLS LAST, "OWN"."S") AS "CHOICE"
               FROM (
                 SELECT
-                  "S_1" AS "S",
+                  "STAGE_CODE" AS "S",
                   "R" AS "WHO"
                 FROM (
                   SELECT
                     "COUNTED".*
                   FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-                  JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                    ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                    AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                    AND "COUNTED"."K_2" = "VERDICT"."K_2"
+                  INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                    ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                    AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                    AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                     AND NOT "VERDICT"."KEPT"
                 ) AS "COUNTED"
                 WHERE
                   NOT "R" IS NULL
                 GROUP BY
-                  "S_1",
+                  "STAGE_CODE",
                   "R"
               ) AS "OWN"
               JOIN (
                 SELECT
-                  "S_1" AS "S",
+                  "STAGE_CODE" AS "S",
                   CAST(COALESCE(SUM("U"), 0) + COUNT(DISTINCT "R") AS BIGINT) AS "M",
                   COALESCE(SUM("U"), 0) AS "ALONE",
                   CASE
@@ -1974,14 +1833,14 @@ FROM (
                   SELECT
                     "COUNTED".*
                   FROM "SQLANON_SCRIPT_ED687537_COUNTED" AS "COUNTED"
-                  JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
-                    ON "COUNTED"."K_0" = "VERDICT"."K_0"
-                    AND "COUNTED"."K_1" = "VERDICT"."K_1"
-                    AND "COUNTED"."K_2" = "VERDICT"."K_2"
+                  INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "VERDICT"
+                    ON "COUNTED"."ZIP_CODE" = "VERDICT"."ZIP_CODE"
+                    AND "COUNTED"."AGE_CODE" = "VERDICT"."AGE_CODE"
+                    AND "COUNTED"."SEX_VALUE" = "VERDICT"."SEX_VALUE"
                     AND NOT "VERDICT"."KEPT"
                 ) AS "COUNTED"
                 GROUP BY
-                  "S_1"
+                  "STAGE_CODE"
               ) AS "HELD"
                 ON "OWN"."S" = "HELD"."S"
             ) AS "CHOICES"
@@ -1999,7 +1858,7 @@ FROM (
   LEFT JOIN (
     SELECT
       CAST(SUM("W") AS BIGINT) AS "W"
-    FROM "SQLANON_SCRIPT_ED687537_EVERYBODY" AS "EVERYBODY"
+    FROM "SQLANON_SCRIPT_ED687537_EVERYBODY"
   ) AS "EVERYBODY"
     ON TRUE
 ) AS "BLANKED";
@@ -2007,31 +1866,25 @@ FROM (
 -- The release, with person for the audit, in no order that tells of the source.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_STAGED" AS
 SELECT
-  CASE WHEN "CLASS"."KEPT" THEN "H_0"."LABEL_1" ELSE CAST('*' AS VARCHAR) END AS "ZIP",
-  CASE WHEN "CLASS"."KEPT" THEN "H_1"."LABEL_1" ELSE CAST('*' AS VARCHAR) END AS "AGE",
+  CASE WHEN "CLASS"."KEPT" THEN "HIERARCHY_ZIP"."LABEL_1" ELSE CAST('*' AS VARCHAR) END AS "ZIP",
+  CASE WHEN "CLASS"."KEPT" THEN "HIERARCHY_AGE"."LABEL_1" ELSE CAST('*' AS VARCHAR) END AS "AGE",
   CASE WHEN "CLASS"."KEPT" THEN "SOURCE"."SEX" ELSE CAST('*' AS VARCHAR) END AS "SEX",
   "SOURCE"."DISEASE",
   "SOURCE"."STAGE",
   "SOURCE"."PERSON"
 FROM "SOURCE_TABLE" AS "SOURCE"
-LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_0" AS "H_0"
-  ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "H_0"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_1" AS "H_1"
-  ON "SOURCE"."AGE" = "H_1"."VALUE"
-LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_2" AS "H_2"
-  ON COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') = "H_2"."VALUE"
-JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "CLASS"
+LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_ZIP" AS "HIERARCHY_ZIP"
+  ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "HIERARCHY_ZIP"."VALUE"
+LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_AGE" AS "HIERARCHY_AGE"
+  ON "SOURCE"."AGE" = "HIERARCHY_AGE"."VALUE"
+INNER JOIN "SQLANON_SCRIPT_ED687537_CLASSES" AS "CLASS"
   ON CASE
     WHEN COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') IS NULL
     THEN 0
-    ELSE "H_0"."CODE_1"
-  END = "CLASS"."K_0"
-  AND CASE WHEN "SOURCE"."AGE" IS NULL THEN 0 ELSE "H_1"."CODE_1" END = "CLASS"."K_1"
-  AND CASE
-    WHEN COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') IS NULL
-    THEN 0
-    ELSE "H_2"."CODE_0"
-  END = "CLASS"."K_2"
+    ELSE "HIERARCHY_ZIP"."CODE_1"
+  END = "CLASS"."ZIP_CODE"
+  AND CASE WHEN "SOURCE"."AGE" IS NULL THEN 0 ELSE "HIERARCHY_AGE"."CODE_1" END = "CLASS"."AGE_CODE"
+  AND COALESCE('=' || COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8'), '') = "CLASS"."SEX_VALUE"
 WHERE
   "CLASS"."KEPT"
   OR COALESCE((
@@ -2053,13 +1906,7 @@ SELECT
   COALESCE(SUM(CASE WHEN "SIZE" < 2 THEN 1 ELSE 0 END), 0) AS "CLASSES_FAILING_K"
 FROM (
   SELECT
-    COUNT(DISTINCT COLLATE(CAST("AUDITED"."PERSON" AS VARCHAR), 'utf8')) + MAX(
-      CASE
-        WHEN COLLATE(CAST("AUDITED"."PERSON" AS VARCHAR), 'utf8') IS NULL
-        THEN 1
-        ELSE 0
-      END
-    ) AS "SIZE",
+    COUNT(DISTINCT COLLATE(CAST("AUDITED"."PERSON" AS VARCHAR), 'utf8')) + MAX(CASE WHEN COLLATE(CAST("AUDITED"."PERSON" AS VARCHAR), 'utf8') IS NULL THEN 1 ELSE 0 END) AS "SIZE",
     COUNT(*) AS "ROWS"
   FROM "SQLANON_SCRIPT_ED687537_STAGED" AS "AUDITED"
   GROUP BY
@@ -2071,14 +1918,11 @@ FROM (
 -- Audit: stop unless there are classes and every one has at least 2 persons.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_K" = 0 AND "ROWS" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0"
-    )
+    WHEN MAX("CLASSES_FAILING_K") = 0 AND MIN("ROWS") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0";
 
 -- Audit: the values of disease.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_AUDIT_0_0_VALUES" AS
@@ -2115,7 +1959,7 @@ FROM (
       "VALUE",
       "LABEL_1",
       "LABEL_2"
-    FROM "SQLANON_SCRIPT_ED687537_HIERARCHY_SENSITIVE_0"
+    FROM "SQLANON_SCRIPT_ED687537_HIERARCHY_DISEASE"
     WHERE
       NOT "VALUE" IS NULL
   ) AS "TAXONOMY"
@@ -2125,14 +1969,11 @@ FROM (
 -- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "OUTSIDE_ORDER" = 0 AND "OUTSIDE_HIERARCHY" = 0 AND "REFERENCE_ROWS" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0_VALUES"
-    )
+    WHEN MAX("OUTSIDE_ORDER") = 0 AND MAX("OUTSIDE_HIERARCHY") = 0 AND MIN("REFERENCE_ROWS") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: a value of disease has no place in its order or hierarchy'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0_VALUES";
 
 -- Audit: disease in the classes of the staged table, and how many of them fail.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_AUDIT_0_0" AS
@@ -2218,7 +2059,7 @@ WITH "SQLANON_AUDIT_DOMAIN" AS (
       "VALUE",
       "LABEL_1",
       "LABEL_2"
-    FROM "SQLANON_SCRIPT_ED687537_HIERARCHY_SENSITIVE_0"
+    FROM "SQLANON_SCRIPT_ED687537_HIERARCHY_DISEASE"
     WHERE
       NOT "VALUE" IS NULL
   ) AS "TAXONOMY"
@@ -2229,11 +2070,7 @@ WITH "SQLANON_AUDIT_DOMAIN" AS (
     CAST(SUM("REFERENCE") OVER () AS BIGINT) AS "TOTAL",
     COUNT(CASE WHEN "HELD_REFERENCE" > 0 THEN 1 END) OVER () AS "REFERENCE_VALUES",
     CASE WHEN "HELD_REFERENCE" > 0 THEN CAST("HELD_REFERENCE" AS DOUBLE) END AS "DIVISOR",
-    CASE
-      WHEN COLLATE(CAST(CAST("VALUE" AS VARCHAR) AS VARCHAR), 'utf8') = 'flu'
-      THEN 1
-      ELSE 0
-    END AS "FLAG_0"
+    CASE WHEN COLLATE(CAST(CAST("VALUE" AS VARCHAR) AS VARCHAR), 'utf8') = 'flu' THEN 1 ELSE 0 END AS "FLAG_0"
   FROM "SQLANON_AUDIT_LABELLED" AS "LABELLED"
 ), "SQLANON_AUDIT_AUDITED_HOLDINGS" AS (
   SELECT
@@ -2325,10 +2162,7 @@ WITH "SQLANON_AUDIT_DOMAIN" AS (
     "ROWS",
     MAX("TOTAL") AS "TOTAL",
     SUM("MEMBERS") AS "COUNTED",
-    LEAST_IGNORE_NULLS(
-      MIN("SIZE"),
-      COALESCE(SUM(CASE WHEN "HELD" >= 2 THEN 1 ELSE 0 END), 0) + MIN("SOLE")
-    ) AS "DISTINCT",
+    LEAST_IGNORE_NULLS(MIN("SIZE"), COALESCE(SUM(CASE WHEN "HELD" >= 2 THEN 1 ELSE 0 END), 0) + MIN("SOLE")) AS "DISTINCT",
     MAX(CASE WHEN "HELD" >= 1 THEN CAST("HELD" AS DOUBLE) / "DIVISOR" END) AS "LIFT_GREATEST",
     MIN(CASE WHEN "HELD" >= 1 THEN CAST("HELD" AS DOUBLE) / "DIVISOR" END) AS "LIFT_LEAST",
     COALESCE(SUM(CASE WHEN "HELD" >= 1 AND "HELD_REFERENCE" < 1 THEN 1 ELSE 0 END), 0) AS "OUTSIDE",
@@ -2405,13 +2239,7 @@ SELECT
     0
   ) AS "CLASSES_FAILING_2",
   COALESCE(
-    SUM(
-      CASE
-        WHEN "BEYOND_3" = 0 AND "BEYOND_LOGARITHM" = 0 AND "OUTSIDE" = 0
-        THEN 0
-        ELSE 1
-      END
-    ),
+    SUM(CASE WHEN "BEYOND_3" = 0 AND "BEYOND_LOGARITHM" = 0 AND "OUTSIDE" = 0 THEN 0 ELSE 1 END),
     0
   ) AS "CLASSES_FAILING_3",
   COALESCE(
@@ -2435,62 +2263,47 @@ FROM "SQLANON_AUDIT_MEASURED" AS "MEASURED";
 -- Audit: stop unless l_diversity of disease holds: l = 2.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_0" = 0 AND "UNCOUNTED" = 0 AND "CLASSES" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0"
-    )
+    WHEN MAX("CLASSES_FAILING_0") = 0 AND MAX("UNCOUNTED") = 0 AND MIN("CLASSES") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0";
 
 -- Audit: stop unless t_closeness of disease holds: t = 0.6 (hierarchical).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_1" = 0 AND "UNCOUNTED" = 0 AND "CLASSES" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0"
-    )
+    WHEN MAX("CLASSES_FAILING_1") = 0 AND MAX("UNCOUNTED") = 0 AND MIN("CLASSES") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0";
 
 -- Audit: stop unless alpha of disease holds: alpha = 0.8.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_2" = 0 AND "UNCOUNTED" = 0 AND "CLASSES" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0"
-    )
+    WHEN MAX("CLASSES_FAILING_2") = 0 AND MAX("UNCOUNTED") = 0 AND MIN("CLASSES") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: alpha disease'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0";
 
 -- Audit: stop unless beta_likeness of disease holds: beta = 5 (enhanced).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_3" = 0 AND "UNCOUNTED" = 0 AND "CLASSES" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0"
-    )
+    WHEN MAX("CLASSES_FAILING_3") = 0 AND MAX("UNCOUNTED") = 0 AND MIN("CLASSES") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: beta_likeness disease'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0";
 
 -- Audit: stop unless delta_disclosure of disease holds: delta = 3.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_4" = 0 AND "UNCOUNTED" = 0 AND "CLASSES" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0"
-    )
+    WHEN MAX("CLASSES_FAILING_4") = 0 AND MAX("UNCOUNTED") = 0 AND MIN("CLASSES") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: delta_disclosure disease'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_0";
 
 -- Audit: stage in the classes of the staged table, and how many of them fail.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_AUDIT_0_1" AS
@@ -2719,12 +2532,9 @@ WITH "SQLANON_AUDIT_DOMAIN" AS (
   SELECT
     "WALKED".*,
     CAST("REACHED" AS DECIMAL(38, 0)) * CAST("TOTAL" AS DECIMAL(38, 0)) * (
-      2 * CAST(LEAST_IGNORE_NULLS(
-        GREATEST_IGNORE_NULLS("CROSSING", (
-          "PLACE" - 1
-        )),
-        COALESCE("NEXT_PLACE" - 1, "PLACES")
-      ) AS DECIMAL(38, 0)) - CAST((
+      2 * CAST(LEAST_IGNORE_NULLS(GREATEST_IGNORE_NULLS("CROSSING", (
+        "PLACE" - 1
+      )), COALESCE("NEXT_PLACE" - 1, "PLACES")) AS DECIMAL(38, 0)) - CAST((
         "PLACE" - 1
       ) AS DECIMAL(38, 0)) - CAST(COALESCE("NEXT_PLACE" - 1, "PLACES") AS DECIMAL(38, 0))
     ) + CAST("SIZE" AS DECIMAL(38, 0)) * (
@@ -2744,10 +2554,7 @@ WITH "SQLANON_AUDIT_DOMAIN" AS (
     "ROWS",
     MAX("TOTAL") AS "TOTAL",
     SUM("MEMBERS") AS "COUNTED",
-    LEAST_IGNORE_NULLS(
-      MIN("SIZE"),
-      COALESCE(SUM(CASE WHEN "HELD" >= 2 THEN 1 ELSE 0 END), 0) + MIN("SOLE")
-    ) AS "DISTINCT",
+    LEAST_IGNORE_NULLS(MIN("SIZE"), COALESCE(SUM(CASE WHEN "HELD" >= 2 THEN 1 ELSE 0 END), 0) + MIN("SOLE")) AS "DISTINCT",
     MAX("MEMBERS") AS "MOST",
     COALESCE(SUM(CASE WHEN "RANK_BY_MEMBERS" >= 2 THEN "MEMBERS" ELSE 0 END), 0) AS "TAIL_2",
     SUM("STRETCH") AS "STRETCHES",
@@ -2787,38 +2594,29 @@ FROM "SQLANON_AUDIT_MEASURED" AS "MEASURED";
 -- Audit: stop unless l_diversity of stage holds: l = 2, c = 4 (recursive).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_0" = 0 AND "UNCOUNTED" = 0 AND "CLASSES" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_1"
-    )
+    WHEN MAX("CLASSES_FAILING_0") = 0 AND MAX("UNCOUNTED") = 0 AND MIN("CLASSES") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity stage'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_1";
 
 -- Audit: stop unless t_closeness of stage holds: t = 0.5 (ordered).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_1" = 0 AND "UNCOUNTED" = 0 AND "CLASSES" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_1"
-    )
+    WHEN MAX("CLASSES_FAILING_1") = 0 AND MAX("UNCOUNTED") = 0 AND MIN("CLASSES") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness stage'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_1";
 
 -- Audit: stop unless p_sensitive of stage holds: p = 2.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_2" = 0 AND "UNCOUNTED" = 0 AND "CLASSES" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_1"
-    )
+    WHEN MAX("CLASSES_FAILING_2") = 0 AND MAX("UNCOUNTED") = 0 AND MIN("CLASSES") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: p_sensitive stage'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_1";
 
 -- Audit: the classes of the staged table, matched with the population.
 CREATE OR REPLACE TEMPORARY TABLE "SQLANON_SCRIPT_ED687537_AUDIT_0_POPULATION" AS
@@ -2846,13 +2644,7 @@ FROM (
     CAST(SUM("POPULATION") AS BIGINT) AS "POPULATION"
   FROM (
     SELECT
-      COUNT(DISTINCT COLLATE(CAST("AUDITED"."PERSON" AS VARCHAR), 'utf8')) + MAX(
-        CASE
-          WHEN COLLATE(CAST("AUDITED"."PERSON" AS VARCHAR), 'utf8') IS NULL
-          THEN 1
-          ELSE 0
-        END
-      ) AS "SIZE",
+      COUNT(DISTINCT COLLATE(CAST("AUDITED"."PERSON" AS VARCHAR), 'utf8')) + MAX(CASE WHEN COLLATE(CAST("AUDITED"."PERSON" AS VARCHAR), 'utf8') IS NULL THEN 1 ELSE 0 END) AS "SIZE",
       COUNT(*) AS "ROWS",
       CAST(0 AS BIGINT) AS "POPULATION",
       COLLATE(CAST("AUDITED"."ZIP" AS VARCHAR), 'utf8') AS "K_0",
@@ -2873,16 +2665,14 @@ FROM (
       COLLATE(CAST("POPULATION"."SEX" AS VARCHAR), 'utf8') AS "K_2"
     FROM (
       SELECT
-        "H_0"."LABEL_1" AS "ZIP",
-        "H_1"."LABEL_1" AS "AGE",
+        "HIERARCHY_ZIP"."LABEL_1" AS "ZIP",
+        "HIERARCHY_AGE"."LABEL_1" AS "AGE",
         "SOURCE"."SEX" AS "SEX"
       FROM "PEOPLE" AS "SOURCE"
-      LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_0" AS "H_0"
-        ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "H_0"."VALUE"
-      LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_1" AS "H_1"
-        ON "SOURCE"."AGE" = "H_1"."VALUE"
-      LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_2" AS "H_2"
-        ON COLLATE(CAST("SOURCE"."SEX" AS VARCHAR), 'utf8') = "H_2"."VALUE"
+      LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_ZIP" AS "HIERARCHY_ZIP"
+        ON COLLATE(CAST("SOURCE"."ZIP" AS VARCHAR), 'utf8') = "HIERARCHY_ZIP"."VALUE"
+      LEFT JOIN "SQLANON_SCRIPT_ED687537_HIERARCHY_AGE" AS "HIERARCHY_AGE"
+        ON "SOURCE"."AGE" = "HIERARCHY_AGE"."VALUE"
     ) AS "POPULATION"
     GROUP BY
       COLLATE(CAST("POPULATION"."ZIP" AS VARCHAR), 'utf8'),
@@ -2898,59 +2688,47 @@ FROM (
 -- Audit: stop unless k_map holds.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_K_MAP" = 0 AND "POPULATION_ROWS" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_POPULATION"
-    )
+    WHEN MAX("CLASSES_FAILING_K_MAP") = 0 AND MIN("POPULATION_ROWS") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k_map'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_POPULATION";
 
 -- Audit: stop unless delta_presence holds.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "CLASSES_FAILING_DELTA_PRESENCE" = 0 AND "POPULATION_ROWS" > 0
-      FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_POPULATION"
-    )
+    WHEN MAX("CLASSES_FAILING_DELTA_PRESENCE") = 0 AND MIN("POPULATION_ROWS") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: delta_presence'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_AUDIT_0_POPULATION";
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CAST(CASE
-    WHEN (
+    WHEN COALESCE(
+      SUM(
+        CASE
+          WHEN "KEPT"
+          OR COALESCE((
+            SELECT
+              "SATISFIED"
+            FROM "SQLANON_SCRIPT_ED687537_BLANKED"
+          ), FALSE)
+          THEN "N"
+          ELSE 0
+        END
+      ),
+      0
+    ) = (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "SQLANON_SCRIPT_ED687537_STAGED" AS "AUDITED"
-        ) = (
-          SELECT
-            COALESCE(
-              SUM(
-                CASE
-                  WHEN "KEPT"
-                  OR COALESCE((
-                    SELECT
-                      "SATISFIED"
-                    FROM "SQLANON_SCRIPT_ED687537_BLANKED"
-                  ), FALSE)
-                  THEN "N"
-                  ELSE 0
-                END
-              ),
-              0
-            )
-          FROM "SQLANON_SCRIPT_ED687537_CLASSES"
-        )
+        COUNT(*)
+      FROM "SQLANON_SCRIPT_ED687537_STAGED"
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INT) AS "AUDIT";
+  END AS INT) AS "AUDIT"
+FROM "SQLANON_SCRIPT_ED687537_CLASSES";
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
@@ -2979,15 +2757,14 @@ DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_STAGED";
 DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_BLANKED";
 DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_CLASSES";
 DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_EVERYBODY";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_DISTRIBUTION_1";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_LABELS_0";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_DISTRIBUTION_0";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_DISTRIBUTION_STAGE";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_LABELS_DISEASE";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_DISTRIBUTION_DISEASE";
 DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_COUNTED";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_VALUES_1";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_VALUES_0";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_HIERARCHY_SENSITIVE_0";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_DEFINITION_SENSITIVE_0";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_HIERARCHY_2";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_HIERARCHY_1";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_HIERARCHY_0";
-DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_DEFINITION_0";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_VALUES_STAGE";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_VALUES_DISEASE";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_HIERARCHY_DISEASE";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_DEFINITION_DISEASE";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_HIERARCHY_AGE";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_HIERARCHY_ZIP";
+DROP TABLE IF EXISTS "SQLANON_SCRIPT_ED687537_DEFINITION_ZIP";

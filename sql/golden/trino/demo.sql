@@ -2,492 +2,198 @@
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
 -- Every class of the quasi-identifier has at least 5 rows.
 -- At most 2% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql > release.sql; trino -f release.sql
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql > release.sql; trino -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_hierarchy_0" AS
+-- Hierarchy of zip: the label of each value at level 3.
+CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_hierarchy_zip" AS
 SELECT
-  *
+  "value",
+  "label_3",
+  CAST(DENSE_RANK() OVER (ORDER BY CAST("label_3" AS VARCHAR)) AS INTEGER) AS "code_3"
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+    "value",
+    CASE
+      WHEN LENGTH(CAST("value" AS VARCHAR)) <= 5
+      THEN CONCAT(CAST(SUBSTR(CAST("value" AS VARCHAR), 1, 2) AS VARCHAR), CAST('***' AS VARCHAR))
+    END AS "label_3"
   FROM (
-    WITH "labelled" AS (
-      SELECT
-        "value",
-        CAST("value" AS VARCHAR) AS "label_0",
-        CASE
-          WHEN LENGTH(CAST("value" AS VARCHAR)) <= 5
-          THEN CONCAT(CAST(SUBSTR(CAST("value" AS VARCHAR), 1, 4) AS VARCHAR), CAST('*' AS VARCHAR))
-        END AS "label_1",
-        CASE
-          WHEN LENGTH(CAST("value" AS VARCHAR)) <= 5
-          THEN CONCAT(CAST(SUBSTR(CAST("value" AS VARCHAR), 1, 3) AS VARCHAR), CAST('**' AS VARCHAR))
-        END AS "label_2",
-        CASE
-          WHEN LENGTH(CAST("value" AS VARCHAR)) <= 5
-          THEN CONCAT(CAST(SUBSTR(CAST("value" AS VARCHAR), 1, 2) AS VARCHAR), CAST('***' AS VARCHAR))
-        END AS "label_3",
-        CASE WHEN LENGTH(CAST("value" AS VARCHAR)) <= 5 THEN CAST('*****' AS VARCHAR) END AS "label_4"
-      FROM (
-        SELECT DISTINCT
-          CAST("source"."zip" AS VARCHAR) AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."zip" AS VARCHAR) IS NULL
-      ) AS "domain"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      "label_3",
-      "label_4",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS VARCHAR)) AS INTEGER) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS VARCHAR)) AS INTEGER) AS "code_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_2" AS VARCHAR)) AS INTEGER) AS "code_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_3" AS VARCHAR)) AS INTEGER) AS "code_3"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+    SELECT DISTINCT
+      CAST("source"."zip" AS VARCHAR) AS "value"
+    FROM "source_table" AS "source"
+    WHERE
+      NOT CAST("source"."zip" AS VARCHAR) IS NULL
+  ) AS "domain"
+) AS "labelled"
 WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL
-  AND NOT "label_3" IS NULL
-  AND NOT "label_4" IS NULL;
+  NOT "label_3" IS NULL;
 
--- Hierarchy of birth_date: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_hierarchy_1" AS
+-- Hierarchy of birth_date: the label of each value at level 3.
+CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_hierarchy_birth_date" AS
 SELECT
-  *
+  "value",
+  "label_3",
+  CAST(DENSE_RANK() OVER (ORDER BY CAST("label_3" AS VARCHAR)) AS INTEGER) AS "code_3"
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "value",
-        CAST("value" AS VARCHAR) AS "label_0",
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INTEGER) >= 1
-          THEN CONCAT(
-            CAST(LPAD(
-              CAST(CAST(EXTRACT(YEAR FROM "value") AS INTEGER) AS VARCHAR),
-              CAST(GREATEST(4, LENGTH(CAST(CAST(EXTRACT(YEAR FROM "value") AS INTEGER) AS VARCHAR))) AS INTEGER),
-              '0'
-            ) AS VARCHAR),
-            CAST('-' AS VARCHAR),
-            CAST(LPAD(
-              CAST(CAST(EXTRACT(MONTH FROM "value") AS INTEGER) AS VARCHAR),
-              CAST(GREATEST(2, LENGTH(CAST(CAST(EXTRACT(MONTH FROM "value") AS INTEGER) AS VARCHAR))) AS INTEGER),
-              '0'
-            ) AS VARCHAR)
-          )
-        END AS "label_1",
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INTEGER) >= 1
-          THEN LPAD(
-            CAST(CAST(EXTRACT(YEAR FROM "value") AS INTEGER) AS VARCHAR),
-            CAST(GREATEST(4, LENGTH(CAST(CAST(EXTRACT(YEAR FROM "value") AS INTEGER) AS VARCHAR))) AS INTEGER),
+    "value",
+    CASE
+      WHEN CAST(EXTRACT(YEAR FROM "value") AS INTEGER) >= 1
+      THEN CONCAT(
+        CAST('[' AS VARCHAR),
+        CAST(CASE
+          WHEN CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5 > 9999
+          THEN CAST(CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5 AS VARCHAR)
+          ELSE LPAD(
+            CAST(CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5 AS VARCHAR),
+            4,
             '0'
           )
-        END AS "label_2",
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INTEGER) >= 1
-          THEN CONCAT(
-            CAST('[' AS VARCHAR),
-            CAST(LPAD(
-              CAST((
-                CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5
-              ) AS VARCHAR),
-              CAST(GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5
-                  ) AS VARCHAR)
-                )
-              ) AS INTEGER),
-              '0'
-            ) AS VARCHAR),
-            CAST('-' AS VARCHAR),
-            CAST(LPAD(
-              CAST((
-                (
-                  CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5
-                ) + 4
-              ) AS VARCHAR),
-              CAST(GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    (
-                      CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5
-                    ) + 4
-                  ) AS VARCHAR)
-                )
-              ) AS INTEGER),
-              '0'
-            ) AS VARCHAR),
-            CAST(']' AS VARCHAR)
+        END AS VARCHAR),
+        CAST('-' AS VARCHAR),
+        CAST(CASE
+          WHEN CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5 + 4 > 9999
+          THEN CAST(CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5 + 4 AS VARCHAR)
+          ELSE LPAD(
+            CAST(CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 5 + 4 AS VARCHAR),
+            4,
+            '0'
           )
-        END AS "label_3",
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INTEGER) >= 1
-          THEN CONCAT(
-            CAST('[' AS VARCHAR),
-            CAST(LPAD(
-              CAST((
-                CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 10
-              ) AS VARCHAR),
-              CAST(GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 10
-                  ) AS VARCHAR)
-                )
-              ) AS INTEGER),
-              '0'
-            ) AS VARCHAR),
-            CAST('-' AS VARCHAR),
-            CAST(LPAD(
-              CAST((
-                (
-                  CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 10
-                ) + 9
-              ) AS VARCHAR),
-              CAST(GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    (
-                      CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 10
-                    ) + 9
-                  ) AS VARCHAR)
-                )
-              ) AS INTEGER),
-              '0'
-            ) AS VARCHAR),
-            CAST(']' AS VARCHAR)
-          )
-        END AS "label_4",
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INTEGER) >= 1
-          THEN CONCAT(
-            CAST('[' AS VARCHAR),
-            CAST(LPAD(
-              CAST((
-                CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 20
-              ) AS VARCHAR),
-              CAST(GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 20
-                  ) AS VARCHAR)
-                )
-              ) AS INTEGER),
-              '0'
-            ) AS VARCHAR),
-            CAST('-' AS VARCHAR),
-            CAST(LPAD(
-              CAST((
-                (
-                  CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 20
-                ) + 19
-              ) AS VARCHAR),
-              CAST(GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    (
-                      CAST(EXTRACT(YEAR FROM "value") AS INTEGER) - CAST(EXTRACT(YEAR FROM "value") AS INTEGER) % 20
-                    ) + 19
-                  ) AS VARCHAR)
-                )
-              ) AS INTEGER),
-              '0'
-            ) AS VARCHAR),
-            CAST(']' AS VARCHAR)
-          )
-        END AS "label_5",
-        CAST('*' AS VARCHAR) AS "label_6"
-      FROM (
-        SELECT DISTINCT
-          "source"."birth_date" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT "source"."birth_date" IS NULL
-      ) AS "domain"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      "label_3",
-      "label_4",
-      "label_5",
-      "label_6",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS VARCHAR)) AS INTEGER) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS VARCHAR)) AS INTEGER) AS "code_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_2" AS VARCHAR)) AS INTEGER) AS "code_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_3" AS VARCHAR)) AS INTEGER) AS "code_3",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_4" AS VARCHAR)) AS INTEGER) AS "code_4",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_5" AS VARCHAR)) AS INTEGER) AS "code_5"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL
-  AND NOT "label_3" IS NULL
-  AND NOT "label_4" IS NULL
-  AND NOT "label_5" IS NULL
-  AND NOT "label_6" IS NULL;
-
--- Definition of the hierarchy of sex, level 0 first.
-CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_definition_2" (
-  "label_0" VARCHAR,
-  "label_1" VARCHAR
-);
-INSERT INTO "sqlanon_script_d4d024d0_definition_2"
-VALUES
-  ('female', 'person'),
-  ('male', 'person');
-
--- Hierarchy of sex: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_hierarchy_2" AS
-SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+        END AS VARCHAR),
+        CAST(']' AS VARCHAR)
+      )
+    END AS "label_3"
   FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS VARCHAR)) AS "label_0",
-        "listed"."label_1" AS "label_1"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_d4d024d0_definition_2"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."sex" AS VARCHAR) AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."sex" AS VARCHAR) IS NULL
-      ) AS "domain"
-        ON CAST("value" AS VARCHAR) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS VARCHAR)) AS INTEGER) AS "code_0"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+    SELECT DISTINCT
+      "source"."birth_date" AS "value"
+    FROM "source_table" AS "source"
+    WHERE
+      NOT "source"."birth_date" IS NULL
+  ) AS "domain"
+) AS "labelled"
 WHERE
-  NOT "value" IS NULL AND "occurrences" = 1 AND NOT "label_1" IS NULL;
+  NOT "label_3" IS NULL;
+
+-- Stop if a value of sex, which is released as it is, lies outside its hierarchy.
+SELECT
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INTEGER) AS "audit"
+FROM "source_table" AS "source"
+WHERE
+  NOT CAST("source"."sex" AS VARCHAR) IS NULL
+  AND NOT CAST(CAST("source"."sex" AS VARCHAR) AS VARCHAR) IN ('female', 'male');
 
 -- Definition of the hierarchy of marital, level 0 first.
-CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_definition_3" (
+CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_definition_marital" (
   "label_0" VARCHAR,
   "label_1" VARCHAR
 );
-INSERT INTO "sqlanon_script_d4d024d0_definition_3"
+INSERT INTO "sqlanon_script_d4d024d0_definition_marital"
 VALUES
   ('married', 'been_married'),
   ('divorced', 'been_married'),
   ('widowed', 'been_married'),
   ('single', 'never_married');
 
--- Hierarchy of marital: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_hierarchy_3" AS
+-- Hierarchy of marital: the label of each value at level 1.
+CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_hierarchy_marital" AS
 SELECT
-  *
+  "domain"."value",
+  "listed"."label_1",
+  CAST(DENSE_RANK() OVER (ORDER BY CAST("listed"."label_1" AS VARCHAR)) AS INTEGER) AS "code_1"
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS VARCHAR)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        CASE WHEN NOT "listed"."label_0" IS NULL THEN '*' END AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_d4d024d0_definition_3"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."marital" AS VARCHAR) AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."marital" AS VARCHAR) IS NULL
-      ) AS "domain"
-        ON CAST("value" AS VARCHAR) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS VARCHAR)) AS INTEGER) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS VARCHAR)) AS INTEGER) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  SELECT DISTINCT
+    CAST("source"."marital" AS VARCHAR) AS "value"
+  FROM "source_table" AS "source"
+  WHERE
+    NOT CAST("source"."marital" AS VARCHAR) IS NULL
+) AS "domain"
+INNER JOIN "sqlanon_script_d4d024d0_definition_marital" AS "listed"
+  ON CAST("domain"."value" AS VARCHAR) = "listed"."label_0";
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
-
--- The frequency set: every row of the source, counted by the generalized quasi-identifier.
-CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_counted" AS
-SELECT
-  COALESCE(
-    CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "h_0"."code_3" END,
-    -1
-  ) AS "k_0",
-  COALESCE(CASE WHEN "source"."birth_date" IS NULL THEN 0 ELSE "h_1"."code_3" END, -1) AS "k_1",
-  COALESCE(
-    CASE WHEN CAST("source"."sex" AS VARCHAR) IS NULL THEN 0 ELSE "h_2"."code_0" END,
-    -1
-  ) AS "k_2",
-  COALESCE(
-    CASE WHEN CAST("source"."marital" AS VARCHAR) IS NULL THEN 0 ELSE "h_3"."code_1" END,
-    -1
-  ) AS "k_3",
-  COUNT(*) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS VARCHAR) = "h_0"."value"
-LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_1" AS "h_1"
-  ON "source"."birth_date" = "h_1"."value"
-LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS VARCHAR) = "h_2"."value"
-LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_3" AS "h_3"
-  ON CAST("source"."marital" AS VARCHAR) = "h_3"."value"
-GROUP BY
-  COALESCE(
-    CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "h_0"."code_3" END,
-    -1
-  ),
-  COALESCE(CASE WHEN "source"."birth_date" IS NULL THEN 0 ELSE "h_1"."code_3" END, -1),
-  COALESCE(
-    CASE WHEN CAST("source"."sex" AS VARCHAR) IS NULL THEN 0 ELSE "h_2"."code_0" END,
-    -1
-  ),
-  COALESCE(
-    CASE WHEN CAST("source"."marital" AS VARCHAR) IS NULL THEN 0 ELSE "h_3"."code_1" END,
-    -1
-  );
-
--- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_classes" AS
 SELECT
-  NULLIF("k_0", -1) AS "k_0",
-  NULLIF("k_1", -1) AS "k_1",
-  NULLIF("k_2", -1) AS "k_2",
-  NULLIF("k_3", -1) AS "k_3",
-  "n",
-  "n" >= 5 AS "kept"
+  "zip_code",
+  "birth_date_code",
+  "sex_value",
+  "marital_code",
+  COUNT(*) AS "n",
+  COUNT(*) >= 5 AS "kept"
 FROM (
   SELECT
-    "k_0" AS "k_0",
-    "k_1" AS "k_1",
-    "k_2" AS "k_2",
-    "k_3" AS "k_3",
-    SUM("n") AS "n"
-  FROM "sqlanon_script_d4d024d0_counted" AS "counted"
-  GROUP BY
-    "k_0",
-    "k_1",
-    "k_2",
-    "k_3"
-) AS "classes";
+    CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "hierarchy_zip"."code_3" END AS "zip_code",
+    CASE WHEN "source"."birth_date" IS NULL THEN 0 ELSE "hierarchy_birth_date"."code_3" END AS "birth_date_code",
+    COALESCE(CONCAT(CAST('=' AS VARCHAR), CAST("source"."sex" AS VARCHAR)), '') AS "sex_value",
+    CASE
+      WHEN CAST("source"."marital" AS VARCHAR) IS NULL
+      THEN 0
+      ELSE "hierarchy_marital"."code_1"
+    END AS "marital_code"
+  FROM "source_table" AS "source"
+  LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_zip" AS "hierarchy_zip"
+    ON CAST("source"."zip" AS VARCHAR) = "hierarchy_zip"."value"
+  LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_birth_date" AS "hierarchy_birth_date"
+    ON "source"."birth_date" = "hierarchy_birth_date"."value"
+  LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_marital" AS "hierarchy_marital"
+    ON CAST("source"."marital" AS VARCHAR) = "hierarchy_marital"."value"
+) AS "coded"
+GROUP BY
+  "zip_code",
+  "birth_date_code",
+  "sex_value",
+  "marital_code";
+
+-- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_d4d024d0_classes"
-          WHERE
-            "k_0" IS NULL OR "k_1" IS NULL OR "k_2" IS NULL OR "k_3" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INTEGER) AS "audit";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INTEGER) AS "audit"
+FROM "sqlanon_script_d4d024d0_classes"
+WHERE
+  "zip_code" IS NULL OR "birth_date_code" IS NULL OR "marital_code" IS NULL;
 
 -- Stop if more than 2% of the rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 50 <= COALESCE(SUM("n"), 0) * 1
-      FROM "sqlanon_script_d4d024d0_classes"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 50 <= COALESCE(SUM("n"), 0) * 1
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_d4d024d0_classes";
 
 -- The release, in no order that tells of the source.
 CREATE OR REPLACE TABLE "sqlanon_script_d4d024d0_staged" AS
 SELECT
-  "h_0"."label_3" AS "zip",
-  "h_1"."label_3" AS "birth_date",
-  "source"."sex" AS "sex",
-  "h_3"."label_1" AS "marital",
+  "hierarchy_zip"."label_3" AS "zip",
+  "hierarchy_birth_date"."label_3" AS "birth_date",
+  "source"."sex",
+  "hierarchy_marital"."label_1" AS "marital",
   "source"."diagnosis",
   "source"."cost"
 FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS VARCHAR) = "h_0"."value"
-LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_1" AS "h_1"
-  ON "source"."birth_date" = "h_1"."value"
-LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS VARCHAR) = "h_2"."value"
-LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_3" AS "h_3"
-  ON CAST("source"."marital" AS VARCHAR) = "h_3"."value"
-JOIN "sqlanon_script_d4d024d0_classes" AS "class"
-  ON CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "h_0"."code_3" END = "class"."k_0"
-  AND CASE WHEN "source"."birth_date" IS NULL THEN 0 ELSE "h_1"."code_3" END = "class"."k_1"
-  AND CASE WHEN CAST("source"."sex" AS VARCHAR) IS NULL THEN 0 ELSE "h_2"."code_0" END = "class"."k_2"
-  AND CASE WHEN CAST("source"."marital" AS VARCHAR) IS NULL THEN 0 ELSE "h_3"."code_1" END = "class"."k_3"
+LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_zip" AS "hierarchy_zip"
+  ON CAST("source"."zip" AS VARCHAR) = "hierarchy_zip"."value"
+LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_birth_date" AS "hierarchy_birth_date"
+  ON "source"."birth_date" = "hierarchy_birth_date"."value"
+LEFT JOIN "sqlanon_script_d4d024d0_hierarchy_marital" AS "hierarchy_marital"
+  ON CAST("source"."marital" AS VARCHAR) = "hierarchy_marital"."value"
+INNER JOIN "sqlanon_script_d4d024d0_classes" AS "class"
+  ON CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "hierarchy_zip"."code_3" END = "class"."zip_code"
+  AND CASE WHEN "source"."birth_date" IS NULL THEN 0 ELSE "hierarchy_birth_date"."code_3" END = "class"."birth_date_code"
+  AND COALESCE(CONCAT(CAST('=' AS VARCHAR), CAST("source"."sex" AS VARCHAR)), '') = "class"."sex_value"
+  AND CASE
+    WHEN CAST("source"."marital" AS VARCHAR) IS NULL
+    THEN 0
+    ELSE "hierarchy_marital"."code_1"
+  END = "class"."marital_code"
 WHERE
   "class"."kept"
 ORDER BY
@@ -516,33 +222,24 @@ FROM (
 -- Audit: stop unless there are classes and every one has at least 5 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_d4d024d0_audit_0"
-    )
+    WHEN MAX("classes_failing_k") = 0 AND MIN("rows") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_d4d024d0_audit_0";
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CAST(CASE
-    WHEN (
+    WHEN COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0) = (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_d4d024d0_staged" AS "audited"
-        ) = (
-          SELECT
-            COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-          FROM "sqlanon_script_d4d024d0_classes"
-        )
+        COUNT(*)
+      FROM "sqlanon_script_d4d024d0_staged"
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_d4d024d0_classes";
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
@@ -565,10 +262,7 @@ ORDER BY
 DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_audit_0";
 DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_staged";
 DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_classes";
-DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_counted";
-DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_hierarchy_3";
-DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_definition_3";
-DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_hierarchy_2";
-DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_definition_2";
-DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_hierarchy_1";
-DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_hierarchy_0";
+DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_hierarchy_marital";
+DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_definition_marital";
+DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_hierarchy_birth_date";
+DROP TABLE IF EXISTS "sqlanon_script_d4d024d0_hierarchy_zip";

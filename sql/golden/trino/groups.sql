@@ -5,19 +5,20 @@
 -- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
 -- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql > release.sql; trino -f release.sql
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql > release.sql; trino -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script.
 -- This dialect is generated and parsed back by sqlanon's tests, not executed by them: review it with care.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- Definition of the hierarchy of zip, level 0 first.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_definition_0" (
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_definition_zip" (
   "label_0" VARCHAR,
   "label_1" VARCHAR
 );
-INSERT INTO "sqlanon_script_ad7c68bd_definition_0"
+INSERT INTO "sqlanon_script_ad7c68bd_definition_zip"
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -25,56 +26,26 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_hierarchy_0" AS
+-- Hierarchy of zip: the label of each value at level 1.
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_hierarchy_zip" AS
 SELECT
-  *
+  "domain"."value",
+  "listed"."label_1",
+  CAST(DENSE_RANK() OVER (ORDER BY CAST("listed"."label_1" AS VARCHAR)) AS INTEGER) AS "code_1"
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS VARCHAR)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        CASE WHEN NOT "listed"."label_0" IS NULL THEN '*' END AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_ad7c68bd_definition_0"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS VARCHAR) AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."zip" AS VARCHAR) IS NULL
-      ) AS "domain"
-        ON CAST("value" AS VARCHAR) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS VARCHAR)) AS INTEGER) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS VARCHAR)) AS INTEGER) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  SELECT DISTINCT
+    CAST("source"."zip" AS VARCHAR) AS "value"
+  FROM "source_table" AS "source"
+  WHERE
+    NOT CAST("source"."zip" AS VARCHAR) IS NULL
+) AS "domain"
+INNER JOIN "sqlanon_script_ad7c68bd_definition_zip" AS "listed"
+  ON CAST("domain"."value" AS VARCHAR) = "listed"."label_0";
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their declared order; NULL is 0.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_0" AS
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_disease" AS
 SELECT
   "value",
   CASE
@@ -100,20 +71,14 @@ FROM (
 -- Stop if a value of disease is not in its declared order.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COALESCE(SUM(CASE WHEN "code" IS NULL THEN 1 ELSE 0 END), 0)
-          FROM "sqlanon_script_ad7c68bd_values_0" AS "codes"
-        ) = 0
-    )
+    WHEN COALESCE(SUM(CASE WHEN "code" IS NULL THEN 1 ELSE 0 END), 0) = 0
     THEN '1'
     ELSE 'sqlanon: a value of disease is not in its declared order'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_values_disease" AS "codes";
 
 -- Values of stage, numbered in their order; NULL is 0.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_1" AS
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_values_stage" AS
 SELECT
   "value",
   CASE
@@ -127,33 +92,37 @@ FROM (
   FROM "source_table" AS "source"
 ) AS "domain";
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_counted" AS
 SELECT
-  COALESCE(
-    CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "h_0"."code_1" END,
-    -1
-  ) AS "k_0",
-  CASE WHEN CAST("source"."disease" AS VARCHAR) IS NULL THEN 0 ELSE "c_0"."code" END AS "s_0",
-  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END AS "s_1",
+  "zip_code",
+  "disease_code",
+  "stage_code",
   COUNT(*) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS VARCHAR) = "h_0"."value"
-LEFT JOIN "sqlanon_script_ad7c68bd_values_0" AS "c_0"
-  ON CAST("source"."disease" AS VARCHAR) = "c_0"."value"
-LEFT JOIN "sqlanon_script_ad7c68bd_values_1" AS "c_1"
-  ON "source"."stage" = "c_1"."value"
+FROM (
+  SELECT
+    COALESCE(
+      CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "hierarchy_zip"."code_1" END,
+      -1
+    ) AS "zip_code",
+    CASE WHEN CAST("source"."disease" AS VARCHAR) IS NULL THEN 0 ELSE "values_disease"."code" END AS "disease_code",
+    CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "values_stage"."code" END AS "stage_code"
+  FROM "source_table" AS "source"
+  LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_zip" AS "hierarchy_zip"
+    ON CAST("source"."zip" AS VARCHAR) = "hierarchy_zip"."value"
+  LEFT JOIN "sqlanon_script_ad7c68bd_values_disease" AS "values_disease"
+    ON CAST("source"."disease" AS VARCHAR) = "values_disease"."value"
+  LEFT JOIN "sqlanon_script_ad7c68bd_values_stage" AS "values_stage"
+    ON "source"."stage" = "values_stage"."value"
+) AS "coded"
 GROUP BY
-  COALESCE(
-    CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "h_0"."code_1" END,
-    -1
-  ),
-  CASE WHEN CAST("source"."disease" AS VARCHAR) IS NULL THEN 0 ELSE "c_0"."code" END,
-  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END;
+  "zip_code",
+  "disease_code",
+  "stage_code";
 
 -- How the whole source distributes disease.
-CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_distribution_0" AS
+CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_distribution_disease" AS
 SELECT
   "running"."code",
   "running"."q_held",
@@ -173,24 +142,24 @@ FROM (
       COALESCE("assigned"."m", 0) AS "q_assigned"
     FROM (
       SELECT
-        "s_0" AS "s",
+        "disease_code" AS "s",
         CAST(SUM("n") AS BIGINT) AS "m"
-      FROM "sqlanon_script_ad7c68bd_counted" AS "counted"
+      FROM "sqlanon_script_ad7c68bd_counted"
       GROUP BY
-        "s_0"
+        "disease_code"
     ) AS "held"
     LEFT JOIN (
       SELECT
-        "s_0" AS "s",
+        "disease_code" AS "s",
         CAST(SUM("n") AS BIGINT) AS "m"
-      FROM "sqlanon_script_ad7c68bd_counted" AS "counted"
+      FROM "sqlanon_script_ad7c68bd_counted"
       GROUP BY
-        "s_0"
+        "disease_code"
     ) AS "assigned"
       ON "held"."s" = "assigned"."s"
   ) AS "both"
 ) AS "running"
-JOIN "sqlanon_script_ad7c68bd_values_0" AS "codes"
+JOIN "sqlanon_script_ad7c68bd_values_disease" AS "codes"
   ON "running"."code" = "codes"."code";
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -198,19 +167,19 @@ JOIN "sqlanon_script_ad7c68bd_values_0" AS "codes"
 -- Before the first round of suppression every row is kept.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_0" AS
 SELECT
-  "k_0",
-  "s_0",
-  "s_1",
+  "zip_code",
+  "disease_code",
+  "stage_code",
   "n",
   TRUE AS "kept"
-FROM "sqlanon_script_ad7c68bd_counted" AS "counted";
+FROM "sqlanon_script_ad7c68bd_counted";
 
 -- Round 1 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_1" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -219,37 +188,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_0"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_0"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -272,8 +241,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -286,8 +255,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -304,8 +273,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -314,31 +283,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_0"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -347,40 +316,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_0"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -395,7 +364,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -418,7 +387,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -431,7 +400,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -448,7 +417,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -457,27 +426,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_0"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -486,41 +455,41 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_0"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 2 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_2" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -529,37 +498,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_1"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_1"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -582,8 +551,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -596,8 +565,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -614,8 +583,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -624,31 +593,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_1"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -657,40 +626,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_1"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -705,7 +674,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -728,7 +697,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -741,7 +710,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -758,7 +727,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -767,27 +736,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_1"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -796,41 +765,41 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_1"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 3 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_3" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -839,37 +808,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_2"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_2"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -892,8 +861,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -906,8 +875,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -924,8 +893,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -934,31 +903,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_2"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -967,40 +936,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_2"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1015,7 +984,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1038,7 +1007,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1051,7 +1020,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1068,7 +1037,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1077,27 +1046,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_2"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1106,41 +1075,41 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_2"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 4 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_4" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1149,37 +1118,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_3"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_3"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1202,8 +1171,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1216,8 +1185,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1234,8 +1203,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1244,31 +1213,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_3"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1277,40 +1246,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_3"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1325,7 +1294,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1348,7 +1317,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1361,7 +1330,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1378,7 +1347,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1387,27 +1356,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_3"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1416,41 +1385,41 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_3"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 5 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_5" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1459,37 +1428,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_4"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_4"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1512,8 +1481,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1526,8 +1495,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1544,8 +1513,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1554,31 +1523,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_4"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1587,40 +1556,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_4"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1635,7 +1604,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1658,7 +1627,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1671,7 +1640,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1688,7 +1657,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1697,27 +1666,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_4"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1726,41 +1695,41 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_4"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 6 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_6" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -1769,37 +1738,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_5"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_5"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1822,8 +1791,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1836,8 +1805,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1854,8 +1823,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -1864,31 +1833,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_5"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -1897,40 +1866,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_5"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -1945,7 +1914,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -1968,7 +1937,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -1981,7 +1950,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -1998,7 +1967,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2007,27 +1976,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_5"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2036,41 +2005,41 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_5"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 7 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_7" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -2079,37 +2048,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_6"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_6"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2132,8 +2101,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2146,8 +2115,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2164,8 +2133,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2174,31 +2143,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_6"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2207,40 +2176,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_6"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -2255,7 +2224,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2278,7 +2247,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2291,7 +2260,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2308,7 +2277,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2317,27 +2286,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_6"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2346,41 +2315,41 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_6"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- Round 8 of 8: rows stay whose classes satisfy in every grouping.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_round_8" AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
+  "rows"."zip_code",
+  "rows"."disease_code",
+  "rows"."stage_code",
   "rows"."n",
   "rows"."kept"
   AND COALESCE("classes_0"."satisfied", FALSE)
@@ -2389,37 +2358,37 @@ SELECT
   AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
+    "zip_code",
+    "disease_code",
+    "stage_code",
     "n",
     "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
+    "zip_code" AS "g_0_zip_code",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
+    "stage_code" AS "g_3_stage_code"
   FROM "sqlanon_script_ad7c68bd_round_7"
 ) AS "rows"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
+    "zip_code" AS "g_0_zip_code",
     "n" >= 3 AS "satisfied"
   FROM (
     SELECT
-      "k_0" AS "k_0",
+      "zip_code" AS "zip_code",
       SUM("n") AS "n"
     FROM "sqlanon_script_ad7c68bd_round_7"
     WHERE
       "kept"
     GROUP BY
-      "k_0"
+      "zip_code"
   ) AS "found"
 ) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+  ON "rows"."g_0_zip_code" = "classes_0"."g_0_zip_code"
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    "zip_code" AS "g_1_zip_code",
+    "stage_code" AS "g_1_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2442,8 +2411,8 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
+      "part_0"."zip_code",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2456,8 +2425,8 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2474,8 +2443,8 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2484,31 +2453,31 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "k_0",
-            "s_1",
+            "zip_code",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "zip_code", "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "zip_code" AS "zip_code",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_7"
             WHERE
               "kept"
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
+              "zip_code",
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
+          "cells"."zip_code",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2517,40 +2486,40 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
+        "zip_code",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "zip_code" AS "zip_code",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_7"
         WHERE
           "kept"
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
+          "zip_code",
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "k_0",
-        "s_1"
+        "zip_code",
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."zip_code" = "part_1"."zip_code" AND "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+  ON "rows"."g_1_zip_code" = "classes_1"."g_1_zip_code"
+  AND "rows"."g_1_stage_code" = "classes_1"."g_1_stage_code"
 LEFT JOIN (
   SELECT
     "n" >= 4 AS "satisfied"
@@ -2565,7 +2534,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    "stage_code" AS "g_3_stage_code",
     (
       (
         "values_0" = 2 AND "least_0" = "most_0"
@@ -2588,7 +2557,7 @@ LEFT JOIN (
     ) AS "satisfied"
   FROM (
     SELECT
-      "part_0"."s_1",
+      "part_0"."stage_code",
       "part_0"."n",
       "part_0"."size",
       "part_0"."gaps_0",
@@ -2601,7 +2570,7 @@ LEFT JOIN (
       "part_1"."surprise_0"
     FROM (
       SELECT
-        "s_1",
+        "stage_code",
         MAX("size") AS "n",
         MAX("size") AS "size",
         SUM(
@@ -2618,7 +2587,7 @@ LEFT JOIN (
         MAX("total") AS "ordered_total_0"
       FROM (
         SELECT
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."q_below" AS "q",
           "reference"."total",
@@ -2627,27 +2596,27 @@ LEFT JOIN (
           CAST(SUM("cells"."m") AS BIGINT) AS "m"
         FROM (
           SELECT
-            "s_1",
+            "stage_code",
             "s",
             "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            CAST(SUM("m") OVER (PARTITION BY "stage_code") AS BIGINT) AS "size"
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
+              "stage_code" AS "stage_code",
+              "disease_code" AS "s",
               CAST(SUM("n") AS BIGINT) AS "m"
             FROM "sqlanon_script_ad7c68bd_round_7"
             WHERE
               "kept"
             GROUP BY
-              "s_1",
-              "s_0"
+              "stage_code",
+              "disease_code"
           ) AS "cells"
         ) AS "cells"
-        JOIN "sqlanon_script_ad7c68bd_distribution_0" AS "reference"
+        JOIN "sqlanon_script_ad7c68bd_distribution_disease" AS "reference"
           ON "cells"."s" <= "reference"."code"
         GROUP BY
-          "cells"."s_1",
+          "cells"."stage_code",
           "cells"."size",
           "reference"."code",
           "reference"."q_below",
@@ -2656,100 +2625,87 @@ LEFT JOIN (
           "reference"."steps"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_0"
     JOIN (
       SELECT
-        "s_1",
+        "stage_code",
         COUNT(*) AS "values_0",
         MIN("m") AS "least_0",
         MAX("m") AS "most_0",
         SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
+          "stage_code" AS "stage_code",
+          "disease_code" AS "s",
           CAST(SUM("n") AS BIGINT) AS "m"
         FROM "sqlanon_script_ad7c68bd_round_7"
         WHERE
           "kept"
         GROUP BY
-          "s_1",
-          "s_0"
+          "stage_code",
+          "disease_code"
       ) AS "held"
       GROUP BY
-        "s_1"
+        "stage_code"
     ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
+      ON "part_0"."stage_code" = "part_1"."stage_code"
   ) AS "found"
 ) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+  ON "rows"."g_3_stage_code" = "classes_3"."g_3_stage_code";
 
 -- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_classes" AS
 SELECT
-  NULLIF("k_0", -1) AS "k_0",
-  "s_1",
+  NULLIF("zip_code", -1) AS "zip_code",
+  "stage_code",
   "n",
   "kept" AS "kept"
 FROM (
   SELECT
-    "k_0",
-    "s_1",
+    "zip_code",
+    "stage_code",
     SUM("n") AS "n",
     "kept"
   FROM "sqlanon_script_ad7c68bd_round_8"
   GROUP BY
-    "k_0",
-    "s_1",
+    "zip_code",
+    "stage_code",
     "kept"
 ) AS "classes";
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_ad7c68bd_classes"
-          WHERE
-            "k_0" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INTEGER) AS "audit";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_classes"
+WHERE
+  "zip_code" IS NULL;
 
 -- Stop if more than 30% of the rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 10 <= COALESCE(SUM("n"), 0) * 3
-      FROM "sqlanon_script_ad7c68bd_classes"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 10 <= COALESCE(SUM("n"), 0) * 3
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_classes";
 
 -- The release, in no order that tells of the source.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_staged" AS
 SELECT
-  "h_0"."label_1" AS "zip",
+  "hierarchy_zip"."label_1" AS "zip",
   '*' AS "age",
   '*' AS "sex",
   "source"."disease",
   "source"."stage"
 FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS VARCHAR) = "h_0"."value"
-LEFT JOIN "sqlanon_script_ad7c68bd_values_1" AS "c_1"
-  ON "source"."stage" = "c_1"."value"
-JOIN "sqlanon_script_ad7c68bd_classes" AS "class"
-  ON CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "h_0"."code_1" END = "class"."k_0"
-  AND CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END = "class"."s_1"
+LEFT JOIN "sqlanon_script_ad7c68bd_hierarchy_zip" AS "hierarchy_zip"
+  ON CAST("source"."zip" AS VARCHAR) = "hierarchy_zip"."value"
+LEFT JOIN "sqlanon_script_ad7c68bd_values_stage" AS "values_stage"
+  ON "source"."stage" = "values_stage"."value"
+INNER JOIN "sqlanon_script_ad7c68bd_classes" AS "class"
+  ON CASE WHEN CAST("source"."zip" AS VARCHAR) IS NULL THEN 0 ELSE "hierarchy_zip"."code_1" END = "class"."zip_code"
+  AND CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "values_stage"."code" END = "class"."stage_code"
 WHERE
   "class"."kept"
 ORDER BY
@@ -2776,14 +2732,11 @@ FROM (
 -- Audit: stop unless there are classes of patient and every one has at least 3 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_ad7c68bd_audit_0"
-    )
+    WHEN MAX("classes_failing_k") = 0 AND MIN("rows") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k of patient'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_audit_0";
 
 -- Audit: the values of disease.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_0_0_values" AS
@@ -2838,14 +2791,11 @@ FROM (
 -- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "outside_order" = 0 AND "outside_hierarchy" = 0 AND "reference_rows" > 0
-      FROM "sqlanon_script_ad7c68bd_audit_0_0_values"
-    )
+    WHEN MAX("outside_order") = 0 AND MAX("outside_hierarchy") = 0 AND MIN("reference_rows") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: a value of disease has no place in its order or hierarchy'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_audit_0_0_values";
 
 -- Audit: disease in the classes of patient of the staged table, and how many of them fail.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_0_0" AS
@@ -3089,26 +3039,20 @@ FROM "sqlanon_audit_measured" AS "measured";
 -- Audit: stop unless l_diversity of disease holds of patient: l = 2 (entropy).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_ad7c68bd_audit_0_0"
-    )
+    WHEN MAX("classes_failing_0") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease of patient'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_audit_0_0";
 
 -- Audit: stop unless t_closeness of disease holds of patient: t = 0.9 (ordered).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_ad7c68bd_audit_0_0"
-    )
+    WHEN MAX("classes_failing_1") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease of patient'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_audit_0_0";
 
 -- Audit: the classes of doctor in the staged table.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_1" AS
@@ -3129,14 +3073,11 @@ FROM (
 -- Audit: stop unless there are classes of doctor and every one has at least 4 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_ad7c68bd_audit_1"
-    )
+    WHEN MAX("classes_failing_k") = 0 AND MIN("rows") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k of doctor'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_audit_1";
 
 -- Audit: disease in the classes of doctor of the staged table, and how many of them fail.
 CREATE OR REPLACE TABLE "sqlanon_script_ad7c68bd_audit_1_0" AS
@@ -3380,45 +3321,33 @@ FROM "sqlanon_audit_measured" AS "measured";
 -- Audit: stop unless l_diversity of disease holds of doctor: l = 2 (entropy).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_ad7c68bd_audit_1_0"
-    )
+    WHEN MAX("classes_failing_0") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease of doctor'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_audit_1_0";
 
 -- Audit: stop unless t_closeness of disease holds of doctor: t = 0.9 (ordered).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_ad7c68bd_audit_1_0"
-    )
+    WHEN MAX("classes_failing_1") = 0 AND MAX("uncounted") = 0 AND MIN("classes") > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease of doctor'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_audit_1_0";
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CAST(CASE
-    WHEN (
+    WHEN COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0) = (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_ad7c68bd_staged" AS "audited"
-        ) = (
-          SELECT
-            COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-          FROM "sqlanon_script_ad7c68bd_classes"
-        )
+        COUNT(*)
+      FROM "sqlanon_script_ad7c68bd_staged"
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INTEGER) AS "audit";
+  END AS INTEGER) AS "audit"
+FROM "sqlanon_script_ad7c68bd_classes";
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
@@ -3453,9 +3382,9 @@ DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_3";
 DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_2";
 DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_1";
 DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_round_0";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_distribution_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_distribution_disease";
 DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_counted";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_1";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_0";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_hierarchy_0";
-DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_definition_0";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_stage";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_values_disease";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_hierarchy_zip";
+DROP TABLE IF EXISTS "sqlanon_script_ad7c68bd_definition_zip";
