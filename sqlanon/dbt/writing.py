@@ -33,7 +33,7 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.pipeline import plan
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release.classes import apart_from_tables, in_one_query, release_query
-from sqlanon.release.hierarchies import draft_hierarchies
+from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.release.steps import Check, Listing, ReleaseSteps
@@ -77,7 +77,7 @@ def release_model(
         raise UsageError("a model built by dbt has one quasi-identifier, and suppresses in one round")
     listed = {item.name: Table((seed_name(item.name),)) for item in binding.quasi_identifiers}
     place = apart_from_tables(binding)
-    hierarchies = draft_hierarchies(engine, binding, recoding, place, listed.get)
+    hierarchies = draft_hierarchies(engine, binding, recoding, Making(place, listed.get))
     release = hierarchies.release(binding, recoding, requirement)
     written = ReleaseSteps(engine, release, place, hierarchies.of_sensitive)
     written.steps += hierarchies.steps

@@ -15,7 +15,7 @@ from sqlanon.errors import SpecError, UsageError
 from sqlanon.evaluation.rounds import settle
 from sqlanon.hierarchies.base import Reference
 from sqlanon.release import statements as release_sql
-from sqlanon.release.hierarchies import draft_hierarchies
+from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.steps import (
     AnyStep,
     Check,
@@ -173,7 +173,7 @@ def live_release(engine: Engine, release: Release) -> LiveRelease:
             )
     place = apart_from_tables(binding)
     # Nothing stops a view: rows of values that no hierarchy covers are left out, so each column has a lookup.
-    hierarchies = draft_hierarchies(engine, binding, release.recoding, place, lambda _: None, as_it_is=False)
+    hierarchies = draft_hierarchies(engine, binding, release.recoding, Making(place, lambda _: None, as_it_is=False))
     live = hierarchies.release(binding, release.recoding, release.requirement)
     written = ReleaseSteps(engine, live, place, hierarchies.of_sensitive)
     written.steps += hierarchies.steps

@@ -44,29 +44,31 @@ class DraftedHierarchies:
         }
 
 
-def draft_hierarchies(
-    engine: Engine,
-    binding: Binding,
-    recoding: FullDomain,
-    place: Naming,
-    listing: Callable[[str], Table | None],
-    *,
-    as_it_is: bool = True,
-) -> DraftedHierarchies:
-    """The steps that make the hierarchies of a release from the values of its source and population.
+@dataclass(frozen=True)
+class Making:
+    """How hierarchies are made where a release is carried out."""
 
-    `listing` places the listed labels of a column; None: they stand in the query. Without `as_it_is`, columns at level
-    0 have a hierarchy too, which leaves out the rows of values that it does not cover.
-    """
+    place: Naming
+    listing: Callable[[str], Table | None]
+    """Where the listed labels of a column lie; None: they stand in the query."""
+    as_it_is: bool = True
+    """Columns at level 0 have no table, and something stops the release where a value of theirs is not covered.
+    Otherwise they have one, and rows of values that it does not cover are left out."""
+    as_defined: bool = False
+    """Nobody changes the tables of listed labels between their step and the next."""
+
+
+def draft_hierarchies(engine: Engine, binding: Binding, recoding: FullDomain, making: Making) -> DraftedHierarchies:
+    """The steps that make the hierarchies of a release from the values of its source and population."""
     found = DraftedHierarchies()
     plain = explained(info.name for info in binding.columns)
     for item, level in zip(binding.quasi_identifiers, recoding.node, strict=True):
-        draft = draft_hierarchy(engine, item, live_domain(engine, binding, item), listing(item.name))
+        draft = draft_hierarchy(engine, item, live_domain(engine, binding, item), making.listing(item.name))
         if level > draft.height:
             raise UsageError(f"column '{item.name}': its hierarchy ends at level {draft.height} now: plan again")
-        table = place(f"hierarchy_{plain[item.name]}")
+        table = making.place(f"hierarchy_{plain[item.name]}")
         found.of_release.append(_stored(engine, item, draft, table))
-        released_as_it_is = level == 0 and item.family.exact and as_it_is
+        released_as_it_is = level == 0 and item.family.exact and making.as_it_is
         found.lookups.append(None if released_as_it_is or level == draft.height else table)
         if level == draft.height:
             continue
@@ -80,30 +82,23 @@ def draft_hierarchies(
                 f"Hierarchy of {item.name}: the label of each value at level {level}.",
                 f"hierarchy_{plain[item.name]}",
                 table,
-                draft.lookup(level, engine.traits),
+                draft.lookup(level, engine.traits, as_defined=making.as_defined),
             )
         )
     for position, sensitive in enumerate(binding.sensitive):
         if sensitive.rule is not None:
-            _draft_taxonomy(engine, binding, found, position, place, listing)
+            _draft_taxonomy(engine, binding, found, position, making)
     return found
 
 
-def _draft_taxonomy(
-    engine: Engine,
-    binding: Binding,
-    found: DraftedHierarchies,
-    position: int,
-    place: Naming,
-    listing: Callable[[str], Table | None],
-) -> None:
+def _draft_taxonomy(engine: Engine, binding: Binding, found: DraftedHierarchies, position: int, making: Making) -> None:
     """The hierarchy of a sensitive column: distances go by all of its levels."""
     item = binding.sensitive[position].hierarchy()
     plain = explained(info.name for info in binding.columns)[item.name]
     source = engine.traits.relation(binding.source, "source")
     domain = hierarchy_sql.domain(source, item.key("source", engine.traits))
-    draft = draft_hierarchy(engine, item, domain, listing(item.name))
-    table = place(f"hierarchy_{plain}")
+    draft = draft_hierarchy(engine, item, domain, making.listing(item.name))
+    table = making.place(f"hierarchy_{plain}")
     found.of_sensitive[position] = _stored(engine, item, draft, table)
     found.steps += _listing(draft, plain, None)
     coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)

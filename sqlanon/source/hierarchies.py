@@ -62,10 +62,11 @@ class HierarchyDraft:
             return hierarchy_sql.labelled_by_formula(self.domain, self.text, self.labels)
         return hierarchy_sql.labelled_by_list(self.domain, self.text, self.listed_labels, self.labels)
 
-    def lookup(self, level: int, traits: Traits) -> exp.Select:
+    def lookup(self, level: int, traits: Traits, *, as_defined: bool = False) -> exp.Select:
         """Values with the label and the code of one level, for hierarchies that nobody validates when they are read.
 
-        Left out, so not covered: values without a label, and values that are listed with several.
+        Left out, so not covered: values without a label, and values that are listed with several. `as_defined`: nobody
+        changes the listing table, so that it is known from its definition whether there are any.
         """
         levels = [level] if level else [0, 1]
         labels = {number: self.labels[number - 1] for number in levels if number}
@@ -73,11 +74,12 @@ class HierarchyDraft:
             labelled = lookup_sql.narrowed_by_formula(self.domain, self.text, labels, level)
             return lookup_sql.lookup(labelled, level, self.families[level], traits)
         listing: exp.Query | Table = lookup_sql.narrowed(self.listed_labels, [0, *labels])
-        if self._listed_once and self.listing_table is not None:
+        certain = as_defined and self._listed_once
+        if certain and self.listing_table is not None:
             listing = self.listing_table
         labelled = lookup_sql.narrowed_by_list(self.domain, self.text, listing, labels, level)
-        once, certain = not self._listed_once, self._listed_once and level > 0
-        return lookup_sql.lookup(labelled, level, self.families[level], traits, once=once, certain=certain)
+        family = self.families[level]
+        return lookup_sql.lookup(labelled, level, family, traits, once=not certain, certain=certain and level > 0)
 
     def uncovered(self) -> exp.Select | None:
         """How many values have no label, without a table for them; None where every value has one."""

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
-from sqlanon.release.hierarchies import DraftedHierarchies, draft_hierarchies
+from sqlanon.release.hierarchies import DraftedHierarchies, Making, draft_hierarchies
 from sqlanon.release.script.pages import Pages, rows_within
 from sqlanon.release.steps import (
     AnyStep,
@@ -51,9 +51,8 @@ def write_steps(pages: Pages, steps: Sequence[AnyStep]) -> None:
 def write_hierarchies(pages: Pages, engine: Engine, binding: Binding, recoding: FullDomain) -> DraftedHierarchies:
     """Write the tables of all hierarchies that the release reads; a view makes those of its columns itself."""
     plain = explained(info.name for info in binding.columns)
-    hierarchies = draft_hierarchies(
-        engine, binding, recoding, pages.name, lambda name: pages.name(f"definition_{plain[name]}")
-    )
+    making = Making(pages.name, lambda name: pages.name(f"definition_{plain[name]}"), as_defined=True)
+    hierarchies = draft_hierarchies(engine, binding, recoding, making)
     of_sensitive = {f"{part}_{plain[item.name]}" for item in binding.sensitive for part in ("hierarchy", "definition")}
     written = [
         step
