@@ -51,6 +51,7 @@ def told(needs: Needs, role: str) -> Iterator[str]:
         yield f"{COMMENT}  to read {relation}" + (" and to use its schema" if isinstance(relation, Table) else "")
     schema = ".".join(needs.scratch) or "the session's default schema"
     yield f"{COMMENT}  to create, write and drop tables in {schema}, for scratch tables"
+    yield f"{COMMENT}  to be the only one who may read tables in {schema}: scratch tables hold raw values"
     if isinstance(needs.target, Table):
         made = "views" if needs.as_view else "tables"
         place = ".".join(needs.target.schema) or "the session's default schema"

@@ -182,6 +182,8 @@ class Lock:
             content = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        except RecursionError:
+            raise UsageError(f"{path}: is not a lock file: it is nested too deeply") from None
         except ValueError as error:
             hint = "; `sqlanon plan` makes one from a spec" if path.suffix in (".yaml", ".yml") else ""
             raise UsageError(f"{path}: is not a lock file: it is not JSON{hint}") from error
@@ -206,7 +208,7 @@ class Lock:
                 recoding_from_dict(content["recoding"]),
                 _texts(content.get("accepted", {})),
             )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise UsageError(f"{path}: is not a lock file: a part is missing or malformed") from error
 
     def write(self, path: Path) -> None:

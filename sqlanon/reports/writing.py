@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from sqlanon.engines.temporaries import private_folder, write_whole
@@ -37,6 +38,17 @@ def browser() -> str:
     raise UsageError(
         "--format pdf: no Chromium or Chrome is installed here; install one, or print the HTML page from any browser"
     )
+
+
+def require_extra(kind: str) -> None:
+    """UsageError where a page is wanted and the packages that make one are not installed; nothing is imported."""
+    if kind not in ("html", "pdf"):
+        return
+    for package in ("jinja2", "matplotlib"):
+        if find_spec(package) is None:
+            raise UsageError(f"a report as {kind} needs {package}: pip install 'sqlanon[report]', or --format md")
+    if kind == "pdf":
+        browser()
 
 
 def print_page(page: str, out: Path) -> None:

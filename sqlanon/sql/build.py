@@ -49,13 +49,25 @@ def row_count(relation: exp.Expression) -> exp.Select:
 def all_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
     """Conjunction; TRUE of none."""
     parts = [_grouped(condition) for condition in conditions]
-    return reduce(lambda left, right: exp.And(this=left, expression=right), parts) if parts else exp.true()
+    return _connected(exp.And, parts) if parts else exp.true()
 
 
 def any_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
     """Disjunction; FALSE of none."""
     parts = [_grouped(condition) for condition in conditions]
-    return reduce(lambda left, right: exp.Or(this=left, expression=right), parts) if parts else exp.false()
+    return _connected(exp.Or, parts) if parts else exp.false()
+
+
+MOST_CONNECTED = 100
+"""Conditions that follow each other without parentheses: parsers nest them, and SQLite's ends at a depth of 1,000."""
+
+
+def _connected(kind: type[exp.And] | type[exp.Or], parts: Sequence[exp.Expression]) -> exp.Expression:
+    """All conditions by one connective; many of them in groups, so that no parser has to go deep."""
+    while len(parts) > MOST_CONNECTED:
+        chunks = [parts[start : start + MOST_CONNECTED] for start in range(0, len(parts), MOST_CONNECTED)]
+        parts = [exp.Paren(this=_connected(kind, chunk)) for chunk in chunks]
+    return reduce(lambda left, right: kind(this=left, expression=right), parts)
 
 
 def _grouped(condition: exp.Expression) -> exp.Expression:

@@ -17,10 +17,11 @@ import psycopg
 import pytest
 from psycopg import sql
 from sqlalchemy.engine import make_url
+from sqlglot import parse_one
 
 from sqlanon import pipeline
 from sqlanon.engines import temporaries
-from sqlanon.engines.base import TraceEvent
+from sqlanon.engines.base import Session, Statement, TraceEvent
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import UsageError
 from sqlanon.release.evidence.recorder import recorder_for
@@ -228,24 +229,16 @@ def umask() -> int:
 
 
 def test_what_duckdb_moves_out_of_memory_is_private(duckdb_url: str, tmp_path: Path) -> None:
-    from sqlanon.engines.base import Session, Statement
-    from sqlanon.sql.relations import Table
-
+    asked = Statement("look", parse_one("SELECT current_setting('temp_directory')"))
     engine = open_engine(duckdb_url, Session(), tmp_path)
-    try:
-        from sqlglot import exp, parse_one
-
-        [(folder,)] = engine.query(Statement("look", parse_one("SELECT current_setting('temp_directory')")))
-        assert rights(Path(folder)) == 0o700
-        assert Path(folder).parent == tmp_path
-        again = open_engine(duckdb_url, Session(), tmp_path)
-        assert again.query(Statement("look", parse_one("SELECT current_setting('temp_directory')"))) == [(folder,)]
-        again.close()
-        assert Path(folder).is_dir()
-        assert isinstance(exp.to_table("x"), exp.Table)
-        assert engine.relation_kind(Table(("x",))) is None
-    finally:
-        engine.close()
+    [(folder,)] = engine.query(asked)
+    assert rights(Path(folder)) == 0o700
+    assert Path(folder).parent == tmp_path
+    again = open_engine(duckdb_url, Session(), tmp_path)
+    assert again.query(asked) == [(folder,)]
+    again.close()
+    assert Path(folder).is_dir()
+    engine.close()
     assert not Path(folder).exists()
 
 
@@ -275,7 +268,7 @@ def test_a_file_is_private_until_it_is_whole(duckdb_url: str, tmp_path: Path, fo
 
 
 def test_a_temporary_follows_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(temporaries.secrets, "token_hex", lambda _: "0123456789ab")
+    monkeypatch.setattr("secrets.token_hex", lambda _: "0123456789ab")
     victim = tmp_path / "victim"
     victim.write_text("untouched", encoding="utf-8")
     (tmp_path / ".out.json.0123456789ab.tmp").symlink_to(victim)
@@ -327,7 +320,7 @@ def test_a_failing_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(temporaries.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UsageError, match="No space left on device"):
         write_text(path, "new")
     assert [found.name for found in tmp_path.iterdir()] == ["out.json"]

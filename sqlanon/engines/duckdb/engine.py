@@ -28,9 +28,9 @@ from sqlanon.engines.dialects import DUCKDB
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
 from sqlanon.engines.duckdb import catalog as duckdb_sizes
 from sqlanon.engines.files import refuse_doubled_headers
-from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, transaction
+from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, ran_too_long, transaction
 from sqlanon.engines.temporaries import owner_only, spill_folder
-from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError, StatementTimeout
+from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError
 from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, table_expression
 
 _TOLD: tuple[type[Exception], ...] = (
@@ -47,13 +47,13 @@ _TOLD: tuple[type[Exception], ...] = (
 
 def first_line(error: Exception) -> str:
     """What DuckDB says, without the class in front, the suggestions and the excerpt of the statement."""
-    line = str(error).strip().partition("\n")[0]
+    line = without_secrets(str(error)).strip().partition("\n")[0]
     return line.partition(" Error: ")[2] or line
 
 
 def translate(error: duckdb.Error, step: str) -> EngineError:
     """The error to raise for a statement that DuckDB refused."""
-    detail = str(error)
+    detail = without_secrets(str(error))
     if isinstance(error, duckdb.InterruptException):
         return EngineError(f"step '{step}' was cancelled", detail=detail)
     if isinstance(error, duckdb.PermissionException):
@@ -65,11 +65,24 @@ def translate(error: duckdb.Error, step: str) -> EngineError:
 
 def cannot_open(error: duckdb.Error, path: str) -> ConnectionFailed:
     """The error to raise when a database file does not open."""
-    if "lock on file" in str(error):
+    shown, detail = without_secrets(path), str(error).replace(path, without_secrets(path))
+    if "lock on file" in detail:
         reason = "another process has it open; close that process or wait for it to finish"
     else:
-        reason = first_line(error)
-    return ConnectionFailed(f"cannot open database '{path}': {reason}", detail=str(error))
+        reason = without_secrets(first_line(error).replace(path, shown))
+    return ConnectionFailed(f"cannot open database '{shown}': {reason}", detail=without_secrets(detail))
+
+
+_SECRET = re.compile(r"((?:token|secret|password|key)\w*\s*[=:]\s*)[^&;\s'\"]+", re.IGNORECASE)
+
+
+def without_secrets(text: str) -> str:
+    """A text with the values of its secret options hidden.
+
+    >>> without_secrets("md:sales?motherduck_token=eyJh.x&a=1")
+    'md:sales?motherduck_token=***&a=1'
+    """
+    return _SECRET.sub(r"\1***", text)
 
 
 def _words(error: Exception) -> str:
@@ -123,9 +136,11 @@ class DuckDBEngine(Engine):
 
     def _close_to_others(self) -> None:
         """A new database file, and what does not fit into memory, is for its owner alone while the session lives."""
-        if self._new_file is not None:
+        # A database in memory may have a name, which is no file.
+        on_disk = self._path is not None and self._path.is_file()
+        if self._new_file is not None and on_disk:
             self._private.enter_context(owner_only(self._new_file))
-        folder = self._private.enter_context(spill_folder(self._path))
+        folder = self._private.enter_context(spill_folder(self._path if on_disk else None))
         assignment = exp.EQ(this=exp.var("temp_directory"), expression=literal(str(folder)))
         # Another session of this process that shares the database has set it, and used it.
         with suppress(EngineError):
@@ -151,7 +166,7 @@ class DuckDBEngine(Engine):
         try:
             return self._runner.run(action, seconds)
         except TimeLimitReached:
-            raise StatementTimeout(f"step '{self.step}' ran longer than {seconds:g} seconds") from None
+            raise ran_too_long(self.step, seconds) from None
         except duckdb.Error as error:
             raise translate(error, self.step) from None
 

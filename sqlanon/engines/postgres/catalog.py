@@ -34,6 +34,9 @@ _SETTINGS = {
     "standard_conforming_strings": "on",
 }
 
+LONGEST_NAME = 63
+"""Bytes of a name that PostgreSQL keeps, as it is built everywhere."""
+
 _TEXT_TYPES = frozenset({"citext", "name", '"char"'})
 
 _KINDS = {"r": "table", "p": "table", "f": "table", "v": "view", "m": "view"}
@@ -167,7 +170,17 @@ def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:
     ]
 
 
+def _refuse_long(table: Table) -> None:
+    """The server would cut a longer name off, and mean another object by it."""
+    for part in table.parts:
+        if len(part.encode()) > LONGEST_NAME:
+            raise SourceError(
+                f"the name '{part}' has {len(part.encode())} bytes; PostgreSQL allows {LONGEST_NAME}: use a shorter one"
+            )
+
+
 def _object(engine: Engine, table: Table) -> tuple[int, str] | None:
+    _refuse_long(table)
     statement = Statement("catalog", fill(_OBJECT, "postgres", name=quoted_name(table, "postgres")))
     for identifier, kind in engine.query(statement):
         return identifier, kind

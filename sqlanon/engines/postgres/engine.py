@@ -29,8 +29,8 @@ from sqlanon.engines.postgres import replacement as postgres_replace
 from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.postgres.connection import connect, is_about_names, is_cancelled, told, translate
 from sqlanon.engines.postgres.replacement import closed_to_others
-from sqlanon.engines.session import Runner, transaction
-from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout
+from sqlanon.engines.session import Runner, ran_too_long, transaction
+from sqlanon.errors import ConnectionFailed, EngineError, SourceError
 from sqlanon.sql.relations import File, Relation, Table, identifier, table_expression
 
 _OBJECT = """
@@ -217,7 +217,7 @@ class PostgresEngine(Engine):
         seconds = self.session.statement_seconds
         if seconds is None or self._cancelled:
             return EngineError(f"step '{self.step}' was cancelled", detail=str(error))
-        return StatementTimeout(f"step '{self.step}' ran longer than {seconds:g} seconds", detail=str(error))
+        return ran_too_long(self.step, seconds, str(error))
 
     # -- the rest of the contract --------------------------------------------------------------------------------
 

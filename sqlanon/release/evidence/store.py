@@ -78,7 +78,7 @@ def remove(folder: Path, run: str) -> None:
 def _document(path: Path) -> Document | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return content if is_evidence(content) and path.stem == content["run"] else None
 
