@@ -58,6 +58,7 @@ def one(case: Case, database: Database, seconds: float = SECONDS) -> tuple[Outco
 def fuzz(engine: str, arguments: argparse.Namespace) -> Tally:
     """Cases of one engine until their number or time is reached."""
     tally, begun = Tally(), time.monotonic()
+    seen: set[tuple[str, str]] = set()
     with opened(engine) as database:
         for seed in range(arguments.seed, arguments.seed + arguments.cases):
             if time.monotonic() - begun > arguments.seconds:
@@ -71,7 +72,9 @@ def fuzz(engine: str, arguments: argparse.Namespace) -> Tally:
                 path.write_text(case.to_json(), encoding="utf-8")
                 tally.failures.append(f"{path} {case.algorithm}: {found[0].kind}: {found[0].detail}")
                 say("\n" + tally.failures[-1] + "\n")
-                if arguments.shrink:
+                # One small case of a kind is enough: shrinking takes longer than many a case.
+                if arguments.shrink and (case.algorithm, found[0].kind) not in seen:
+                    seen.add((case.algorithm, found[0].kind))
                     small = shrink(case, found[0].kind, lambda less: one(less, database, arguments.case_seconds)[1])
                     path.write_text(small.to_json(), encoding="utf-8")
             say(f"\r{engine}: {tally.cases} cases, {tally.released} released, {len(tally.failures)} failures ")

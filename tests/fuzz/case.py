@@ -18,7 +18,7 @@ REFERENCE = "@reference:"
 
 @dataclass
 class Column:
-    """A column of a table: its name and kind (text, integer, bigint, hugeint, decimal, double, date, timestamp, boolean)."""
+    """A column: its name and kind (text, integer, bigint, hugeint, decimal, double, date, timestamp, boolean)."""
 
     name: str
     kind: str

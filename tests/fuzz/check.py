@@ -5,6 +5,7 @@ A release that was published is held against its spec row by row; a refusal agai
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,6 @@ from typing import Any
 
 from tests.fuzz import labels as reading
 from tests.fuzz.case import Case, Cell
-from tests.fuzz.database import Release
 from tests.fuzz.generate import CELLS, LATTICE, PERSONAL, SCHEMES
 from tests.fuzz.ladders import Ladder, Uncovered, build, ladders_of
 from tests.fuzz.lattice import LARGEST, Lattice
@@ -157,9 +157,7 @@ class Checked:
         if len(set(ids)) != len(ids):
             yield Finding("rows", "a row was released twice")
             return
-        self.rows = {
-            known[str(row[place])]: dict(zip(got, row, strict=True)) for row in self.release.rows
-        }
+        self.rows = {known[str(row[place])]: dict(zip(got, row, strict=True)) for row in self.release.rows}
         self.labels: dict[int, dict[str, Cell]] = {
             row: {name: own[name] for name in self.columns} for row, own in self.rows.items()
         }
@@ -300,8 +298,6 @@ class Checked:
                 return
 
     def any_allowed(self, options: list[list[int]]) -> bool:
-        import itertools
-
         return any(self.lattice.allowed(node) for node in itertools.product(*options))
 
     def regions(self, blank: set[int]) -> Iterator[Finding]:
@@ -454,7 +450,3 @@ def matched(pairs: Mapping[int, set[int]], row: int, taken: int) -> bool:
         return False
 
     return all(place(one, set()) for one in pairs if one != row)
-
-
-def copy_of(release: Release) -> Release:
-    return Release(list(release.columns), [list(row) for row in release.rows])

@@ -138,7 +138,9 @@ def generate(seed: int, engine: str) -> Case:
     )
     if draw.chance(0.02):
         algorithm = "mu_argus"
-    size = draw.one([0, 1, 2, 5, 8, 12, 20, 30, 30, 40, 40, 60, 60]) if draw.chance(0.5) else draw.random.randint(12, 40)
+    size = (
+        draw.one([0, 1, 2, 5, 8, 12, 20, 30, 30, 40, 40, 60, 60]) if draw.chance(0.5) else draw.random.randint(12, 40)
+    )
     small = algorithm in SCHEMES or algorithm == "greedy"
     columns: list[Column] = []
     spec_columns: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Labels of recodings that follow no single level: values, hierarchy labels, ranges and sets, read by rules of our own."""
+"""Labels of recodings that follow no single level: values, hierarchy labels, ranges and sets, by rules of our own."""
 
 from __future__ import annotations
 
@@ -20,25 +20,22 @@ ELLIPSIS = ("...", "…")
 class Reading:
     """One way to read a label: what it names (values or labels with their levels), and its ends if it is a range."""
 
-    covers: bool
     levels: list[int]
     named: list[str]
     ends: tuple[str, str] | None = None
-    shortened: bool = False
 
 
 def read(label: Cell, value: Cell, ladder: Ladder) -> list[Reading]:
     """All readings of the label of a row with this value under which it covers the value."""
     readings = []
     if levels := ladder.levels_of(value, label):
-        readings.append(Reading(True, levels, [] if label is None else [label]))
+        readings.append(Reading(levels, [] if label is None else [label]))
     if label is None:
         return readings
     if label == ladder.top:
-        readings.append(Reading(True, [ladder.height], [label]))
-    if ends := range_of(label, ladder.kind):
-        if value is not None and within(value, ends, ladder.kind):
-            readings.append(Reading(True, [], [], ends))
+        readings.append(Reading([ladder.height], [label]))
+    if (ends := range_of(label, ladder.kind)) and value is not None and within(value, ends, ladder.kind):
+        readings.append(Reading([], [], ends))
     if label.startswith("{") and label.endswith("}"):
         readings += set_readings(label, value, ladder)
     return readings
@@ -57,7 +54,7 @@ def set_readings(label: str, value: Cell, ladder: Ladder) -> list[Reading]:
         if levels or (ends and value is not None and within(value, ends, ladder.kind)):
             covered = True
             found += levels
-    return [Reading(True, found, parts, None, shortened)] if covered or shortened else []
+    return [Reading(found, parts)] if covered or shortened else []
 
 
 def elements(text: str) -> list[str] | None:

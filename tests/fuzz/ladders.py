@@ -9,16 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from fractions import Fraction
 from math import floor
 from typing import Any
 
 from tests.fuzz.case import Case, Cell, Table
 
 TOP = "*"
-
-Bounds = tuple[Fraction | None, Fraction | None]
-"""What a label of numbers or dates spans: from, inclusive, up to, exclusive. None is without end."""
 
 
 class Uncovered(Exception):
@@ -103,7 +99,7 @@ class Built:
 def mask(settings: Mapping[str, Any], kind: str, values: list[str], case: Case) -> Built:
     length = settings.get("length", max(map(len, values), default=0))
     steps = settings.get("steps") or list(range(1, length + 1))
-    character, side = settings.get("character", "*"), settings.get("side", "right")
+    character, side = str(settings.get("character", "*")), settings.get("side", "right")
     if any(len(value) > length for value in values):
         raise Uncovered("a value is longer than the mask")
 
@@ -210,7 +206,7 @@ def tree(settings: Any, kind: str, values: list[str], case: Case) -> Built:
     walk(settings, [])
     depth = max(map(len, chains.values()))
     rows = {leaf: [leaf] * (depth - len(chain)) + chain for leaf, chain in chains.items()}
-    return listed({leaf: labels for leaf, labels in rows.items()}, values)
+    return listed(rows, values)
 
 
 def listed(rows: Mapping[str, list[str]], values: list[str]) -> Built:

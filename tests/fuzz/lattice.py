@@ -101,9 +101,7 @@ class Lattice:
     @cached_property
     def minimal(self) -> set[Node]:
         return {
-            node
-            for node in self.feasible
-            if not any(other != node and below(other, node) for other in self.feasible)
+            node for node in self.feasible if not any(other != node and below(other, node) for other in self.feasible)
         }
 
     def weight(self, name: str) -> float:
@@ -153,9 +151,7 @@ class Lattice:
                 for value, label in zip(values, labels, strict=True)
                 if total > finest[value]
             )
-        found = -sum(
-            math.log2(finest[value] / general[label]) for value, label in zip(values, labels, strict=True)
-        )
+        found = -sum(math.log2(finest[value] / general[label]) for value, label in zip(values, labels, strict=True))
         if metric == "entropy" and lost:
             gone = Counter(label for row, label in enumerate(labels) if row not in kept)
             found -= sum(count * math.log2(count / lost) for count in gone.values())

@@ -142,7 +142,7 @@ class Requirement:
             return self.distinct(members, entry["column"]) >= least
         counts = sorted(self.gathered(members, entry["column"]).values(), reverse=True)
         if kind == "recursive":
-            return len(counts) >= least and counts[0] < exact(entry["c"]) * sum(counts[least - 1 :])
+            return bool(len(counts) >= least and counts[0] < exact(entry["c"]) * sum(counts[least - 1 :]))
         total = sum(counts)
         return bool(total**total >= least**total * math.prod(count**count for count in counts))
 
@@ -151,9 +151,7 @@ class Requirement:
         here, whole = self.gathered(members, name), self.reference(name, "gathered")
         return self.distance(here, whole, entry, distance) <= exact(entry["t"])
 
-    def distance(
-        self, here: Counter[Cell], whole: Counter[Cell], entry: Mapping[str, Any], distance: str
-    ) -> Fraction:
+    def distance(self, here: Counter[Cell], whole: Counter[Cell], entry: Mapping[str, Any], distance: str) -> Fraction:
         name = entry["column"]
         count, total = sum(here.values()), sum(whole.values())
         if distance == "equal":

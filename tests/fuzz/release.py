@@ -43,8 +43,7 @@ class Outcome:
 def released(case: Case, database: Database, seconds: float = SECONDS) -> Outcome:
     """Run a case: its tables are staged, released and read back, then dropped."""
     with database.staged(case) as names:
-        spec = names.folder / "spec.yaml"
-        spec.write_text(spec_text(case, names), encoding="utf-8")
+        spec = write_spec(case, names)
         outcome = command(["run", str(spec), "--json"], seconds)
         if outcome.code == 0:
             outcome.release = database.read(case, names)
@@ -52,6 +51,12 @@ def released(case: Case, database: Database, seconds: float = SECONDS) -> Outcom
                 outcome.audit = command(["audit", "--spec", str(spec)], seconds).code
         outcome.leftovers = database.leftovers()
         return outcome
+
+
+def write_spec(case: Case, names: Names) -> Path:
+    path = names.folder / "spec.yaml"
+    path.write_text(spec_text(case, names), encoding="utf-8")
+    return path
 
 
 def spec_text(case: Case, names: Names) -> str:
@@ -109,9 +114,3 @@ def limited(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def write_spec(case: Case, names: Names) -> Path:
-    path = names.folder / "spec.yaml"
-    path.write_text(spec_text(case, names), encoding="utf-8")
-    return path

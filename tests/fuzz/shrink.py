@@ -10,7 +10,7 @@ from typing import Any
 from tests.fuzz.case import Case
 from tests.fuzz.check import Finding
 
-LONGEST = 120
+LONGEST = 60
 """Seconds that shrinking may take."""
 
 
