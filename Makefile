@@ -16,7 +16,7 @@ DBT := $(DBT_VENV)/.dbt
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage check bench golden soak clean
+.PHONY: help demo test coverage check bench golden soak fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,9 @@ golden: $(DEV) ## rewrite the snapshots of generated SQL
 
 soak: $(DEV) $(DBT) ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m soak $(ARGS)
+
+fuzz: $(DEV) ## release random tables and check them independently: SECONDS=600 SEED=0 ENGINE=duckdb
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0) $(addprefix --engine ,$(ENGINE)) $(ARGS)
 
 clean: ## remove .venv, caches and build output
 	@rm -rf $(VENV) $(PEERS_VENV) $(DBT_VENV) build dist htmlcov .coverage .coverage.* .hypothesis

@@ -127,7 +127,7 @@ class Checked:
             yield Finding("empty", "an empty table was released")
             return
         yield from self.untouched()
-        blank = {row for row, own in self.labels.items() if self.is_blank(row, own)}
+        blank = {row for row, own in self.labels.items() if self.is_blank(own)}
         yield from self.suppression(blank)
         if self.case.algorithm in FULL and not self.search.get("model", "").endswith("_CS"):
             yield from self.full_domain(blank)
@@ -179,13 +179,23 @@ class Checked:
                 kind = "empty or null" if empty else "changed"
                 yield Finding(kind, f"{column['role']} values of {wrong} rows differ ({self.case.table.kind(name)})")
 
-    def is_blank(self, row: int, own: Mapping[str, Cell]) -> bool:
+    def is_blank(self, own: Mapping[str, Cell]) -> bool:
+        """Whether labels are those of a row that was blanked: `*` where a column takes text, else NULL."""
         blank = self.case.spec["privacy"].get("suppression", {}).get("mode") == "blank"
-        return blank and all(label is None for label in own.values())
+        return blank and all(label in (None, "*") for label in own.values())
+
+    def by_nature(self, row: int) -> bool:
+        """Whether a row that looks blank is one that was generalized to it."""
+        own = self.labels[row]
+        values = {name: self.requirement.values[name][row] for name in self.columns}
+        if "levels" in self.told and self.case.algorithm in FULL:
+            levels = self.told["levels"]
+            return all(own[name] == self.ladders[name].label(values[name], levels[name]) for name in self.columns)
+        return all(self.ladders[name].levels_of(values[name], own[name]) for name in self.columns)
 
     def suppression(self, blank: set[int]) -> Iterator[Finding]:
-        """Missing rows and blank ones are within the limit. Blank by nature (NULL in all) is not suppressed."""
-        nature = {row for row in blank if all(self.requirement.values[name][row] is None for name in self.columns)}
+        """Missing rows and blank ones are within the limit."""
+        nature = {row for row in blank if self.by_nature(row)}
         gone = len(self.case.table.rows) - len(self.rows) + len(blank - nature)
         none = ("mondrian", *PERSONAL)
         limit = 0 if self.case.algorithm in none else self.requirement.limit
@@ -209,7 +219,7 @@ class Checked:
         failed = self.requirement.failing(self.labels, people)
         if failed and self.case.population is not None:
             # Blank rows match nobody of the population at the node: they are judged by their own label.
-            failed -= {row for row in failed if self.is_blank(row, self.labels[row])}
+            failed -= {row for row in failed if self.is_blank(self.labels[row])}
         if failed:
             yield Finding("class", f"{len(failed)} released rows are in classes that fail the requirement")
 
@@ -236,7 +246,7 @@ class Checked:
             )
             yield Finding("empty or null" if empty else "label", detail)
         kept = self.lattice.kept(node)
-        nature = {row for row in blank if all(label is None for label in truth[row].values())}
+        nature = {row for row in blank if self.by_nature(row)}
         shown = set(self.labels) - blank
         if not (shown <= kept and kept <= set(self.labels) and kept - shown <= nature):
             yield Finding("kept", f"{len(kept)} rows satisfy the requirement, {len(shown)} are released")

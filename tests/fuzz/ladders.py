@@ -97,14 +97,14 @@ class Built:
 
 
 def mask(settings: Mapping[str, Any], kind: str, values: list[str], case: Case) -> Built:
-    length = settings.get("length", max(map(len, values), default=0))
+    length = int(settings.get("length", max(map(len, values), default=0)))
     steps = settings.get("steps") or list(range(1, length + 1))
     character, side = str(settings.get("character", "*")), settings.get("side", "right")
     if any(len(value) > length for value in values):
         raise Uncovered("a value is longer than the mask")
 
     def rule(value: str, level: int) -> str:
-        hidden = steps[level - 1]
+        hidden = int(steps[level - 1])
         kept = max(0, length - hidden)
         if side == "right":
             return value[:kept] + character * hidden
@@ -249,7 +249,8 @@ def from_sql(settings: Any, kind: str, values: list[str], case: Case) -> Built:
         exact = int(value)
         return str(exact - exact % numbers[level - 1])
 
-    return Built(len(settings) - 1, rule)
+    # Where the column has no value but NULL, the last expression gives no label, and `*` comes above it.
+    return Built(len(settings) - (1 if values else 0), rule)
 
 
 def suppression(settings: Any, kind: str, values: list[str], case: Case) -> Built:

@@ -127,7 +127,8 @@ class Lattice:
         parts = [self.part(name, level, metric, kept) for name, level in zip(self.columns, node, strict=True)]
         if metric == "loss":
             whole = sum(weights)
-            return math.prod((1 + part) ** (weight / whole) for part, weight in zip(parts, weights, strict=True)) - 1
+            factors = [(1 + part) ** (weight / whole) for part, weight in zip(parts, weights, strict=True)]
+            return float(math.prod(factors)) - 1
         weighted = sum(part * weight for part, weight in zip(parts, weights, strict=True))
         return weighted if metric.startswith("entropy") else weighted / sum(weights)
 

@@ -139,7 +139,7 @@ class Requirement:
     def diverse(self, members: Sequence[int], entry: Mapping[str, Any]) -> bool:
         least, kind = entry["l"], entry.get("kind", "distinct")
         if kind == "distinct":
-            return self.distinct(members, entry["column"]) >= least
+            return bool(self.distinct(members, entry["column"]) >= least)
         counts = sorted(self.gathered(members, entry["column"]).values(), reverse=True)
         if kind == "recursive":
             return bool(len(counts) >= least and counts[0] < exact(entry["c"]) * sum(counts[least - 1 :]))
