@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fuzz.case import Case
 from tests.fuzz.check import Finding, findings
-from tests.fuzz.database import Database, opened
+from tests.fuzz.crash import DuckDBFile, PostgresSchema, crashes
+from tests.fuzz.database import Database, opened, postgres_server
 from tests.fuzz.generate import generate
 from tests.fuzz.release import SECONDS, Outcome, released
 from tests.fuzz.shrink import shrink
@@ -103,6 +106,24 @@ def replay(path: Path, seconds: float) -> int:
     return 1 if found else 0
 
 
+def kill(arguments: argparse.Namespace) -> int:
+    """Releases killed at random moments."""
+    problems = []
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        for engine in arguments.engine or ("duckdb", "postgres"):
+            place = Path(folder) / engine
+            place.mkdir()
+            target: DuckDBFile | PostgresSchema = DuckDBFile(place / "crash.duckdb")
+            if engine == "postgres":
+                target = PostgresSchema(stack.enter_context(postgres_server()))
+            found = crashes(target, place, arguments.crashes, arguments.seed)
+            stood = Counter(crash.stood for crash in found)
+            say(f"{engine}: {len(found)} releases, {sum(crash.killed for crash in found)} killed, {dict(stood)}\n")
+            problems += [f"{engine}: {crash.problem}" for crash in found if crash.problem]
+    say("".join(f"{problem}\n" for problem in problems))
+    return 1 if problems else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Random releases, judged independently.")
     parser.add_argument("--engine", action="append", choices=ENGINES, help="may be repeated; all by default")
@@ -112,10 +133,13 @@ def main() -> int:
     parser.add_argument("--case-seconds", type=float, default=SECONDS, help="when a case counts as hanging")
     parser.add_argument("--out", type=Path, default=Path("fuzz-failures"), help="folder of failing cases")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false", help="keep failing cases as they are")
+    parser.add_argument("--crashes", type=int, default=0, help="releases to kill on DuckDB and PostgreSQL, instead")
     parser.add_argument("--replay", type=Path, help="run the case of a file")
     arguments = parser.parse_args()
     if arguments.replay is not None:
         return replay(arguments.replay, arguments.case_seconds)
+    if arguments.crashes:
+        return kill(arguments)
     tallies = {engine: fuzz(engine, arguments) for engine in arguments.engine or ENGINES}
     say("\n" + "\n".join(summary(engine, tally) for engine, tally in tallies.items()) + "\n")
     return 1 if any(tally.failures for tally in tallies.values()) else 0

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.fuzz import labels as reading
+from tests.fuzz import partitions
 from tests.fuzz.case import Case, Cell
 from tests.fuzz.generate import CELLS, LATTICE, PERSONAL, SCHEMES
 from tests.fuzz.ladders import Ladder, Uncovered, build, ladders_of
@@ -135,6 +136,8 @@ class Checked:
             yield from self.cells(blank)
         else:
             yield from self.regions(blank)
+            if self.case.algorithm in partitions.SCHEMES and self.told.get("proven"):
+                yield from self.scheme_optimality()
         yield from self.classes()
         if self.outcome.audit not in (None, 0):
             yield Finding("audit", f"the tool's own audit of the file ends with exit code {self.outcome.audit}")
@@ -281,6 +284,19 @@ class Checked:
             best = min(feasible, key=lambda one: self.lattice.score(one, metric))
             if self.lattice.score(best, metric) < own and not near(self.lattice.score(best, metric), own):
                 yield Finding("optimum", f"{metric}: {best} is better than {node}")
+
+    def scheme_optimality(self) -> Iterator[Finding]:
+        """A proven optimum of a scheme against every generalization of a small space."""
+        metric = self.search["metric"]
+        try:
+            least = partitions.best(self.case, self.ladders, self.requirement, metric)
+        except partitions.TooMany:
+            return
+        told = self.told["score"][metric]
+        if least is None or (told > least and not near(told, least)):
+            yield Finding("optimum", f"{metric}: {told}, though {least} can be reached")
+        elif told < least and not near(told, least):
+            yield Finding("score", f"{metric}: told {told}, though no generalization costs less than {least}")
 
     def cells(self, blank: set[int]) -> Iterator[Finding]:
         """Labels of the hierarchy, of any allowed level, each row for itself."""

@@ -241,7 +241,7 @@ def from_table(settings: Any, kind: str, values: list[str], case: Case) -> Built
 
 def from_sql(settings: Any, kind: str, values: list[str], case: Case) -> Built:
     """Two shapes of expressions are generated: a prefix of a text, and a whole number without its last digits."""
-    numbers = [int(found[1]) for part in settings[1:] if (found := re.search(r", (?:1, )?(\d+)\)", part))]
+    numbers = [int(found[1]) for part in settings[1:] if (found := re.search(r"(?:, |% )(\d+)\)?$", part))]
 
     def rule(value: str, level: int) -> str:
         if kind == "text":
