@@ -55,7 +55,9 @@ def _findings(case: Case, outcome: Outcome) -> Iterator[Finding]:
 def refused(case: Case, outcome: Outcome) -> Iterator[Finding]:
     """A command that failed: how it says so, and whether it is right."""
     text = outcome.err.strip()
-    if outcome.code not in (2, 3, 4):
+    if outcome.code == 1 and "failed its audit" in text:
+        yield Finding("failed audit", f"what was planned does not pass the release's own audit: {text[:200]}")
+    elif outcome.code not in (2, 3, 4):
         yield Finding("exit code", f"exit code {outcome.code}: {text[:200]}")
     if "Traceback" in text:
         yield Finding("traceback", text[:200])
@@ -91,15 +93,17 @@ def wrongly_infeasible(case: Case) -> Iterator[Finding]:
         return
     requirement = Requirement(case)
     lattice = Lattice(case, ladders, requirement)
+    # Where every row may be suppressed, a search may prefer a node that leaves nothing to release.
+    infeasible = "keeps nothing" if requirement.limit >= lattice.rows else "infeasible"
     if case.algorithm in COMPLETE:
         if lattice.size <= LARGEST and lattice.feasible:
-            yield Finding("infeasible", f"refused as infeasible, but {lattice.feasible[0]} is acceptable")
+            yield Finding(infeasible, f"refused as infeasible, but {lattice.feasible[0]} is acceptable")
         return
     tops = {name: ladder.height for name, ladder in ladders.items()}
     if any("max" in case.spec["columns"][name].get("levels", {}) for name in tops) or "constraints" in search:
         return
     if lattice.kept(tuple(tops.values())) == frozenset(range(lattice.rows)):
-        yield Finding("infeasible", "refused as infeasible, but all rows together are a class")
+        yield Finding(infeasible, "refused as infeasible, but all rows together are a class")
 
 
 class Checked:
@@ -179,7 +183,7 @@ class Checked:
                 empty = all(
                     {own[name], values[row]} <= {"", None} for row, own in self.rows.items() if own[name] != values[row]
                 )
-                kind = "empty or null" if empty else "changed"
+                kind = "empty or null" if empty else "huge" if self.case.table.kind(name) == "hugeint" else "changed"
                 yield Finding(kind, f"{column['role']} values of {wrong} rows differ ({self.case.table.kind(name)})")
 
     def is_blank(self, own: Mapping[str, Cell]) -> bool:
@@ -264,16 +268,22 @@ class Checked:
             yield Finding("optimum", f"{node} is not acceptable")
             return
         algorithm = self.case.algorithm
+        everything = self.requirement.limit >= self.lattice.rows
         if algorithm == "samarati" and sum(node) > (least := min(map(sum, feasible))):
             yield Finding("optimum", f"height {sum(node)}, though {least} suffices")
         if algorithm in ("minimal", "incognito", "exhaustive") and self.told.get("minimal_complete"):
             told = {tuple(one) for one in self.told["minimal"]}
             if told != self.lattice.minimal:
-                yield Finding("minimal", f"told {sorted(told)}, truly {sorted(self.lattice.minimal)}")
+                yield Finding(
+                    "keeps nothing" if everything else "minimal",
+                    f"told {sorted(told)}, truly {sorted(self.lattice.minimal)}",
+                )
         if algorithm in ("exhaustive", "incognito") and "acceptable_nodes" in self.told:
             listed = {tuple(one) for one in self.told["acceptable_nodes"]}
             if listed != set(feasible) and len(listed) == self.told.get("acceptable", len(listed)):
-                yield Finding("acceptable", f"told {len(listed)} nodes, truly {len(feasible)}")
+                yield Finding(
+                    "keeps nothing" if everything else "acceptable", f"told {len(listed)} nodes, truly {len(feasible)}"
+                )
         if algorithm in ("optimal", "exhaustive"):
             metric = self.search.get("metric", "loss")
             own = self.lattice.score(node, metric)

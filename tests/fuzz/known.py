@@ -28,12 +28,15 @@ KNOWN: dict[tuple[str, str], str] = {
             ("internal error", "levels.min at the top of a column with NULL"),
             ("range ends", "ranges end at values of people, not at bounds of the lowest allowed level"),
             ("suppressed value", "labels hold values of suppressed rows"),
-            ("infeasible", "with a limit of all rows, a generalization that keeps nothing is chosen"),
             ("optimum", "a column of one value and NULL cannot be released as it is"),
         )
     },
-    ("*", "exit code"): "with mode blank and a population, blank rows that match nobody fail the audit",
-    ("*", "changed"): "HUGEINT is written to files as DOUBLE",
+    (
+        "*",
+        "keeps nothing",
+    ): "a generalization that suppresses all rows is listed, or chosen and refused",
+    ("*", "failed audit"): "with mode blank and a population, blank rows that match nobody fail the audit",
+    ("*", "huge"): "HUGEINT is written to files as DOUBLE",
     ("*", "empty or null"): "csv files do not tell an empty text from NULL",
     ("*", "audit"): "the audit of a csv file reads other names and values than were written",
 }

@@ -34,7 +34,7 @@ def read(label: Cell, value: Cell, ladder: Ladder) -> list[Reading]:
         return readings
     if label == ladder.top:
         readings.append(Reading([ladder.height], [label]))
-    if (ends := range_of(label, ladder.kind)) and value is not None and within(value, ends, ladder.kind):
+    if (ends := range_of(label, ladder.kind)) and value is not None and within(value, ends, label, ladder.kind):
         readings.append(Reading([], [], ends))
     if label.startswith("{") and label.endswith("}"):
         readings += set_readings(label, value, ladder)
@@ -51,7 +51,7 @@ def set_readings(label: str, value: Cell, ladder: Ladder) -> list[Reading]:
     for part in parts:
         levels = ladder.levels_of(value, None if value is None and part == "NULL" else part)
         ends = range_of(part, ladder.kind)
-        if levels or (ends and value is not None and within(value, ends, ladder.kind)):
+        if levels or (ends and value is not None and within(value, ends, part, ladder.kind)):
             covered = True
             found += levels
     return [Reading(found, parts)] if covered or shortened else []
@@ -78,8 +78,8 @@ def elements(text: str) -> list[str] | None:
 
 
 def range_of(label: str, kind: str) -> tuple[str, str] | None:
-    """Both ends of `[a-b]`, `[a - b]` or `[a, b)`."""
-    if kind not in (*NUMBERS, *DATES) or not label.startswith("[") or label[-1] not in "])":
+    """Both ends of `[a-b]`, `[a - b]`, `[a, b]` or `[a, b)`."""
+    if kind not in (*NUMBERS, *DATES, "boolean") or not label.startswith("[") or label[-1] not in "])":
         return None
     inner = label[1:-1]
     for mark in (" - ", ", "):
@@ -94,13 +94,18 @@ def range_of(label: str, kind: str) -> tuple[str, str] | None:
     return None
 
 
-def within(value: str, ends: tuple[str, str], kind: str) -> bool:
+def within(value: str, ends: tuple[str, str], label: str, kind: str) -> bool:
+    """Whether a range holds a value; one that ends in a parenthesis does not hold its end."""
     low, high, own = point(ends[0], kind), point(ends[1], kind), point(value, kind)
-    return bool(low and high and own and low[0] <= own[0] <= high[1])
+    if not (low and high and own):
+        return False
+    return bool(low[0] <= own[0] and (own[0] < high[0] if label.endswith(")") else own[0] <= high[1]))
 
 
 def point(text: str, kind: str) -> tuple[Any, Any] | None:
     """The first and the last instant (or number) that a text may mean."""
+    if kind == "boolean":
+        return (text, text) if text in ("false", "true") else None
     if kind in NUMBERS:
         try:
             exact = Decimal(text)
