@@ -304,7 +304,13 @@ class Checked:
             return
         told = self.told["score"][metric]
         if least is None or (told > least and not near(told, least)):
-            yield Finding("optimum", f"{metric}: {told}, though {least} can be reached")
+            single = any(
+                len({self.ladders[name].label(value, self.lattice.bounds(name)[0]) for value in own} - {None}) == 1
+                and None in own
+                for name, own in ((name, set(self.requirement.values[name])) for name in self.columns)
+            )
+            kind = "one value and null" if single else "optimum"
+            yield Finding(kind, f"{metric}: {told}, though {least} can be reached")
         elif told < least and not near(told, least):
             yield Finding("score", f"{metric}: told {told}, though no generalization costs less than {least}")
 
@@ -354,7 +360,7 @@ class Checked:
                     yield Finding(kind, f"a label does not cover its value ({ladder.builder} of {ladder.kind})")
                     continue
                 yield from self.fine(name, ladder, value, readings)
-                if not ladder.enumerated and all(self.tells(one, hidden, ladder) for one in readings):
+                if all(self.tells(one, hidden, ladder) for one in readings):
                     yield Finding("suppressed value", f"a label tells a value of suppressed rows only ({ladder.kind})")
 
     def fine(self, name: str, ladder: Ladder, value: Cell, readings: list[reading.Reading]) -> Iterator[Finding]:

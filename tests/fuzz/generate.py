@@ -402,6 +402,8 @@ def ask(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any, size: i
         privacy["quasi_identifiers"] = {"one": {"columns": first}, "two": {"columns": second, "k": draw.one([2, 3])}}
     if full and not blank and len(sensitive) == 2 and draw.chance(0.2):
         privacy["other_sensitive"] = "known"
+    if algorithm in SCHEMES and size >= 8 and draw.chance(0.4):
+        poison(draw, case, values, add, size, quasi)
     if full and draw.chance(0.12) and size:
         populate(draw, case, values, quasi, size)
 
@@ -436,6 +438,27 @@ def model_of(draw: Draw, case: Case, model: str, name: str, values: list[Cell]) 
     else:
         entry |= {"delta": draw.one([0.5, 0.9, 1.2, 2]), "kind": draw.one(["occurring", "occurring", "all"])}
     return entry
+
+
+def poison(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any, size: int, quasi: list[str]) -> None:
+    """Rows that no class may hold, with values that nobody else has: what is released must not tell of them."""
+    privacy = case.spec["privacy"]
+    rows = draw.random.sample(range(size), draw.random.randint(1, 2))
+    for name in quasi:
+        options = sorted({value for value in values[name] if value is not None})
+        if len(options) < 2:
+            continue
+        rare, *others = draw.random.sample(options, len(options))
+        for row in range(size):
+            if row in rows:
+                values[name][row] = rare
+            elif values[name][row] == rare:
+                values[name][row] = draw.one(others)
+    cells: list[Cell] = ["harmful" if row in rows else draw.one(["flu", "gout"]) for row in range(size)]
+    name = add("text", cells, {"role": "sensitive"})
+    privacy.setdefault("alpha", []).append({"column": name, "value": "harmful", "alpha": 0.01})
+    privacy["suppression"] = {"limit": draw.one([2, 3, 5]), "mode": "drop"}
+    case.spec["search"]["metric"] = "dm"
 
 
 def populate(draw: Draw, case: Case, values: dict[str, list[Cell]], quasi: list[str], size: int) -> None:
@@ -494,7 +517,7 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
     if lattice and draw.chance(0.6):
         search["metric"] = draw.one(METRICS)
     if algorithm in SCHEMES:
-        search["metric"] = draw.one(["dm", "hdm"])
+        search.setdefault("metric", draw.one(["dm", "hdm"]))
         if draw.chance(0.2):
             search["direction"] = draw.one(["auto", "bottom_up", "top_down"])
         if draw.chance(0.15) and algorithm not in ("tds", "genetic", "annealing"):

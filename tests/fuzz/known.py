@@ -28,7 +28,7 @@ KNOWN: dict[tuple[str, str], str] = {
             ("internal error", "levels.min at the top of a column with NULL"),
             ("range ends", "ranges end at values of people, not at bounds of the lowest allowed level"),
             ("suppressed value", "labels hold values of suppressed rows"),
-            ("optimum", "a column of one value and NULL cannot be released as it is"),
+            ("one value and null", "a column of one value and NULL cannot be released as it is"),
         )
     },
     (
@@ -42,6 +42,7 @@ KNOWN: dict[tuple[str, str], str] = {
 }
 
 KNOWN_ON: dict[tuple[str, str], str] = {
+    ("spark", "engine failed"): "an ordered distance in the audit: window function frame not ordered",
     ("sqlite", "engine failed"): "masks at the left end, and views that are too deep for the parser of SQLite",
 }
 """Faults of one engine."""

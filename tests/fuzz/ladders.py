@@ -32,7 +32,6 @@ class Ladder:
     rule: Callable[[str, int], str]
     top: str
     leaves: list[Cell]
-    enumerated: bool = False
     known: dict[tuple[Cell, int], Cell] = field(default_factory=dict)
 
     def label(self, value: Cell, level: int) -> Cell:
@@ -78,7 +77,6 @@ def build(definition: Any, column: str, kind: str, values: Iterable[Cell], case:
     values = list(dict.fromkeys(values))
     found = BUILDERS[name](settings, kind, [value for value in values if value is not None], case)
     ladder = Ladder(column, kind, name, found.height, found.rule, found.top, [])
-    ladder.enumerated = found.leaves is not None
     leaves: list[Cell] = list(values if found.leaves is None else found.leaves)
     if None in values and None not in leaves:
         leaves.append(None)
