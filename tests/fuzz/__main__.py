@@ -16,7 +16,7 @@ from tests.fuzz.check import Finding, findings
 from tests.fuzz.crash import DuckDBFile, PostgresSchema, crashes
 from tests.fuzz.database import Database, opened, postgres_server
 from tests.fuzz.generate import generate
-from tests.fuzz.release import SECONDS, Outcome, released
+from tests.fuzz.release import Outcome, released
 from tests.fuzz.shrink import shrink
 
 ENGINES = ("duckdb", "postgres", "sqlite", "spark")
@@ -52,7 +52,7 @@ def reason(outcome: Outcome) -> str:
     return {2: "spec", 3: "infeasible", 4: "engine"}.get(outcome.code, "exit code")
 
 
-def one(case: Case, database: Database, seconds: float = SECONDS) -> tuple[Outcome, list[Finding]]:
+def one(case: Case, database: Database, seconds: float | None = None) -> tuple[Outcome, list[Finding]]:
     """Run a case and judge it."""
     outcome = released(case, database, seconds)
     return outcome, findings(case, outcome)
@@ -96,7 +96,7 @@ def summary(engine: str, tally: Tally) -> str:
     return "\n".join([*lines, f"  failures: {len(tally.failures)}", *(f"    {line}" for line in tally.failures)])
 
 
-def replay(path: Path, seconds: float) -> int:
+def replay(path: Path, seconds: float | None) -> int:
     """Run the case of a file and tell what is wrong with it."""
     case = Case.read(path)
     with opened(case.engine) as database:
@@ -130,7 +130,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=1_000_000, help="the most cases for each engine")
     parser.add_argument("--seconds", type=float, default=600, help="the longest time for each engine")
     parser.add_argument("--seed", type=int, default=0, help="the number of the first case")
-    parser.add_argument("--case-seconds", type=float, default=SECONDS, help="when a case counts as hanging")
+    parser.add_argument("--case-seconds", type=float, help="when a case counts as hanging")
     parser.add_argument("--out", type=Path, default=Path("fuzz-failures"), help="folder of failing cases")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false", help="keep failing cases as they are")
     parser.add_argument("--crashes", type=int, default=0, help="releases to kill on DuckDB and PostgreSQL, instead")

@@ -61,7 +61,8 @@ class Database(ABC):
     """One database for many cases, each in a schema of its own."""
 
     engine: str
-    takes_files = False
+    patience = 1
+    """How much longer than others it may take."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -152,7 +153,6 @@ class DuckDB(Database):
     """One file, kept open: sessions of this process come cheap."""
 
     engine = "duckdb"
-    takes_files = True
 
     def __init__(self) -> None:
         super().__init__("")
@@ -275,6 +275,7 @@ class Spark(Database):
     """The Spark of this process. sqlanon starts it, so that its log goes to a file; tables are put in beside it."""
 
     engine = "spark"
+    patience = 5
 
     def __init__(self, url: str | None = None) -> None:
         super().__init__(url or url_of("local[2]", tempfile.mkdtemp(prefix="sqlanon-fuzz-")))

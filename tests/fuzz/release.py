@@ -16,8 +16,8 @@ from sqlanon.cli import main
 from tests.fuzz.case import Case
 from tests.fuzz.database import Database, Names, Release
 
-SECONDS = 60
-"""How long one case may take before it counts as one that hangs."""
+SECONDS = 120
+"""How long one case may take before it counts as one that hangs, unless its database is a slow one."""
 
 
 class Hang(BaseException):
@@ -40,8 +40,9 @@ class Outcome:
         return dict(json.loads(self.out)) if self.code == 0 else {}
 
 
-def released(case: Case, database: Database, seconds: float = SECONDS) -> Outcome:
+def released(case: Case, database: Database, seconds: float | None = None) -> Outcome:
     """Run a case: its tables are staged, released and read back, then dropped."""
+    seconds = seconds or SECONDS * database.patience
     with database.staged(case) as names:
         spec = write_spec(case, names)
         outcome = command(["run", str(spec), "--json"], seconds)

@@ -25,14 +25,15 @@ LEAST_RELEASED = 0.4
 
 
 def run_cases(database: Database, seeds: range) -> None:
-    tally = Tally()
+    tally, tolerated = Tally(), 0
     for seed in seeds:
         case = generate(seed, database.engine)
         outcome, found = one(case, database)
         tally.count(case, outcome)
         new = [finding for finding in found if not is_known(case, finding)]
         assert not new, f"python -m tests.fuzz --engine {case.engine} --seed {seed} --cases 1: {case.algorithm} {new}"
-    assert tally.released >= LEAST_RELEASED * tally.cases, tally
+        tolerated += bool(found) and outcome.code != 0
+    assert tally.released >= max(1, LEAST_RELEASED * (tally.cases - tolerated)), tally
 
 
 @pytest.fixture(scope="module")
