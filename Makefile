@@ -22,7 +22,7 @@ QUICK_TESTS := tests/test_layout.py tests/spec tests/hierarchies tests/privacy t
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test coverage check bench golden soak clean
+.PHONY: help demo quick test coverage check bench golden soak fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +53,9 @@ golden: $(DEV) ## rewrite the snapshots of generated SQL, and tables of the docs
 
 soak: $(DEV) $(DBT) ## run the tests that take minutes, and properties on all their examples
 	@$(BIN)/python -m pytest -m 'soak or hypothesis' --hypothesis-profile soak $(ARGS)
+
+fuzz: $(DEV) ## release random tables and check them independently: SECONDS=600 SEED=0 ENGINE=duckdb
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0) $(addprefix --engine ,$(ENGINE)) $(ARGS)
 
 clean: ## remove .venv, caches and build output
 	@rm -rf $(VENV) $(PEERS_VENV) $(DBT_VENV) build dist htmlcov .coverage .coverage.* .hypothesis

@@ -22,8 +22,8 @@ from sqlanon.errors import SqlanonError
 from sqlanon.source.run import Options
 from sqlanon.sql.build import all_of, any_of, equal
 from sqlanon.sql.relations import column, literal
-from tests.cli.support import CommandLine, Outcome, patients, spec_values, write_spec
-from tests.pipeline.support import Database, changed
+from tests.kit.commands import CommandLine, Outcome, patients, spec_values, write_spec
+from tests.kit.database import Database, changed
 
 
 def is_one_line(outcome: Outcome, *words: str, code: int = 2) -> None:

@@ -13,7 +13,7 @@ from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import InfeasibleError
 from sqlanon.source.run import Options
-from tests.pipeline.support import Database, changed
+from tests.kit.database import Database, changed
 
 pytestmark = [pytest.mark.postgres, pytest.mark.no_cover]
 
