@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from sqlglot import exp
 
@@ -40,7 +41,7 @@ MARK = "release_"
 def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> MeasuredClasses:
     """Judge the classes of a release in this very snapshot."""
     taxonomies = _taxonomies(engine, release.binding, scratch)
-    written = ReleaseSteps(engine, release, lambda name: scratch.name(f"{MARK}{name}"), taxonomies)
+    written = ReleaseSteps(engine, release, cache(lambda name: scratch.name(f"{MARK}{name}")), taxonomies)
     written.count()
     made = _carried_out(engine, scratch, written.steps)
     done = len(written.steps)
@@ -71,7 +72,7 @@ def _carried_out(engine: Engine, scratch: Scratch, steps: Sequence[AnyStep]) -> 
     for step in steps:
         match step:
             case Step():
-                made.append(scratch.create(step.title, f"{MARK}{step.name}", step.query))
+                made.append(scratch.create_at(step.title, step.table, step.query))
             case Check():
                 [(number,)] = engine.query(Statement(step.title, step.found))
                 if number:

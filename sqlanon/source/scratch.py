@@ -92,6 +92,12 @@ class Scratch:
         """Make a scratch table from a query."""
         return self._made(step, name, lambda table: create_table_as(table, query, self.engine.traits, scratch=True))
 
+    def create_at(self, step: str, table: Table, query: exp.Query) -> Table:
+        """Make a scratch table from a query under a name that `name` gave before."""
+        self._hold(table)
+        self.engine.create(Statement(step, create_table_as(table, query, self.engine.traits, scratch=True)), table)
+        return table
+
     def recipe(self, step: str, name: str, query: exp.Query) -> Recipe:
         """A scratch table to be made from a query many times."""
         table = self._kept(name)

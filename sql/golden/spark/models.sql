@@ -3267,6 +3267,118 @@ SELECT
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: delta_presence')
   END AS `audit`;
 
+-- Audit: stop unless zip shows labels of level 1 alone.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
+                  ELSE CAST(`published`.`zip` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_ed687537_staged` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
+                  ELSE CAST(`published`.`zip` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          LEFT JOIN (
+            SELECT DISTINCT
+              (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`
+            FROM `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy`
+            WHERE
+              NOT (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+          ) AS `level`
+            ON `shown`.`label` = `level`.`label`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL AND `shown`.`label` <> '*'
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless age shows labels of level 1 alone.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`age` AS STRING))
+                  ELSE CAST(`published`.`age` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_ed687537_staged` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`age` AS STRING))
+                  ELSE CAST(`published`.`age` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          LEFT JOIN (
+            SELECT DISTINCT
+              (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`
+            FROM `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy`
+            WHERE
+              NOT (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+          ) AS `level`
+            ON `shown`.`label` = `level`.`label`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL AND `shown`.`label` <> '*'
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: age shows labels of another level')
+  END AS `audit`;
+
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CASE

@@ -148,6 +148,42 @@ SELECT
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: k')
   END AS `audit`;
 
+-- Audit: stop unless race shows labels of level 1 alone.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`race`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`race` AS STRING))
+                  ELSE CAST(`published`.`race` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_38d0283e_staging` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`race`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`race` AS STRING))
+                  ELSE CAST(`published`.`race` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `shown`.`label` <> 'person'
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: race shows labels of another level')
+  END AS `audit`;
+
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CASE

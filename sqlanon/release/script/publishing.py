@@ -27,10 +27,10 @@ from sqlanon.auditor.statements.population import matched_classes, population_fi
 from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.release.classes import LiveRelease, population_labels, release_query
+from sqlanon.release.classes import LiveRelease, in_one_query, population_labels, release_query
 from sqlanon.release.script.counting import Verdicts, stop_at_limit
 from sqlanon.release.script.pages import Pages
-from sqlanon.release.steps import CLASSES, Release, coverage
+from sqlanon.release.steps import CLASSES, AnyStep, Release, coverage
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
 from sqlanon.sql.build import (
     all_of,
@@ -170,8 +170,11 @@ class Auditor:
             if self._population is not None:
                 self._against(group, self._population)
 
-    def expect_labels(self, engine: Engine, release: Release) -> None:
-        """Stop unless every quasi-identifier shows labels of its level alone, whatever its classes satisfy."""
+    def expect_labels(self, engine: Engine, release: Release, steps: Sequence[AnyStep] = ()) -> None:
+        """Stop unless every quasi-identifier shows labels of its level alone, whatever its classes satisfy.
+
+        A view has no tables of hierarchies: its `steps` make them within the query.
+        """
         table = Published(self._audited.relation, self._audited.columns, self._traits)
         items = zip(release.binding.quasi_identifiers, release.hierarchies, release.columns(engine), strict=True)
         for item, hierarchy, released in items:
@@ -182,7 +185,9 @@ class Auditor:
             also = [*([released.top] if released.at_top else []), *([TOP] if release.binding.blank else [])]
             self._pages.stop_unless(
                 f"Audit: stop unless {item.name} shows labels of level {released.level} alone.",
-                only_labels_of(table, item.name, None if released.at_top else released.lookup, text, also),
+                in_one_query(
+                    only_labels_of(table, item.name, None if released.at_top else released.lookup, text, also), steps
+                ),
                 f"{FAILS}: {item.name} shows labels of another level",
             )
 
@@ -360,7 +365,7 @@ def write_view(pages: Pages, engine: Engine, live: LiveRelease, classes_table: T
     pages.open("audit", AUDIT)
     auditor = Auditor(pages, engine, release, audited, taxonomies, live.population(engine))
     auditor.write()
-    auditor.expect_labels(engine, release)
+    auditor.expect_labels(engine, live.release, live.steps)
     auditor.expect_rows(_shown(release), classes_table)
     pages.open("swap", "the audited view takes the place of the target.")
     pages.add("The staging view is no longer needed.", drop_view(staging))
