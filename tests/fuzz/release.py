@@ -48,7 +48,9 @@ def released(case: Case, database: Database, seconds: float | None = None) -> Ou
         outcome = command(["run", str(spec), "--json"], seconds)
         if outcome.code == 0:
             outcome.release = database.read(case, names)
-            if "file" in names.target and "personalized" not in case.spec["privacy"]:
+            # Persons cannot be counted in a file that does not name them, nor guarding nodes.
+            persons = "respondent" in case.spec or "personalized" in case.spec["privacy"]
+            if "file" in names.target and not persons:
                 outcome.audit = command(["audit", "--spec", str(spec)], seconds).code
         outcome.leftovers = database.leftovers()
         return outcome
