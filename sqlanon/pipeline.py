@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.auditor.policy import audit_policy, drafted_columns, policy_of
@@ -104,6 +104,17 @@ __all__ = [
 ]
 
 
+class Reuse(NamedTuple):
+    """Whether the plan of a lock file was used again, and where it was not, why."""
+
+    done: bool | None = None
+    """None where nobody asked for it."""
+    reason: str | None = None
+
+
+NOT_ASKED = Reuse()
+
+
 def plan(spec: Spec, options: Options = DEFAULT, known: Lock | None = None) -> PlanResult:
     """Search for the generalization to release. Writes nothing but scratch tables, which are dropped.
 
@@ -128,9 +139,8 @@ def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, re
             return again
         decided = decide(run, base, stored, known)
         decided.plan.require_satisfied()
-        return _publish(
-            run, stored, decided.recoding, decided.release, decided.plan, reused=False if reuse else None, reason=again
-        )
+        tried = Reuse(done=False, reason=again) if reuse else NOT_ASKED
+        return _publish(run, stored, decided.recoding, decided.release, decided.plan, reuse=tried)
 
 
 def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
@@ -292,8 +302,7 @@ def _publish(
     planned: PlanResult | None = None,
     *,
     recipient: str | None = None,
-    reused: bool | None = None,
-    reason: str | None = None,
+    reuse: Reuse = NOT_ASKED,
 ) -> RunResult:
     """Publish, alone with the target; what the attempt makes is dropped also when it fails."""
     target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
@@ -309,8 +318,8 @@ def _publish(
         seconds=run.watch.seconds,
         run=run.engine.session.run,
         evidence=None if run.recorder is None else run.recorder.file,
-        reused=reused,
-        reason=reason,
+        reused=reuse.done,
+        reason=reuse.reason,
     )
     if run.recorder is not None:
         run.recorder.facts = facts_of(result, stored, release.requirement, recipient)
@@ -331,7 +340,7 @@ def _publish_again(run: Run, base: Base, stored: Sequence[StoredHierarchy], know
         recoding = known.recoding_for(run.binding.spec)
         _require_fit(run, known)
         known.require_hierarchies(describe_hierarchies(stored))
-        return _publish(run, stored, recoding, release_of(run, base, stored, recoding), reused=True)
+        return _publish(run, stored, recoding, release_of(run, base, stored, recoding), reuse=Reuse(done=True))
     except (UsageError, InfeasibleError) as error:
         if isinstance(error, HierarchyError):
             raise

@@ -20,11 +20,11 @@ from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source import combination_statements as combinations_sql
-from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding, BoundPopulation
 from sqlanon.source.combination_statements import Ordinals
 from sqlanon.source.combinations import Combinations, Domain, combine, has_null
 from sqlanon.source.frequency import Base, scan, store_hierarchies
+from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
 from sqlanon.sql.relations import Relation, Table, column, table_expression
 from sqlanon.sql.template import query
@@ -244,7 +244,7 @@ def link(run: Run, release: Relation, external: Relation | None = None) -> Linke
     if external is not None:
         people = covering_sql.no_fewer(people, _external_people(released))
     taxonomy = GuardingTaxonomy(
-        hierarchy_sql.paths(hierarchy.table.table, hierarchy.height),
+        taxonomy_paths(hierarchy.table.table, hierarchy.height),
         hierarchy.height,
         has_null(engine, "taxonomy", made.codes[asked.column]),
     )

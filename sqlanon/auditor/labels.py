@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sqlanon.auditor import label_statements as reading_sql
 from sqlanon.auditor.label_statements import LISTING
-from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.base import Statement
 from sqlanon.source.binding import ORDERED, BoundColumn
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Table
@@ -116,7 +116,6 @@ def members_in(text: str) -> list[tuple[str, bool]] | None:
 
 
 def read_labels(
-    engine: Engine,
     item: BoundColumn,
     labelled: Table,
     texts: Sequence[exp.Expression],
@@ -127,7 +126,7 @@ def read_labels(
 ) -> ReadLabels:
     """Read labels of a column whose values and labels stand in `labelled`: `texts` are those of each level,
     `value` is the text of what a pair is to hold."""
-    step, ordered = f"labels of {item.name}", item.family in ORDERED
+    engine, step, ordered = scratch.engine, f"labels of {item.name}", item.family in ORDERED
     known = {label: parts_of(label, ordered=ordered) for label in labels}
     listing = scratch.create_text(step, f"{place}t", list(LISTING))
     lines = [
@@ -156,5 +155,5 @@ def read_labels(
         # Parts of them may have been found: without them.
         scratch.drop(table)
         rest = [label for label in labels if label not in unread]
-        table = read_labels(engine, item, labelled, texts, value, rest, scratch, place).table
+        table = read_labels(item, labelled, texts, value, rest, scratch, place).table
     return ReadLabels(table, unread)

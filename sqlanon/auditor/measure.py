@@ -114,6 +114,7 @@ WITHOUT_ORDER = frozenset({Family.TEXT, Family.OTHER})
 class Sides:
     """The audited table, what it is compared with, and in both the column that names the person."""
 
+    engine: Engine
     audited: Opened
     source: Opened | None = None
     respondent: str | None = None
@@ -131,7 +132,6 @@ class MeasuredColumn:
 
 
 def measure_column(
-    engine: Engine,
     sides: Sides,
     name: str,
     keys: Sequence[str],
@@ -142,7 +142,7 @@ def measure_column(
     sizes_for_k: int | None = None,
 ) -> MeasuredColumn | None:
     """Measure a column in classes of `keys`, with `sizes_for_k` the sizes of the classes too; None without rows."""
-    values = _values(sides, name, models, taxonomy)
+    engine, values = sides.engine, _values(sides, name, models, taxonomy)
     domain, reasons = _domain(engine, values, name)
     if not domain.rows:
         return None
@@ -334,7 +334,7 @@ def audit(
     groups = [_Group(name, columns, (k if counts_classes else None) or 1) for name, (columns, k) in named.items()]
     audited.require(*request.quasi_identifier, *(name for group in groups for name in group.columns), *request.columns)
     respondent = request.respondent if request.respondent in audited.columns else None
-    sides = Sides(audited, _opened(engine, beside.source, "source"), respondent, beside.source_respondent)
+    sides = Sides(engine, audited, _opened(engine, beside.source, "source"), respondent, beside.source_respondent)
     taxonomies = {name: Opened.at(engine, relation, "taxonomy") for name, relation in beside.taxonomies.items()}
     population = _opened(engine, beside.population, "population")
     breaches = _breaches(engine, request, beside.linked)
@@ -408,7 +408,6 @@ def _column(audit: _Audit, group: _Group, name: str, *, first: bool) -> Measured
     """A sensitive column; the first one's statement measures the classes too, where they are those of k."""
     others = audit.request.others(name)
     return measure_column(
-        audit.engine,
         audit.sides,
         name,
         [*group.columns, *others],

@@ -36,7 +36,7 @@ from sqlanon.release.classes import apart_from_tables, in_one_query, release_que
 from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
-from sqlanon.release.steps import Check, Listing, ReleaseSteps
+from sqlanon.release.steps import LoadedList, ReleaseSteps, StepCheck
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.hierarchies import HierarchyDraft
 from sqlanon.source.run import DEFAULT, Options, open_for
@@ -86,13 +86,13 @@ def release_model(
     written.cover(measured)
     rows = release_query(engine, release, measured, with_respondent=True)
     for check in written.steps:
-        if isinstance(check, Check):
+        if isinstance(check, StepCheck):
             asserted = assertion(check.holds, f"sqlanon: {check.message}, run `sqlanon dbt` again")
             rows = rows.where(equal(scalar(asserted), literal(1)), copy=False)
     seeds = [
         _seed(step.draft.listing_table.name, step.draft)
         for step in written.steps
-        if isinstance(step, Listing) and step.draft.listing_table is not None
+        if isinstance(step, LoadedList) and step.draft.listing_table is not None
     ]
     return ReleaseModel(in_one_query(rows, written.steps), tuple(seeds))
 

@@ -19,12 +19,12 @@ from sqlanon.release import statements as release_sql
 from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.steps import (
     AnyStep,
-    Check,
     MeasuredClasses,
     Naming,
     Release,
     ReleaseSteps,
     Step,
+    StepCheck,
     blanked_query,
 )
 from sqlanon.source import hierarchy_statements as hierarchy_sql
@@ -73,7 +73,7 @@ def _carried_out(engine: Engine, scratch: Scratch, steps: Sequence[AnyStep]) -> 
         match step:
             case Step():
                 made.append(scratch.create_at(step.title, step.table, step.query))
-            case Check():
+            case StepCheck():
                 [(number,)] = engine.query(Statement(step.title, step.found))
                 if number:
                     raise SpecError(f"{step.message}: {number} of them; the source changed, plan again")

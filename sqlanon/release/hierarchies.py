@@ -14,7 +14,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.kinds import FullDomain
-from sqlanon.release.steps import AnyStep, Check, Listing, Naming, Release, Step
+from sqlanon.release.steps import AnyStep, LoadedList, Naming, Release, Step, StepCheck
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.frequency_statements import HierarchyTable
@@ -131,16 +131,16 @@ def _stored(engine: Engine, item: BoundColumn, draft: HierarchyDraft, table: Tab
     )
 
 
-def _listing(draft: HierarchyDraft, plain: str, level: int | None) -> Iterator[Listing]:
+def _listing(draft: HierarchyDraft, plain: str, level: int | None) -> Iterator[LoadedList]:
     if draft.listing is not None:
         comment = f"Definition of the hierarchy of {draft.column}, level 0 first."
-        yield Listing(comment, f"definition_{plain}", draft, level)
+        yield LoadedList(comment, f"definition_{plain}", draft, level)
 
 
-def _coverage(item: BoundColumn, draft: HierarchyDraft) -> Iterator[Check]:
+def _coverage(item: BoundColumn, draft: HierarchyDraft) -> Iterator[StepCheck]:
     uncovered = draft.uncovered()
     if uncovered is not None:
-        yield Check(
+        yield StepCheck(
             f"cover {item.name}",
             f"Stop if a value of {item.name}, which is released as it is, lies outside its hierarchy.",
             "a value lies outside its hierarchy",

@@ -31,10 +31,10 @@ from sqlanon.release.classes import (
 )
 from sqlanon.release.files import write_audited
 from sqlanon.release.steps import MeasuredClasses, Release
-from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import formulas_of
 from sqlanon.source.combinations import has_null
 from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
@@ -61,7 +61,7 @@ def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> 
         None if binding.respondent is None else opened.key(binding.respondent.name),
     )
     absent = has_null(engine, "taxonomy", made.codes[asked.column])
-    paths = hierarchy_sql.paths(hierarchy.table.table, hierarchy.height)
+    paths = taxonomy_paths(hierarchy.table.table, hierarchy.height)
     return Linked(published, targets, people, GuardingTaxonomy(paths, hierarchy.height, absent))
 
 

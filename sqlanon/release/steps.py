@@ -49,7 +49,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Listing:
+class LoadedList:
     """A table of the labels that a definition lists value by value."""
 
     comment: str
@@ -60,7 +60,7 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Check:
+class StepCheck:
     """What stops a release: a query counts what must not be there."""
 
     title: str
@@ -78,7 +78,7 @@ class Check:
         return query
 
 
-AnyStep = Step | Listing | Check
+AnyStep = Step | LoadedList | StepCheck
 
 CLASSES = "The classes of the generalized quasi-identifier, each with its verdict."
 
@@ -239,7 +239,10 @@ class ReleaseSteps:
         table = self._make(f"values of {item.name}", comment, f"values_{self._release.plain[item.name]}", query)
         if item.order:
             wrong = f"a value of {item.name} is not in its declared order"
-            self.steps.append(Check(f"order of {item.name}", f"Stop if {wrong}.", wrong, sensitive_sql.uncoded(table)))
+            found = sensitive_sql.uncoded(table)
+            self.steps.append(StepCheck(f"order of {item.name}", f"Stop if {wrong}.", wrong, found))
+                StepCheck(f"order of {item.name}", f"Stop if {wrong}.", wrong, sensitive_sql.uncoded(table))
+            )
         return table
 
     def _counted_rows(self, sensitive: Sequence[SensitiveColumn]) -> exp.Select:
@@ -360,11 +363,11 @@ class ReleaseSteps:
         self.steps += [] if check is None else [check]
 
 
-def coverage(engine: Engine, release: Release, classes_table: Table) -> Check | None:
+def coverage(engine: Engine, release: Release, classes_table: Table) -> StepCheck | None:
     """The check that every row of a class has labels; None where no column has a hierarchy."""
     uncovered = release_sql.outside(classes_table, release.columns(engine))
     wrong = "a value lies outside its hierarchy"
-    return None if uncovered is None else Check("cover values", f"Stop if {wrong}.", wrong, uncovered)
+    return None if uncovered is None else StepCheck("cover values", f"Stop if {wrong}.", wrong, uncovered)
 
 
 def blanked_query(release: Release, measured: MeasuredClasses, columns: Sequence[QuasiIdentifier]) -> exp.Select:

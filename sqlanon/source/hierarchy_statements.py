@@ -5,7 +5,7 @@ A hierarchy table has one row per value: `value` (as a grouping key; NULL for li
 from 1; 0 is kept for NULL), `index_l` (the label's number among its siblings, from 0; from 1 under the top, where 0 is
 NULL) and `leaves_l` (values under that label).
 
-Labels of formula hierarchies as SQL: each level rule becomes one expression over the value.
+Labels of formula hierarchies become one expression over the value for each level rule.
 
 The same rules compute labels in Python (`hierarchies.levels`); tests hold the two against each other on every engine.
 """
@@ -278,12 +278,6 @@ def rows(table: Table, height: int, first: int, last: int) -> exp.Select:
 
 def _numbered(labels: Sequence[exp.Expression]) -> list[exp.Alias]:
     return [named(label, f"label_{level}") for level, label in enumerate(labels, start=1)]
-
-
-def paths(hierarchy: Table, height: int) -> exp.Select:
-    """Every leaf of a taxonomy with the labels above it."""
-    labels = [named(cast(column(f"label_{level}"), "text"), f"label_{level}") for level in range(height + 1)]
-    return exp.select(*labels).from_(table_expression(hierarchy), copy=False)
 
 
 _DECIMAL = "DECIMAL(28, 9)"

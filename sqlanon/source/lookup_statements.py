@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.hierarchy_statements import one_of_equals
 from sqlanon.sql.build import count, equal, is_present, named, scalar, subquery
-from sqlanon.sql.relations import Table, cast, column, identifier, literal
+from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import relation
 
@@ -111,3 +111,9 @@ def listed(text: exp.Expression, known: exp.Query | Sequence[exp.Expression]) ->
     if isinstance(known, exp.Query):
         return exp.In(this=text.copy(), query=scalar(known))
     return exp.In(this=text.copy(), expressions=list(known))
+
+
+def taxonomy_paths(hierarchy: Table, height: int) -> exp.Select:
+    """Every leaf of a taxonomy with the labels above it."""
+    labels = [named(cast(column(f"label_{level}"), "text"), f"label_{level}") for level in range(height + 1)]
+    return exp.select(*labels).from_(table_expression(hierarchy), copy=False)

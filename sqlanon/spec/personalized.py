@@ -5,8 +5,8 @@ Pure. What needs the columns to be judged is checked here too, for the whole spe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,10 +15,6 @@ from sqlanon.hierarchies.definition import Definition
 from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.amounts import PositiveShare
 from sqlanon.spec.columns import ColumnName, Weight
-from sqlanon.spec.refusals import Finding
-
-if TYPE_CHECKING:
-    from sqlanon.spec.keys import SpecKeys
 
 DEFAULT_ALGORITHM = "personalized"
 ALGORITHMS = names_of("personalized")
@@ -54,43 +50,3 @@ def with_algorithm(values: Any) -> Any:
     if not isinstance(privacy, Mapping) or privacy.get("personalized") is None or not isinstance(search, Mapping):
         return values
     return values if "algorithm" in search else {**values, "search": {"algorithm": DEFAULT_ALGORITHM, **search}}
-
-
-def personalized_findings(spec: SpecKeys) -> Iterator[Finding]:
-    """What is wrong with a personalized requirement in its spec."""
-    asked, algorithm = spec.privacy.personalized, spec.search.algorithm
-    if asked is None:
-        if algorithm in ALGORITHMS:
-            yield ("search", "algorithm"), f"{algorithm} needs privacy.personalized"
-        return
-    here = ("privacy", "personalized")
-    if asked.column not in spec.sensitive:
-        yield (*here, "column"), f"{asked.column} is not a column of role sensitive"
-    else:
-        own = spec.columns[asked.column].hierarchy
-        if (own is None) == (asked.taxonomy is None):
-            message = "stands at the column already" if own is not None else "is required, here or at the column"
-            yield (*here, "taxonomy"), f"the taxonomy of {asked.column} {message}"
-    listed = spec.columns.get(asked.guarding)
-    if (spec.default_role if listed is None else listed.role) != "identifier":
-        message = "must be a column of role identifier: guarding nodes are never released"
-        yield (*here, "guarding"), f"{asked.guarding} {message}"
-    if asked.primary != (spec.respondent is None):
-        say = (
-            "true: leave respondent out" if asked.primary else "false needs respondent, the column that names a person"
-        )
-        yield (*here, "primary"), say
-    if algorithm not in ALGORITHMS:
-        yield ("search", "algorithm"), f"with privacy.personalized it is {' or '.join(ALGORITHMS)}, not {algorithm}"
-    yield from _alone(spec)
-
-
-def _alone(spec: SpecKeys) -> Iterator[Finding]:
-    """Classes are made for this requirement alone."""
-    privacy = spec.privacy
-    if privacy.asks_for_k or privacy.models() or privacy.k_map is not None or privacy.delta_presence is not None:
-        yield ("privacy", "personalized"), "it stands alone: no k and no other model beside it"
-    if not privacy.suppression.limit.is_zero:
-        yield ("privacy", "suppression", "limit"), "with privacy.personalized no row is suppressed"
-    if privacy.several_groupings:
-        yield ("privacy", "personalized"), "it needs a single quasi-identifier, and other_sensitive unknown"

@@ -26,7 +26,8 @@ from sqlanon.hierarchies import Sql
 from sqlanon.spec.algorithms import ALGORITHMS, names_of
 from sqlanon.spec.honoured import honoured_findings, recipients_finding
 from sqlanon.spec.keys import SpecKeys
-from sqlanon.spec.personalized import personalized_findings, with_algorithm
+from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
+from sqlanon.spec.personalized import with_algorithm
 from sqlanon.spec.places import TableSource, TableTarget, ViewTarget, same_place
 from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.recipients import replaced
@@ -347,3 +348,43 @@ class Spec(SpecKeys):
                 everywhere = all((path, message) in others for others in found.values())
                 inherited = not any(recipient.writes(path) for recipient in self.recipients.values())
                 yield (path, message) if everywhere and inherited else (("recipients", name, *path), message)
+
+
+def personalized_findings(spec: SpecKeys) -> Iterator[Finding]:
+    """What is wrong with a personalized requirement in its spec."""
+    asked, algorithm = spec.privacy.personalized, spec.search.algorithm
+    if asked is None:
+        if algorithm in PERSONALIZED:
+            yield ("search", "algorithm"), f"{algorithm} needs privacy.personalized"
+        return
+    here = ("privacy", "personalized")
+    if asked.column not in spec.sensitive:
+        yield (*here, "column"), f"{asked.column} is not a column of role sensitive"
+    else:
+        own = spec.columns[asked.column].hierarchy
+        if (own is None) == (asked.taxonomy is None):
+            message = "stands at the column already" if own is not None else "is required, here or at the column"
+            yield (*here, "taxonomy"), f"the taxonomy of {asked.column} {message}"
+    listed = spec.columns.get(asked.guarding)
+    if (spec.default_role if listed is None else listed.role) != "identifier":
+        message = "must be a column of role identifier: guarding nodes are never released"
+        yield (*here, "guarding"), f"{asked.guarding} {message}"
+    if asked.primary != (spec.respondent is None):
+        say = (
+            "true: leave respondent out" if asked.primary else "false needs respondent, the column that names a person"
+        )
+        yield (*here, "primary"), say
+    if algorithm not in PERSONALIZED:
+        yield ("search", "algorithm"), f"with privacy.personalized it is {' or '.join(PERSONALIZED)}, not {algorithm}"
+    yield from _personalized_alone(spec)
+
+
+def _personalized_alone(spec: SpecKeys) -> Iterator[Finding]:
+    """Classes are made for this requirement alone."""
+    privacy = spec.privacy
+    if privacy.asks_for_k or privacy.models() or privacy.k_map is not None or privacy.delta_presence is not None:
+        yield ("privacy", "personalized"), "it stands alone: no k and no other model beside it"
+    if not privacy.suppression.limit.is_zero:
+        yield ("privacy", "suppression", "limit"), "with privacy.personalized no row is suppressed"
+    if privacy.several_groupings:
+        yield ("privacy", "personalized"), "it needs a single quasi-identifier, and other_sensitive unknown"

@@ -362,7 +362,7 @@ def label_pairs(
         levels = [value, *texts[1:]]
         found = pairs(labelled, value, levels, linked.side, position)
         if unknown:
-            read = read_labels(engine, item, labelled, levels, value, sorted(unknown), scratch, f"{place}{position}")
+            read = read_labels(item, labelled, levels, value, sorted(unknown), scratch, f"{place}{position}")
             _refuse_unread(item.name, release, sum(unknown[label] for label in read.unread))
             found = more_pairs(found, read.table)
         tables.append(scratch.create(step, f"{place}p{position}", found))

@@ -86,7 +86,7 @@ def _with_read(
     if not found:
         return known
     labels = sorted(str(label) for (label,) in found)
-    read = read_labels(engine, hierarchy.item, hierarchy.stored.table.table, texts, texts[0], labels, scratch, place)
+    read = read_labels(hierarchy.item, hierarchy.stored.table.table, texts, texts[0], labels, scratch, place)
     table = scratch.create(step, f"{place}x", utility_sql.with_read(known, read.table))
     scratch.drop(known, read.table)
     return table

@@ -27,10 +27,10 @@ from sqlanon.recoding.mondrian.recoder import MOST_WRITTEN, places_of_values
 from sqlanon.recoding.personalized import statements as guarded_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
-from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.combinations import Combinations, has_null
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
 from sqlanon.sql.relations import Table
 from sqlanon.sql.template import query
@@ -167,7 +167,7 @@ def _paths(engine: Engine, made: Combinations, position: int) -> tuple[tuple[Tex
     hierarchy = made.sensitive[position].hierarchy
     if hierarchy is None:
         raise UsageError("privacy.personalized: the sensitive column has no taxonomy")
-    paths = hierarchy_sql.paths(hierarchy.table.table, hierarchy.height)
+    paths = taxonomy_paths(hierarchy.table.table, hierarchy.height)
     ordered = query("select p.* from p order by p.label_0", {"p": paths})
     rows = [_texts(row) for row in engine.query(Statement("taxonomy", ordered))]
     if has_null(engine, "taxonomy", made.codes[position]):

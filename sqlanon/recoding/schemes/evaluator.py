@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
-from sqlanon.engines.base import Engine, Row, Statement
+from sqlanon.engines.base import Row, Statement
 from sqlanon.errors import UsageError
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
@@ -58,7 +58,6 @@ class SchemeCosts:
 
     def __init__(
         self,
-        engine: Engine,
         scratch: Scratch,
         combinations: Combinations,
         columns: Sequence[Leaves],
@@ -69,7 +68,7 @@ class SchemeCosts:
         metric: str,
     ) -> None:
         """`least`: rows that a class which satisfies the requirement has at least."""
-        self._engine = engine
+        self._engine = scratch.engine
         self._scratch = scratch
         self._combinations = combinations
         self._columns = tuple(columns)

@@ -311,7 +311,6 @@ def problem_on(run: Run, made: Combinations) -> SchemeProblem:
     trees = tuple(_tree(run, name, column) for name, column in zip(names, columns, strict=True))
     requirement = requirement_for(run)
     costs = SchemeCosts(
-        run.engine,
         run.scratch,
         made,
         leaves,

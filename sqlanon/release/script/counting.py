@@ -18,12 +18,12 @@ from sqlanon.release.hierarchies import DraftedHierarchies, Making, draft_hierar
 from sqlanon.release.script.pages import Pages, rows_within
 from sqlanon.release.steps import (
     AnyStep,
-    Check,
-    Listing,
+    LoadedList,
     MeasuredClasses,
     Release,
     ReleaseSteps,
     Step,
+    StepCheck,
     blanked_query,
 )
 from sqlanon.source.binding import Binding
@@ -42,9 +42,9 @@ def write_steps(pages: Pages, steps: Sequence[AnyStep]) -> None:
         match step:
             case Step():
                 pages.create(step.comment, step.name, step.query)
-            case Check():
+            case StepCheck():
                 pages.stop_unless(step.comment, step.holds, step.message)
-            case Listing():
+            case LoadedList():
                 pages.create_text(step.comment, step.name, *step.draft.listing_of(step.level))
 
 
@@ -57,7 +57,7 @@ def write_hierarchies(pages: Pages, engine: Engine, binding: Binding, recoding: 
     written = [
         step
         for step in hierarchies.steps
-        if not binding.as_view or (not isinstance(step, Check) and step.name in of_sensitive)
+        if not binding.as_view or (not isinstance(step, StepCheck) and step.name in of_sensitive)
     ]
     write_steps(pages, written)
     return hierarchies
