@@ -244,7 +244,14 @@ def _combined(parts: Sequence[Sequence[tuple[str, str, str]]]) -> Iterator[Way]:
     widest = max(len(ways) for ways in parts)
     for number in range(widest):
         chosen = [ways[min(number, len(ways) - 1)] for ways in parts]
-        yield [() if kind == "null" else (low, high) for kind, low, high in chosen]
+        yield [_ends(*part) for part in chosen]
+
+
+def _ends(kind: str, low: str, high: str) -> tuple[str, ...]:
+    """The labels or bounds that a part names; an interval may be open at one end."""
+    if kind == "null":
+        return ()
+    return tuple(end for end in (low, high) if end or kind != "interval")
 
 
 def _known(
