@@ -141,6 +141,7 @@ def _column_policies(release: Released, hierarchies: Sequence[StoredHierarchy]) 
             item.top,
             allowed_levels(spec, item.column, item.height) if node is None else (node[position],),
             alike=node is not None,
+            ends_at_values=spec.search.bounds == "values",
         )
         for position, item in enumerate(hierarchies)
     ]

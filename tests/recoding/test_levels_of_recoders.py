@@ -57,6 +57,11 @@ def released(database: Database, rows: list[Any]) -> int:
     return len(found)
 
 
+def search_of(algorithm: str, nodes: int) -> dict[str, Any]:
+    """A search of so many nodes, by an algorithm that has a budget or not."""
+    return {"algorithm": algorithm, **({} if algorithm == "mondrian" else {"budget": {"nodes": nodes}})}
+
+
 @pytest.mark.parametrize("name", SEARCHES)
 def test_labels_are_no_finer_than_the_least_levels(engine_url: str, name: str) -> None:
     rows = people(60)
@@ -74,7 +79,7 @@ def test_a_least_level_at_the_top_tells_nothing(engine_url: str) -> None:
     database = filled(engine_url, rows)
     columns = {**COLUMNS, **{name: {**COLUMNS[name], "levels": {"min": 3}} for name in (AGE, TOWN)}}
     for algorithm in ("mondrian", "ghs"):
-        pipeline.run(spec_of(database, columns=columns, search={"algorithm": algorithm, "budget": {"nodes": 100}}))
+        pipeline.run(spec_of(database, columns=columns, search=search_of(algorithm, 100)))
         assert set(database.rows("released", f'"{AGE}", "{TOWN}"')) == {("*", "*")}
 
 
@@ -85,7 +90,7 @@ def test_levels_that_lie_apart_in_the_order_of_values_become_sets(engine_url: st
     tree = {"even": [str(age) for age in range(0, 100, 2)], "odd": [str(age) for age in range(1, 100, 2)]}
     columns = {**COLUMNS, AGE: {**COLUMNS[AGE], "hierarchy": {"tree": tree}}}
     for algorithm in ("mondrian", "ops"):
-        pipeline.run(spec_of(database, columns=columns, search={"algorithm": algorithm, "budget": {"nodes": 100}}))
+        pipeline.run(spec_of(database, columns=columns, search=search_of(algorithm, 100)))
         found = {label for (label,) in database.rows("released", f'"{AGE}"')}
         assert found <= {"even", "odd", "*", None, "{even, odd}", "{odd, NULL}", "{even, NULL}"}
         assert found & {"even", "odd", "{even, odd}", "*"}
@@ -97,7 +102,7 @@ def test_bounds_by_values_end_at_somebodys_value_and_only_where_asked(engine_url
     database = filled(engine_url, rows)
     moments = {str(row[0]) for row in rows}
     for algorithm in ("mondrian", "ops"):
-        search = {"algorithm": algorithm, "budget": {"nodes": 300}}
+        search = search_of(algorithm, 300)
         shown = {}
         for bounds in ("hierarchy", "values"):
             pipeline.run(spec_of(database, search={**search, "bounds": bounds}))

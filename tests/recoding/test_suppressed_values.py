@@ -141,6 +141,7 @@ def test_a_lock_of_groups_is_for_its_owner_and_says_so(duckdb_url: str, tmp_path
     path = tmp_path / "spec.lock.json"
     for algorithm in ("sps", "optimal"):
         spec = spec_of(database, algorithm)
+        path.unlink(missing_ok=True)
         Lock.of(spec, pipeline.plan(spec), "spec.yaml").write(path)
         holds = "RARE1" in path.read_text(encoding="utf-8")
         content = json.loads(path.read_text(encoding="utf-8"))
