@@ -109,7 +109,8 @@ def _content(
 def _show(
     settings: Settings, path: Path, spec: Spec, hierarchies: dict[str, dict[str, Any]], crowd: Crowding | None
 ) -> None:
-    from sqlanon.cli.console import facts, grid, number
+    from sqlanon.cli.console import facts, grid
+    from sqlanon.cli.words import number
     from sqlanon.spec.columns import accepted_columns
 
     def measured(name: str) -> tuple[str, str]:

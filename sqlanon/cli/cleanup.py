@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from sqlanon.cli.console import counted
 from sqlanon.cli.settings import Settings, flags
+from sqlanon.cli.words import counted
 
 
 @click.command("cleanup", short_help="Drop what dead runs left behind, and old evidence.")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlanon.cli.console import counted, number, seconds, vector
 from sqlanon.cli.settings import Settings, flags, phases
+from sqlanon.cli.words import counted, number, seconds, vector
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:

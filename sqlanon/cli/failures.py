@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import click
 
-from sqlanon.cli.console import one_line
 from sqlanon.cli.log import log
+from sqlanon.cli.words import one_line
 from sqlanon.errors import EngineError, SpecError, SqlanonError
 
 INTERRUPTED = 130

@@ -138,7 +138,8 @@ def _export(report: HierarchyReport, path: Path, delimiter: str) -> None:
 
 
 def _show(settings: Settings, item: ShownHierarchy) -> None:
-    from sqlanon.cli.console import facts, grid, number
+    from sqlanon.cli.console import facts, grid
+    from sqlanon.cli.words import number
 
     content, console = item.content, settings.console
     summary = [("column", item.column), ("values", number(content["values"])), ("top", content["top"])]

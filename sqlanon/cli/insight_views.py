@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from sqlanon.cli.console import counted, facts, grid, number, one_line, share
+from sqlanon.cli.console import facts, grid
+from sqlanon.cli.words import counted, number, one_line, share
 from sqlanon.insight.adversary import AttackResult
 from sqlanon.insight.adversary.result import shown
 from sqlanon.insight.reidentification import Attacker, ClassRisk, RiskResult, TableRisk

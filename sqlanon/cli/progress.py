@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqlanon.cli.console import one_line
+from sqlanon.cli.words import one_line
 
 if TYPE_CHECKING:
     from sqlanon.engines.base import TraceEvent, TraceHook

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sqlanon.cli import log
-from sqlanon.cli.console import one_line, seconds
 from sqlanon.cli.failures import Interrupted
+from sqlanon.cli.words import one_line, seconds
 
 if TYPE_CHECKING:
     from rich.console import Console

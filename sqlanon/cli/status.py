@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqlanon.cli.console import counted, number
 from sqlanon.cli.settings import Settings, flags
+from sqlanon.cli.words import counted, number
 
 if TYPE_CHECKING:
     from sqlanon.api.status import Status

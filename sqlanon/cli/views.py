@@ -13,8 +13,9 @@ from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consisten
 from sqlanon.auditor.breaches import GuardedLevel
 from sqlanon.auditor.figures import shown
 from sqlanon.auditor.statements.classes import BUCKETS
-from sqlanon.cli.console import bar, counted, facts, grid, number, share, sparkline, vector
+from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
+from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.hierarchies.described import described
 from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.quality import accuracy, completeness
