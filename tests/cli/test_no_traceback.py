@@ -25,6 +25,9 @@ from sqlanon.sql.relations import column, literal
 from tests.kit.commands import CommandLine, Outcome, patients, spec_values, write_spec
 from tests.kit.database import Database, changed
 
+pytestmark = pytest.mark.reopened
+"""Other processes open the same file."""
+
 
 def is_one_line(outcome: Outcome, *words: str, code: int = 2) -> None:
     assert outcome.code == code, outcome.err

@@ -30,6 +30,9 @@ from sqlanon.spec import Spec
 from tests.kit.database import Database, changed
 from tests.kit.processes import fork
 
+pytestmark = pytest.mark.reopened
+"""Other processes open the same file."""
+
 ROWS = [
     (f"Person {number}", zip_, 20 + number % 3, disease)
     for number, (zip_, disease) in enumerate(
