@@ -199,7 +199,7 @@ class Check:
     def name(self) -> str:
         """The model with what it is asked of.
 
-        >>> Check(Question("l_diversity", "l = 3", "", "", "disease"), "patient", 7, 0, 9, 0).name
+        >>> Check(ModelQuestion("l_diversity", "l = 3", "", "", "disease"), "patient", 7, 0, 9, 0).name
         'l_diversity disease of patient'
         """
         column = f" {self.column}" if self.column else ""

@@ -141,7 +141,7 @@ def test_transcripts_are_true(page: str, process: Callable[[str, Path], tuple[in
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    demo = ROOT / "sqlanon" / "demo"
+    demo = ROOT / "sqlanon" / "cli" / "demo_data"
     (tmp_path / "sqlanon-demo").mkdir()
     for name in ("patients.csv", "spec.yaml"):
         shutil.copy(demo / name, tmp_path / "sqlanon-demo")
@@ -157,7 +157,7 @@ def test_the_readme_shows_the_demo_spec() -> None:
         return [line.partition(" #")[0].rstrip() for line in text.splitlines() if not line.startswith("#")]
 
     [shown] = blocks("README.md", "yaml")
-    assert lines(shown) == lines((ROOT / "sqlanon" / "demo" / "spec.yaml").read_text(encoding="utf-8"))
+    assert lines(shown) == lines((ROOT / "sqlanon" / "cli" / "demo_data" / "spec.yaml").read_text(encoding="utf-8"))
 
 
 def test_the_readme_names_what_there_is_on_one_screen() -> None:
@@ -224,7 +224,7 @@ def test_the_public_names() -> None:
 def test_audit_is_a_function_whatever_is_imported_first() -> None:
     program = (
         "import sqlanon.pipeline; import sqlanon; from sqlanon import audit;"
-        "from sqlanon.audit import AuditResult; assert callable(sqlanon.audit) and audit is sqlanon.audit"
+        "from sqlanon.auditor import AuditResult; assert callable(sqlanon.audit) and audit is sqlanon.audit"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
