@@ -48,8 +48,8 @@ check: $(DEV) ## formatting, lint, types, layers
 bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and against peers
 	@SQLANON_PEERS_PYTHON=$(PEERS_VENV)/bin/python $(BIN)/python -m benchmarks --plot docs/reference/performance.svg $(ARGS)
 
-golden: $(DEV) ## rewrite the snapshots of generated SQL
-	@$(BIN)/python -m pytest tests/golden --update-golden -q $(ARGS)
+golden: $(DEV) ## rewrite the snapshots of generated SQL, and tables of the docs
+	@$(BIN)/python -m pytest tests/golden tests/spec/test_key_table.py::test_the_page_has_the_table --update-golden -q $(ARGS)
 
 soak: $(DEV) $(DBT) ## run the tests that take minutes, and properties on all their examples
 	@$(BIN)/python -m pytest -m 'soak or hypothesis' --hypothesis-profile soak $(ARGS)

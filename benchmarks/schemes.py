@@ -21,6 +21,7 @@ from typing import Any
 
 import duckdb
 
+from sqlanon.recoding.base import least_levels
 from sqlanon.recoding.schemes.recoder import SchemeProblem, problem_on
 from sqlanon.search.base import Budget
 from sqlanon.search.schemes.exact import search
@@ -87,7 +88,9 @@ def problem(k: int, metric: str, scheme: str, columns: int = 4) -> Iterator[Sche
         with running(spec, DEFAULT) as run:
             base = scan(run.engine, run.binding, run.scratch)
             stored = store_hierarchies(run.engine, run.binding, base, run.scratch)
-            yield problem_on(run, combine(run.engine, run.binding, base, stored, run.scratch))
+            yield problem_on(
+                run, combine(run.engine, run.binding, base, stored, run.scratch, least_levels(run, stored))
+            )
 
 
 def solve(

@@ -15,23 +15,25 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
+from sqlanon.auditor.policy import audit_policy, drafted_columns, policy_of
+from sqlanon.engines.base import Engine
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.insight.microdata import audit_personalized
 from sqlanon.planning.decision import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.privacy.base import Requirement
-from sqlanon.recoding import Assigned, FullDomain, Recoding
-from sqlanon.recoding.mondrian.recoder import mondrian_lookup
-from sqlanon.recoding.personalized.recoder import personalized_lookup
-from sqlanon.recoding.registry import RECODERS
-from sqlanon.release.classes import Release, population_labels
+from sqlanon.recoding import FullDomain, Recoding
+from sqlanon.recoding.registry import region_maker
+from sqlanon.release.classes import population_labels
 from sqlanon.release.evidence import Facts, recorder_for
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released, publish
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
-from sqlanon.source.binding import bind_source, bind_target
+from sqlanon.release.steps import Release
+from sqlanon.source.binding import Binding, bind, bind_published, bind_source, formulas_of
+from sqlanon.source.doubt import Crowding, crowding, refuse_doubted
 from sqlanon.source.frequency import Base, scan
 from sqlanon.source.hierarchies import (
     HierarchyReport,
@@ -44,7 +46,7 @@ from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas, running
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
-from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
+from sqlanon.spec.honoured import require_honoured
 from sqlanon.sql.relations import File, Query, Relation
 
 SEARCHED = ("algorithm", "score", "limit", "lattice", "minimal", "minimal_complete", "proven", "undecided", "verified")
@@ -91,6 +93,7 @@ __all__ = [
     "Options",
     "apply",
     "audit_spec",
+    "crowded",
     "hierarchies",
     "open_for",
     "plan",
@@ -160,17 +163,27 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     """
     request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
     if spec.privacy.personalized is not None:
-        return audit_personalized(spec, options)
+        with open_for(spec, options) as engine:
+            return with_policy(engine, bind(spec, engine), audit_personalized(spec, options))
     fits = fits or spec.privacy.anonymity != "classic"
     if not fits and not _reads_hierarchies(spec):
         with open_for(spec, options) as engine:
-            return audit(engine, bind_target(spec, engine), request, Beside(bind_source(spec, engine)))
+            found = audit(engine, bind_published(spec, engine), request, Beside(bind_source(spec, engine)))
+            return with_policy(engine, bind(spec, engine), found)
     with running(spec, options) as run:
         people, notes = _generalized_population(run, lock)
         ancestors = _ancestors(run) if fits else None
         beside = Beside(run.binding.source, taxonomies=_taxonomies(run), population=people, ancestors=ancestors)
-        result = audit(run.engine, bind_target(spec, run.engine), request, beside)
-        return replace(result, notes=(*result.notes, *notes))
+        result = audit(run.engine, bind_published(spec, run.engine), request, beside)
+        return with_policy(run.engine, run.binding, replace(result, notes=(*result.notes, *notes)))
+
+
+def with_policy(engine: Engine, binding: Binding, found: AuditResult) -> AuditResult:
+    """The result with what the spec asks of its target beside the models."""
+    rows = None if found.suppressed is None else found.rows + found.suppressed
+    policy = policy_of(binding, drafted_columns(engine, binding), rows)
+    checks = audit_policy(engine, bind_published(binding.spec, engine), policy)
+    return replace(found, table=str(binding.target), policy=checks)
 
 
 def _reads_hierarchies(spec: Spec) -> bool:
@@ -188,7 +201,7 @@ def _ancestors(run: Run) -> Ancestors:
             item,
             domain(source.copy(), item.key("source", run.engine.traits)),
             run.scratch,
-            f"a{position}",
+            f"a__{position}",
             has_null=False,
         )
         for position, item in enumerate(run.binding.quasi_identifiers)
@@ -205,7 +218,9 @@ def _taxonomies(run: Run) -> dict[str, Relation]:
     for position, item in enumerate(run.binding.sensitive):
         if item.rule is not None:
             values = domain(source.copy(), item.key("source", run.engine.traits))
-            stored = store_hierarchy(run.engine, item.hierarchy(), values, run.scratch, f"t{position}", has_null=False)
+            stored = store_hierarchy(
+                run.engine, item.hierarchy(), values, run.scratch, f"t__{position}", has_null=False
+            )
             found[item.name] = stored.table.table
     return found
 
@@ -232,6 +247,7 @@ def _generalized_population(run: Run, lock: Lock | None) -> tuple[Relation | Non
 
 def script(spec: Spec, lock: Lock | None, options: Options = DEFAULT) -> str:
     """The release as one SQL script: as a lock file decided, or as a search decides now."""
+    require_honoured(spec, "script")
     recoding = plan(spec, options).recoding if lock is None else lock.recoding_for(spec)
     return scripted(spec, recoding, options, lock=lock).text
 
@@ -240,16 +256,17 @@ def scripted(
     spec: Spec, recoding: Recoding, options: Options = DEFAULT, *, dialect: str | None = None, lock: Lock | None = None
 ) -> Script:
     """The release of a recoding as a script, for its own engine or another dialect; regions are made again."""
+    require_honoured(spec, "script")
+    if formulas_of(spec) != "keep":
+        raise UsageError(
+            "target.formulas: a script writes texts as they are; leave it out, or publish with run or apply"
+        )
     lookup = None
-    if isinstance(recoding, Assigned) and recoding.details.get("kind") == "strict":
+    make_regions = region_maker(recoding)
+    if make_regions is not None:
         with running(spec, options) as run:
             base = scanned(run)
-            lookup = mondrian_lookup(run, base, hierarchies_of(run, base), recoding.fingerprint)
-    elif isinstance(recoding, Assigned) and recoding.algorithm in PERSONALIZED:
-        with running(spec, options) as run:
-            base = scanned(run)
-            stored = hierarchies_of(run, base)
-            lookup = personalized_lookup(run, base, stored, RECODERS[recoding.algorithm], recoding)
+            lookup = make_regions(run, base, hierarchies_of(run, base))
     return compiled(spec, recoding, options, dialect=dialect, lock=lock, lookup=lookup)
 
 
@@ -264,9 +281,17 @@ def hierarchies(
         if publishable:
             require_schemas(run.engine, run.binding, publishes=True)
         stored = hierarchies_of(run, scan(run.engine, run.binding, run.scratch))
+        if publishable:
+            refuse_doubted(run.engine, run.binding)
         lattice_of(run.binding, stored)
         for hierarchy in stored:
             yield report_hierarchy(run.engine, hierarchy)
+
+
+def crowded(spec: Spec, options: Options = DEFAULT) -> Crowding | None:
+    """How many persons fill small classes with rows of their own; None where persons are counted or none repeats."""
+    with open_for(spec, options) as engine:
+        return crowding(engine, bind(spec, engine))
 
 
 def _publish(
@@ -283,7 +308,7 @@ def _publish(
     target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
     alone = nullcontext() if isinstance(target, File) else run.engine.alone_with(target, seconds)
     with run.watch.phase("publish"), alone, Scratch(run.engine, run.binding.scratch) as scratch:
-        publication = publish(run.engine, release, scratch)
+        publication = publish(run.engine, release, scratch, stored)
     result = RunResult(
         target=str(target),
         recoding=recoding,

@@ -15,16 +15,16 @@ from sqlglot import exp
 from sqlanon.auditor import covering_statements as covering_sql
 from sqlanon.auditor.breaches import GuardingTaxonomy, Linked
 from sqlanon.auditor.covering_statements import LISTING, MEMBERS, SpanColumn
-from sqlanon.auditor.labels import SHORTENED, members_in
+from sqlanon.auditor.labels import INTERVAL, SHORTENED, members_in
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source import combination_statements as combinations_sql
-from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding, BoundPopulation
 from sqlanon.source.combination_statements import Ordinals
 from sqlanon.source.combinations import Combinations, Domain, combine, has_null
 from sqlanon.source.frequency import Base, scan, store_hierarchies
+from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
 from sqlanon.sql.relations import Relation, Table, column, table_expression
 from sqlanon.sql.template import query
@@ -39,6 +39,8 @@ WITH_NULL = ", NULL}"
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _BRACKETS = re.compile(r"([\[(])\s*(.*?)(?:\s*(?:,|;|\.\.)\s*| - )(.*?)\s*([\])])", re.DOTALL)
 _DASHED = re.compile(rf"\[({_NUMBER})-({_NUMBER})\]")
+_ONE_SIDED = re.compile(rf"(<|>=)({_NUMBER})")
+_FARTHEST = "1.7976931348623157e308"
 _BARE = re.compile(rf"({_NUMBER})\s*(?:-|\u2013|\.\.|to)\s*({_NUMBER})")
 
 
@@ -54,7 +56,13 @@ def interval_of(label: str) -> tuple[str, str, str, str, str, str]:
     (('20', '25', '0', '0', '1'), ('divorced', 'widowed'))
     >>> interval_of("-3-7"), interval_of("flu")[1:]
     (('-3-7', '-3', '7', '0', '0', '1'), ('', '', '0', '0', '0'))
+    >>> interval_of("<40")[2:], interval_of(">=65")[1]
+    (('40', '0', '1', '1'), '65')
     """
+    if found := _ONE_SIDED.fullmatch(label):
+        if found[1] == "<":
+            return label, f"-{_FARTHEST}", found[2], "0", "1", "1"
+        return label, found[2], _FARTHEST, "0", "0", "1"
     if found := _BRACKETS.fullmatch(label):
         opening, low, high, closing = found.groups()
         number = _is_number(low) and _is_number(high)
@@ -89,6 +97,9 @@ def _without_null(label: str) -> str:
     if not (label.startswith("{") and label.endswith(WITH_NULL)):
         return label
     rest = label[1 : -len(WITH_NULL)]
+    members = members_in(rest) or []
+    if len(members) == 1 and INTERVAL.fullmatch(members[0][0]):
+        return members[0][0]
     return rest if rest.startswith("[") and rest.endswith("]") else f"{{{rest}}}"
 
 
@@ -233,7 +244,7 @@ def link(run: Run, release: Relation, external: Relation | None = None) -> Linke
     if external is not None:
         people = covering_sql.no_fewer(people, _external_people(released))
     taxonomy = GuardingTaxonomy(
-        hierarchy_sql.paths(hierarchy.table.table, hierarchy.height),
+        taxonomy_paths(hierarchy.table.table, hierarchy.height),
         hierarchy.height,
         has_null(engine, "taxonomy", made.codes[asked.column]),
     )

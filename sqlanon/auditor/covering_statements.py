@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.source.combination_statements import label_ends
 from sqlanon.sql.build import equal, named, union_all
 from sqlanon.sql.relations import Table, column, literal, table_expression
 from sqlanon.sql.template import expression, query
@@ -67,9 +68,12 @@ def spans(
         ),
         query(
             "select t.label, 1000 + a.place + b.place as place, a.lo, b.hi from t join n as a on t.low = a.label"
-            " join n as b on t.high = b.label where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi",
+            " join n as b on t.high = b.label where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi"
+            # What is no interval has no bounds: the empty text, which may be a value, is not meant.
+            " and (t.low <> '' or t.high <> '')",
             {"t": listing, "n": union_all([part.copy() for part in nodes])},
         ),
+        _between_ends(listing, union_all([part.copy() for part in nodes])),
     ]
     if members is not None:
         found.append(
@@ -115,6 +119,25 @@ def spans(
         "select label, absent, cast(lo as int) as lo, cast(hi as int) as hi,"
         " row_number() over (order by absent, label) as s from f",
         {"f": union_all([listed, absent] if null is not None else [listed])},
+    )
+
+
+def _between_ends(listing: Table, nodes: exp.Query) -> exp.Select:
+    """Ranges that begin and end where labels do: [1960-1969], where [1960-1964] and [1965-1969] are labels."""
+    low, high, half_open = label_ends(column("label", "n"))
+    ends = query(
+        "select n.label, :low as low, :high as high, :half_open as half_open, n.lo, n.hi from n",
+        {"n": nodes},
+        low=low,
+        high=high,
+        half_open=half_open,
+    )
+    starts = "select low, min(lo) as lo from e where half_open = 0 and low <> label group by low"
+    stops = "select high, max(hi) as hi from e where half_open = 0 and high <> label group by high"
+    return query(
+        "select t.label, 3000 as place, a.lo, b.hi from t join a on t.low = a.low join b on t.high = b.high"
+        " where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi",
+        {"t": listing, "a": query(starts, {"e": ends}), "b": query(stops, {"e": ends.copy()})},
     )
 
 

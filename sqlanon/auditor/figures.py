@@ -240,3 +240,19 @@ def shown(figure: Number | None) -> str:
     if figure is None or figure == float("inf"):
         return "unbounded"
     return str(figure) if isinstance(figure, int) else f"{figure:.4g}"
+
+
+@dataclass(frozen=True)
+class PolicyCheck:
+    """One sentence of the policy, and what is wrong with it; empty: it holds."""
+
+    name: str
+    asked: str
+    complaint: str = ""
+
+    @property
+    def satisfied(self) -> bool:
+        return not self.complaint
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "asked": self.asked, "satisfied": self.satisfied, "violation": self.complaint}

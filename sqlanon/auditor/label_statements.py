@@ -1,7 +1,7 @@
 """Statements that read labels by their form: parts of labels, found among the labels of a hierarchy.
 
-A listing has each `label` with the number of its `part`, a `kind` (range, label or null), and the labels `low` and
-`high` that the part runs from and to.
+A listing has each `label` with the number of its `part`, a `kind` (range, interval, label or null), and the labels
+`low` and `high` that the part runs from and to; of an interval, the bounds.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlanon.source.combination_statements import label_ends
 from sqlanon.sql.build import union_all
-from sqlanon.sql.relations import Table
+from sqlanon.sql.relations import Table, column
 from sqlanon.sql.template import query
 
 LISTING = ("label", "part", "kind", "low", "high")
@@ -35,15 +36,35 @@ def _nodes(labelled: Table, texts: Texts, value: exp.Expression) -> exp.Query:
 
 
 def ranges(listing: Table, labelled: Table, texts: Texts) -> exp.Select:
-    """The ranges whose ends are labels that there are, with the values `lo` and `hi`, the least and the greatest."""
-    ends = query(
+    """The ranges whose ends are labels that there are, with the values `lo` and `hi`, the least and the greatest.
+
+    A range may also end where labels end: [1960-1969] where [1960-1964] begins, [20, 40) where [35, 40) ends. What is a
+    label itself is not read as an interval.
+    """
+    nodes = query(
         "select label, min(x) as lo, max(x) as hi from n where x is not null group by label",
         {"n": _nodes(labelled, texts, texts[0])},
     )
+    low, high, half_open = label_ends(column("label", "n"))
+    ends = query(
+        "select n.label, :low as low, :high as high, :half_open as half_open, n.lo, n.hi from n",
+        {"n": nodes},
+        low=low,
+        high=high,
+        half_open=half_open,
+    )
+    whole = query("select n.label as low, n.label as high, 0 as half_open, n.lo, n.hi from n", {"n": nodes})
+    inner = "select low, high, half_open, lo, hi from e where low <> label or high <> label"
+    every = union_all([whole, query(inner, {"e": ends})])
+    starts = query("select half_open, low, min(lo) as lo from e group by half_open, low", {"e": every})
+    stops = query("select half_open, high, max(hi) as hi from e group by half_open, high", {"e": every.copy()})
     return query(
-        "select t.label, t.part, a.lo, b.hi from t join n as a on t.low = a.label join n as b on t.high = b.label"
-        " where t.kind = 'range' and a.lo <= b.hi",
-        {"t": listing, "n": ends},
+        "select t.label, t.part, a.lo, b.hi from t join a on t.low = a.low join b on t.high = b.high"
+        " and a.half_open = b.half_open left join w on t.kind = 'interval' and w.label = case when t.low = '' then"
+        " '<' || t.high when t.high = '' then '>=' || t.low else '[' || t.low || ', ' || t.high || ')' end"
+        " where ((t.kind = 'range' and a.half_open = 0)"
+        " or (t.kind = 'interval' and a.half_open = 1 and w.label is null)) and a.lo <= b.hi",
+        {"t": listing, "a": starts, "b": stops, "w": nodes.copy()},
     )
 
 

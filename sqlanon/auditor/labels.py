@@ -1,7 +1,8 @@
 """Labels of a release that no hierarchy has, read by their form: ranges and sets, as class-wise recoding writes them.
 
-`[20-29]` or `[20, 29]` is everything from one value to another, `{a, "b, c", NULL}` what its members cover. Reads
-labels, loads what they say, and leaves a scratch table of the values that each covers.
+`[20-29]` or `[20, 29]` is everything from one value to another, `[20, 40)`, `<40` and `>=20` everything between bounds
+of labels, `{a, "b, c", NULL}` what its members cover. Reads labels, loads what they say, and leaves a scratch table of
+the values that each covers.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ SHORTENED = ".. "
 
 RANGES = re.compile(r" - |, |-")
 """What may stand between the two values of a range."""
+INTERVAL = re.compile(r"\[([^\[,]+), ([^,)]+)\)|<(?!=)(.+)|>=(.+)")
+"""A range whose end is the first value beyond it: both bounds, or only the upper or the lower one."""
 
 Part = tuple[str, str, str]
-"""One way to read a part of a label: the kind (range, label or null), the first label and the last."""
+"""One way to read a part of a label: the kind (range, interval, label or null), the first label and the last, or the
+bounds."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ def parts_of(label: str, *, ordered: bool) -> list[list[Part]] | None:
     [[('label', 'a', 'a')], [('label', 'b, c', 'b, c')], [('null', '', '')]]
     >>> parts_of("{a, b, .. z}", ordered=False), parts_of("flu", ordered=False)
     (None, None)
+    >>> parts_of("[20, 40)", ordered=True), parts_of("<40", ordered=True)
+    ([[('interval', '20', '40')]], [[('interval', '', '40')]])
     """
     if ordered and (ways := list(_range(label))):
         return [ways]
@@ -63,11 +69,16 @@ def _ways(text: str, *, ordered: bool, quoted: bool) -> list[Part]:
     if not quoted and text == NULL:
         return [("null", "", "")]
     ranges = list(_range(text)) if ordered and not quoted else []
+    if ordered and quoted and INTERVAL.fullmatch(text):
+        return [("label", text, text), *_range(text)]
     return ranges or [("label", text, text)]
 
 
 def _range(text: str) -> Iterator[Part]:
     """Each dash may be the one between the two values: only one reading names two labels that there are."""
+    if found := INTERVAL.fullmatch(text):
+        low, high, below, above = found.groups()
+        yield "interval", low or above or "", high or below or ""
     if not (text.startswith("[") and text.endswith("]")):
         return
     inner = text[1:-1]

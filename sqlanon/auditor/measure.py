@@ -32,7 +32,7 @@ from sqlanon.auditor.models import (
     recursive_key,
 )
 from sqlanon.auditor.request import Ancestors, Beside, Opened, Request, text_key
-from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, buckets
+from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, average_risk, buckets
 from sqlanon.auditor.statements.classes import class_sizes, person_count, size_figures
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
@@ -349,6 +349,7 @@ def audit(
         respondents=None if respondent is None else _persons(engine, audited, respondent),
         notes=tuple(_notes(request, respondent)),
         breaches=breaches,
+        by_person=request.respondent is not None,
     )
 
 
@@ -378,7 +379,8 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
             return GroupResult(group.name, group.columns, Sizes.empty(group.k))
         columns.append(column)
     found = next((column.sizes for column in columns if column.sizes is not None), None)
-    sizes = _sizes(_class_sizes(audit, group) if found is None else found, group.k)
+    persons = audit.sides.respondent is not None
+    sizes = _sizes(_class_sizes(audit, group) if found is None else found, group.k, persons=persons)
     if not sizes.rows:
         return GroupResult(group.name, group.columns, Sizes.empty(group.k))
     people, against = _against_population(audit, group, sizes)
@@ -386,7 +388,6 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
     asked = audit.request.privacy.personalized
     if asked is not None:
         against = (*against, breach_check(asked, audit.breaches, group.name, sizes.classes, sizes.rows))
-    unit = "rows" if audit.sides.respondent is None else "respondents"
     return GroupResult(
         group.name,
         group.columns,
@@ -394,7 +395,7 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
         tuple(column.figures for column in columns),
         people,
         (
-            _k(sizes, group, unit),
+            _k(sizes, group),
             *(check for column in columns for check in column.checks),
             *against,
             *_asked_of_fitting(audit, fitting, group, sizes),
@@ -425,15 +426,16 @@ def _class_sizes(audit: _Audit, group: _Group) -> Found:
     return dict(zip(size_figures(group.k), row, strict=True))
 
 
-def _sizes(found: Found, k: int) -> Sizes:
+def _sizes(found: Found, k: int, *, persons: bool) -> Sizes:
     names = ("rows", "classes", "smallest", "largest")
     rows, classes, smallest, largest = (int(found[name] or 0) for name in names)
     at_risk = (int(found["classes_at_risk"]), int(found["rows_at_risk"]))
-    return Sizes(rows, classes, smallest, largest, k, *at_risk, buckets(found))
+    return Sizes(rows, classes, smallest, largest, k, *at_risk, buckets(found), average_risk(found), persons)
 
 
-def _k(sizes: Sizes, group: _Group, unit: str) -> Check:
-    question = ModelQuestion("k", f"k = {group.k}", f"have fewer than {group.k} {unit}", "the smallest class has {}")
+def _k(sizes: Sizes, group: _Group) -> Check:
+    fewer = f"have fewer than {group.k} {sizes.unit}"
+    question = ModelQuestion("k", f"k = {group.k}", fewer, "the smallest class has {}")
     return Check(question, group.name, sizes.classes, sizes.classes_at_risk, sizes.rows, sizes.rows_at_risk, sizes.k)
 
 

@@ -64,6 +64,8 @@ def ask(
             return _likeness(entry, name, statement)
         case DeltaDisclosure():
             return _disclosure(entry, name, statement)
+        case _:
+            raise TypeError(f"the auditor has no rule for {type(entry).__name__}")
 
 
 def least_values(found: Found) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlanon.auditor import AuditResult, Beside, Request, audit
@@ -34,6 +34,9 @@ FLAGS: Words = {
     **{f"privacy.{key}": "--" + key.replace("_", "-") for key in ("k", *MODELS, "k_map", "delta_presence")},
 }
 ARGUMENTS: Words = {"source": "table", "reference": "reference", "privacy.population": "population"}
+
+
+UNASKED = "nothing was required: these are measurements, no verdict; {} and others ask for one"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,10 @@ def measure_place(
             source=_bound(engine, reference, connection, words, "reference"),
             population=_bound(engine, population, connection, words, "privacy.population"),
         )
-        return audit(engine, table, request, beside)
+        result = audit(engine, table, request, beside)
+    if asked.k is not None or asked.privacy:
+        return result
+    return replace(result, asked=False, notes=(*result.notes, UNASKED.format(words.get("privacy.k", "k"))))
 
 
 @contextmanager

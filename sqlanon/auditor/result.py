@@ -11,7 +11,15 @@ from typing import Any
 
 from sqlanon.auditor.breaches import BreachFigures
 from sqlanon.auditor.consistency import Consistency
-from sqlanon.auditor.figures import Check, ColumnFigures, PopulationFigures, column_sections, worst_of
+from sqlanon.auditor.figures import (
+    Check,
+    ColumnFigures,
+    PolicyCheck,
+    PopulationFigures,
+    column_sections,
+    rounded,
+    worst_of,
+)
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.notebook import bar_chart, html_table
 
@@ -46,6 +54,12 @@ def buckets(found: Mapping[str, Any]) -> tuple[Bucket, ...]:
     return tuple(bucket for bucket in every if bucket.classes)
 
 
+def average_risk(found: Mapping[str, Any]) -> float:
+    """The mean over all rows of one over the size of their class, from the figures of class sizes by name."""
+    rows = int(found["rows"] or 0)
+    return (rounded(float(found["risk"]) / rows) or 0.0) if rows else 0.0
+
+
 def bucket_chart(distribution: Sequence[Bucket]) -> str:
     """The rows in classes of each size, for a notebook; nothing of none."""
     bars = [(bucket.label, bucket.rows) for bucket in distribution]
@@ -67,6 +81,15 @@ class Sizes:
     rows_at_risk: int
     """Rows in those classes."""
     distribution: tuple[Bucket, ...]
+    average_risk: float = 0.0
+    """The mean chance of picking the right one in a class, over all rows."""
+    persons: bool = False
+    """Whether sizes are persons."""
+
+    @property
+    def unit(self) -> str:
+        """What sizes count."""
+        return "persons" if self.persons else "rows"
 
     @classmethod
     def empty(cls, required_k: int) -> Sizes:
@@ -124,8 +147,29 @@ class AuditResult:
     """Distinct persons, where persons were counted."""
     notes: tuple[str, ...] = ()
     """What could not be measured as asked."""
+    policy: tuple[PolicyCheck, ...] = ()
+    """What the spec asks beside the models, where a spec is known: columns, labels, suppression."""
     breaches: BreachFigures | None = None
     """Of guarding nodes, where the table was compared with the microdata."""
+    by_person: bool = False
+    """Whether the requirement is about persons: every figure says then what it counts."""
+    asked: bool = True
+    """Whether anything was required; figures without a requirement are no verdict."""
+
+    @property
+    def unit(self) -> str:
+        """What k and the sizes of classes count: rows or persons."""
+        return self.sizes.unit
+
+    @property
+    def said_unit(self) -> str:
+        """What is said after a size: its unit where the requirement is about persons, else nothing."""
+        return f" {self.unit}" if self.by_person else ""
+
+    @property
+    def verdict(self) -> bool | None:
+        """Whether the requirement holds; None where nothing was required of a table that has rows."""
+        return self.satisfied if self.asked or not self.rows else None
 
     @property
     def rows(self) -> int:
@@ -183,32 +227,37 @@ class AuditResult:
 
     @property
     def satisfied(self) -> bool:
-        return self.rows > 0 and all(check.satisfied for check in self.checks)
+        held = all(check.satisfied for check in self.policy)
+        return self.rows > 0 and held and all(check.satisfied for check in self.checks)
 
     @property
     def violations(self) -> list[str]:
         """One line for each requirement that does not hold."""
         if self.rows == 0:
             return ["the table has no rows"]
-        return [check.violation for check in self.checks if not check.satisfied]
+        unmet = [check.violation for check in self.checks if not check.satisfied]
+        return unmet + [check.complaint for check in self.policy if not check.satisfied]
 
     @property
     def average_risk(self) -> float:
-        """The mean chance of re-identification within a class: classes over rows."""
-        return self.classes / self.rows if self.rows else 0.0
+        """The mean over all rows of one over the size of their class."""
+        return self.sizes.average_risk
 
     def _repr_html_(self) -> str:
         return html_table(f"sqlanon audit {self.table}", list(self._facts())) + bucket_chart(self.distribution)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "rows", str(self.rows)
+        if self.respondents is not None:
+            yield "persons", str(self.respondents)
         yield "classes", str(self.classes)
-        yield "smallest class", str(self.k)
-        yield "rows at risk", str(self.rows_at_risk)
+        yield "smallest class", f"{self.k}{self.said_unit}"
+        if self.asked:
+            yield "rows at risk", str(self.rows_at_risk)
         for check in self.checks:
             if check.model != "k":
                 yield check.name, f"{check.asked}: {'yes' if check.satisfied else 'no'}"
-        yield "satisfied", "yes" if self.satisfied else "no"
+        yield "satisfied", {True: "yes", False: "no", None: "nothing was required"}[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -218,7 +267,8 @@ class AuditResult:
             "k": self.k,
             "largest_class": self.largest,
             "average_class": self.rows / self.classes if self.classes else 0.0,
-            "required": {"k": self.required_k},
+            "counted": self.unit,
+            "required": {"k": self.required_k if self.asked else None},
             "rows_at_risk": self.rows_at_risk,
             "classes_at_risk": self.classes_at_risk,
             "highest_risk": 1 / self.k if self.k else None,
@@ -231,8 +281,9 @@ class AuditResult:
             "consistency": None if self.consistency is None else self.consistency.to_dict(),
             **({} if self.breaches is None else {"personalized": self.breaches.to_dict()}),
             "groups": {group.name: group.to_dict() for group in self.groups if group.name},
-            "requirements": [check.to_dict() for check in self.checks],
+            "requirements": [check.to_dict() for check in self.checks] if self.asked else [],
+            "policy": [check.to_dict() for check in self.policy],
             "notes": list(self.notes),
-            "satisfied": self.satisfied,
+            "satisfied": self.verdict,
             "violations": self.violations,
         }

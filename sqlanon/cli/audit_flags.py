@@ -12,17 +12,10 @@ from typing import Any, TypeVar
 
 import click
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+from sqlanon.spec.privacy import MODELS
 
-_MODELS = {
-    "l_diversity": ("COLUMN=L[,KIND[,C]]", "l", ("kind", "c"), "At least L values; KIND entropy, or recursive with C."),
-    "p_sensitive": ("COLUMN=P", "p", (), "At least P distinct values."),
-    "t_closeness": ("COLUMN=T[,DISTANCE]", "t", ("distance",), "No farther than T from the whole; or ordered."),
-    "alpha": ("COLUMN=VALUE=SHARE", "alpha", (), "VALUE in at most this share of a class."),
-    "beta_likeness": ("COLUMN=BETA[,KIND]", "beta", ("kind",), "Gains of at most BETA; or enhanced."),
-    "delta_disclosure": ("COLUMN=DELTA[,KIND]", "delta", ("kind",), "Shares off by e^DELTA at most; all: all values."),
-}
-"""For each model: how its flag is written, its threshold, what may follow, and the help."""
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+REQUIRE = "Require of a sensitive column"
 
 
 @dataclass(frozen=True)
@@ -60,7 +53,7 @@ def requirement_flags(function: Decorated) -> Decorated:
         delta_presence: str | None,
         **given: Any,
     ) -> Any:
-        privacy: dict[str, Any] = {key: _entries(key, given.pop(key)) for key in _MODELS}
+        privacy: dict[str, Any] = {key: _entries(key, given.pop(key)) for key in MODELS}
         privacy |= {"k": k, "k_map": k_map, "delta_presence": _bounds(delta_presence)}
         asked = {key: value for key, value in privacy.items() if value}
         columns = tuple(name for names in sensitive for name in column_list(names, "--sensitive"))
@@ -89,8 +82,8 @@ def column_list(text: str, flag: str = "--qi") -> list[str]:
 
 def _options() -> list[Callable[[Any], Any]]:
     models = [
-        click.option(_flag(key), key, multiple=True, metavar=metavar, help=f"Require of a sensitive column: {text}")
-        for key, (metavar, _, _, text) in _MODELS.items()
+        click.option(_flag(key), key, multiple=True, metavar=entry.flag.metavar, help=f"{REQUIRE}: {entry.flag.help}")
+        for key, entry in MODELS.items()
     ]
     return [
         click.option("--k", type=click.IntRange(min=1), help="The k to require. Default: 1, which only measures."),
@@ -111,7 +104,7 @@ def _flag(key: str) -> str:
 
 
 def _entries(key: str, texts: Sequence[str]) -> list[dict[str, Any]]:
-    return [_alpha(text) if key == "alpha" else _entry(key, text) for text in texts]
+    return [_alpha(text) if MODELS[key].names_value else _entry(key, text) for text in texts]
 
 
 def _entry(key: str, text: str) -> dict[str, Any]:
@@ -119,16 +112,16 @@ def _entry(key: str, text: str) -> dict[str, Any]:
     >>> _entry("l_diversity", "a=b=3,recursive,2.5")
     {'column': 'a=b', 'l': 3, 'kind': 'recursive', 'c': '2.5'}
     """
-    metavar, threshold, more, _ = _MODELS[key]
+    flag = MODELS[key].flag
     column, equals, rest = text.rpartition("=")
     number, *others = rest.split(",")
-    if not (column and equals and number) or len(others) > len(more) or "" in others:
-        raise click.UsageError(f"{_flag(key)}: {metavar} is expected")
+    if not (column and equals and number) or len(others) > len(flag.more) or "" in others:
+        raise click.UsageError(f"{_flag(key)}: {flag.metavar} is expected")
     if key == "t_closeness" and "hierarchical" in others:
         raise click.UsageError(
             f"{_flag(key)}: the hierarchical distance needs a hierarchy: say it in a spec, use --spec"
         )
-    return {"column": column, threshold: _number(number), **dict(zip(more, others, strict=False))}
+    return {"column": column, flag.threshold: _number(number), **dict(zip(flag.more, others, strict=False))}
 
 
 def _alpha(text: str) -> dict[str, Any]:
@@ -139,7 +132,7 @@ def _alpha(text: str) -> dict[str, Any]:
     column, _, rest = text.partition("=")
     value, equals, share = rest.rpartition("=")
     if not (column and equals and share):
-        raise click.UsageError(f"--alpha: {_MODELS['alpha'][0]} is expected")
+        raise click.UsageError(f"--alpha: {MODELS['alpha'].flag.metavar} is expected")
     return {"column": column, "value": value, "alpha": _number(share)}
 
 

@@ -17,6 +17,7 @@ from sqlanon.cli.recipients import explained, recipient_option
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
+    from sqlanon.source.doubt import Crowding
     from sqlanon.spec import Spec
 
 
@@ -42,10 +43,11 @@ def command(settings: Settings, spec: Path | None, offline: bool, schema: bool, 
         _check_recipients(settings, spec, loaded, [recipient] if recipient else loaded.recipient_names, offline=offline)
         return
     hierarchies = {} if offline else _hierarchies(settings, loaded)
+    crowd = None if offline else _crowd(settings, loaded)
     if settings.as_json:
-        settings.emit(_content(spec, loaded, offline, hierarchies))
+        settings.emit(_content(spec, loaded, offline, hierarchies, crowd))
     else:
-        _show(settings, spec, loaded, hierarchies)
+        _show(settings, spec, loaded, hierarchies, crowd)
 
 
 def _check_recipients(settings: Settings, path: Path, spec: Spec, names: Sequence[str], *, offline: bool) -> None:
@@ -58,14 +60,16 @@ def _check_recipients(settings: Settings, path: Path, spec: Spec, names: Sequenc
         own = spec.for_recipient(name)
         with explained(settings), about(name):
             hierarchies = {} if offline else _hierarchies(settings, own)
-        contents[name] = _content(path, own, offline, hierarchies)
+            crowd = None if offline else _crowd(settings, own)
+        contents[name] = _content(path, own, offline, hierarchies, crowd)
         if not settings.as_json:
             heading(settings, f"recipient {name}")
-            _show(settings, path, own, hierarchies)
+            _show(settings, path, own, hierarchies, crowd)
     if settings.as_json:
         shared = {key: contents[names[0]][key] for key in ("spec", "valid", "offline", "connection")}
         recipients = {
-            name: {key: content[key] for key in ("columns", "hierarchies")} for name, content in contents.items()
+            name: {key: content[key] for key in ("columns", "hierarchies", "accepted", "persons")}
+            for name, content in contents.items()
         }
         settings.emit({**shared, "recipients": recipients})
 
@@ -78,7 +82,18 @@ def _hierarchies(settings: Settings, spec: Spec) -> dict[str, dict[str, Any]]:
         }
 
 
-def _content(path: Path, spec: Spec, offline: bool, hierarchies: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _crowd(settings: Settings, spec: Spec) -> Crowding | None:
+    from sqlanon import pipeline
+
+    with settings.working() as options:
+        return pipeline.crowded(spec, options)
+
+
+def _content(
+    path: Path, spec: Spec, offline: bool, hierarchies: dict[str, dict[str, Any]], crowd: Crowding | None
+) -> dict[str, Any]:
+    from sqlanon.spec.columns import accepted_columns
+
     return {
         "spec": str(path),
         "valid": True,
@@ -86,12 +101,17 @@ def _content(path: Path, spec: Spec, offline: bool, hierarchies: dict[str, dict[
         "connection": str(spec.connection),
         "columns": {name: column.role for name, column in spec.columns.items()},
         "hierarchies": hierarchies,
+        "accepted": accepted_columns(spec.columns),
+        "persons": None if crowd is None else crowd.to_dict(),
     }
 
 
-def _show(settings: Settings, path: Path, spec: Spec, hierarchies: dict[str, dict[str, Any]]) -> None:
+def _show(
+    settings: Settings, path: Path, spec: Spec, hierarchies: dict[str, dict[str, Any]], crowd: Crowding | None
+) -> None:
     from sqlanon.cli.console import facts, grid
     from sqlanon.cli.words import number
+    from sqlanon.spec.columns import accepted_columns
 
     def measured(name: str) -> tuple[str, str]:
         found = hierarchies.get(name)
@@ -103,4 +123,7 @@ def _show(settings: Settings, path: Path, spec: Spec, hierarchies: dict[str, dic
     settings.console.print(grid(("column", "role", "values", "labels per level"), rows, right=(2,)))
     settings.console.print()
     what = "the spec, its names in the database and its hierarchies" if hierarchies else "the spec alone (offline)"
-    settings.console.print(facts([("checked", what), ("result", f"{path} is valid")]))
+    accepted = [("accepted", f"{name}: {reason}") for name, reason in accepted_columns(spec.columns).items()]
+    settings.console.print(facts([*accepted, ("checked", what), ("result", f"{path} is valid")]))
+    if crowd is not None:
+        settings.note(f"warning: {crowd}")

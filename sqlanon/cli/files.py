@@ -67,21 +67,19 @@ def write_lock(lock: Lock, path: Path) -> None:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a small file whole or not at all."""
-    with whole_file(path) as lines:
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a small file whole or not at all; a private one only its owner can read."""
+    with whole_file(path, private=private) as lines:
         lines.write(text)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[TextIO]:
+def whole_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
     """A text file that takes its name only when it is complete."""
-    temporary = path.with_name(path.name + ".tmp")
+    from sqlanon.engines import temporaries
+
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as lines:
+        with temporaries.whole_file(path, private=private) as lines:
             yield lines
-        temporary.replace(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -65,7 +65,13 @@ def command(
     if settings.as_json:
         columns = {column.profile.name: column.to_dict() for column in draft.columns}
         settings.emit(
-            {"spec": None if out == STDOUT else str(out), "rows": draft.rows, "columns": columns, "yaml": text}
+            {
+                "spec": None if out == STDOUT else str(out),
+                "rows": draft.rows,
+                "respondent": draft.respondent,
+                "columns": columns,
+                "yaml": text,
+            }
         )
     elif out == STDOUT:
         click.echo(text, nl=False)
@@ -152,4 +158,7 @@ def _show(settings: Settings, draft: Draft, out: Path) -> None:
     ]
     settings.console.print(grid(("column", "role", "because"), rows))
     settings.console.print()
-    settings.console.print(facts([("drafted", str(out)), ("next", f"read it, then: sqlanon check {out}")]))
+    persons = (
+        [] if draft.respondent is None else [("persons", f"told apart by {draft.respondent}: it has several rows")]
+    )
+    settings.console.print(facts([*persons, ("drafted", str(out)), ("next", f"read it, then: sqlanon check {out}")]))

@@ -41,8 +41,9 @@ def _risk_rows(tables: Sequence[ClassRisk]) -> Iterator[tuple[str, ...]]:
 
     yield line("rows", lambda item: number(item.rows))
     yield line("classes", lambda item: number(item.classes))
-    yield line("smallest class", lambda item: number(item.smallest))
-    yield line("rows alone in their class", lambda item: f"{number(item.uniques)} ({share(item.uniques, item.rows)})")
+    persons = " (persons)" if tables[0].persons else ""
+    yield line(f"smallest class{persons}", lambda item: number(item.smallest))
+    yield line(tables[0].alone, lambda item: f"{number(item.uniques)} ({share(item.uniques, item.rows)})")
     yield line("highest risk (prosecutor)", lambda item: _percent(item.prosecutor.highest))
     yield line("average risk (prosecutor)", lambda item: _percent(item.prosecutor.average))
     for place, entry in enumerate(tables[0].prosecutor.at_risk):

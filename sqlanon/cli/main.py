@@ -6,8 +6,10 @@ Imports click and nothing heavier: `sqlanon --help` must not wait for a database
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
@@ -102,6 +104,10 @@ def _invoke(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt):
+            # Whoever presses again while it ends gets the same line and exit code, not a trace.
+            with suppress(ValueError):
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
         failure: Failure = failure_of(error)
         report(failure, error, as_json=as_json, debug=debug, as_log=as_log)
         return failure.exit_code

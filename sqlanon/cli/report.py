@@ -56,7 +56,7 @@ def command(
     from sqlanon.reports.charts import warm_up
     from sqlanon.reports.gather import gather
     from sqlanon.reports.offline import gather_offline
-    from sqlanon.reports.writing import write
+    from sqlanon.reports.writing import require_extra, write
 
     started = perf_counter()
     if no_what_if and (ks or limits):
@@ -64,6 +64,7 @@ def command(
     path, lock, loaded = _decided(what, spec)
     kind, out = _place(path, out, kind)
     require_writable(out)
+    require_extra(kind)
     if kind in ("html", "pdf"):
         warm_up()
     with settings.working() as options:

@@ -34,15 +34,18 @@ def command(
     """
     from sqlanon import pipeline
     from sqlanon.api import spec_of
+    from sqlanon.recoding import FullDomain
     from sqlanon.release.lock import Lock
     from sqlanon.release.script import scripting_named
     from sqlanon.spec import load_spec
+    from sqlanon.spec.honoured import require_honoured
 
     lock = Lock.read(spec) if spec.suffix == ".json" else None
     if lock is not None and recipient not in (None, lock.recipient):
         raise UsageError("--recipient goes with a spec; the lock file names its recipient itself")
     loaded = load_spec(spec if lock is None else spec_of(spec, lock))
     loaded = chosen(loaded, recipient if lock is None else lock.recipient)
+    require_honoured(loaded, "script")
     if dialect is not None:
         scripting_named(dialect)
     if out is not None and not force:
@@ -51,7 +54,7 @@ def command(
         recoding = pipeline.plan(loaded, options).recoding if lock is None else lock.recoding_for(loaded)
         script = pipeline.scripted(loaded, recoding, options, dialect=dialect, lock=lock)
     if out is not None:
-        _write(script, out)
+        _write(script, out, private=not isinstance(recoding, FullDomain))
     if settings.as_json:
         settings.emit({"dialect": script.dialect, "files": dict(script.files), "sql": script.text})
     elif out is None:
@@ -59,6 +62,8 @@ def command(
     else:
         for name in script.files:
             settings.note(f"wrote {out / name}")
+        if not isinstance(recoding, FullDomain):
+            settings.note("the script holds values of the source: only you can read its files, keep them so")
 
 
 def _refuse_files(folder: Path) -> None:
@@ -66,7 +71,7 @@ def _refuse_files(folder: Path) -> None:
         raise UsageError(f"{found}: exists already; --force replaces the files of a script")
 
 
-def _write(script: Script, folder: Path) -> None:
+def _write(script: Script, folder: Path, *, private: bool) -> None:
     for found in sorted(folder.glob("*.sql")):
         if found.name not in script.files:
             raise UsageError(f"{found}: is no file of this script, and would be run with it; name another folder")
@@ -75,4 +80,4 @@ def _write(script: Script, folder: Path) -> None:
     except OSError as error:
         raise UsageError(f"{folder}: cannot be made a folder: {error.strerror}") from None
     for name, text in script.files.items():
-        write_text(folder / name, text)
+        write_text(folder / name, text, private=private)

@@ -83,7 +83,10 @@ def _facts(item: Status) -> Iterator[tuple[str, str]]:
     else:
         verdict = "satisfied" if item.satisfied else "NOT satisfied"
         classes = counted(item.audit.classes, "class", "classes")
-        yield "release", f"{verdict}: k = {number(item.audit.k)} in {classes}, {counted(item.audit.rows, 'row')}"
+        k = f"k = {number(item.audit.k)}{item.audit.said_unit}"
+        yield "release", f"{verdict}: {k} in {classes}, {counted(item.audit.rows, 'row')}"
+        for note in item.audit.notes:
+            yield "", note
         for violation in item.audit.violations:
             yield "", violation
     if item.drift is None:

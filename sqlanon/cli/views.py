@@ -21,10 +21,10 @@ from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.quality import accuracy, completeness
 from sqlanon.planning.comparison import Compared, Comparison
 from sqlanon.planning.frontier import Cell, Frontier
-from sqlanon.recoding import Cuts
 from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec
+from sqlanon.spec.algorithms import ALGORITHMS
 
 Fact = tuple[str, str]
 
@@ -40,11 +40,18 @@ def spent(seconds: Mapping[str, float]) -> Fact:
 def show_plan(console: Console, spec: Spec, plan: PlanResult, *more: Fact) -> None:
     """The levels a plan chose, what they cost, and what else there is to say of it."""
     if isinstance(plan, RecodedPlan):
-        console.print(facts([*_recoded_facts(plan), *class_sizes(console, plan.sizes), *more]))
+        console.print(facts([*_recoded_facts(plan), *_planned_sizes(console, spec, plan), *more]))
         return
     console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
     console.print()
-    console.print(facts([*_plan_facts(plan), *class_sizes(console, plan.sizes), *more]))
+    console.print(facts([*_plan_facts(plan), *_planned_sizes(console, spec, plan), *more]))
+
+
+def _planned_sizes(console: Console, spec: Spec, plan: PlanResult) -> Iterator[Fact]:
+    """The sizes of a plan's classes are rows; where k counts persons, they say so."""
+    if spec.respondent is not None:
+        yield "k", f"counts persons, told apart by {spec.respondent}"
+    yield from class_sizes(console, plan.sizes, "" if spec.respondent is None else " rows")
 
 
 def changed(changes: Sequence[Change] | None) -> Iterator[Fact]:
@@ -58,9 +65,8 @@ def changed(changes: Sequence[Change] | None) -> Iterator[Fact]:
 def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
     """What a release that is not full-domain costs, and how it was found."""
     search, chosen = plan.search, plan.chosen
-    if isinstance(plan.decided, Cuts):
-        for name, groups in zip(plan.columns, plan.decided.groups, strict=True):
-            yield name, counted(len(groups), "group")
+    for name, groups in plan.recoding.group_counts().items():
+        yield name, counted(groups, "group")
     yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
     yield "classes", number(chosen.classes)
     for name, score in plan.scores.items():
@@ -95,8 +101,8 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
         yield "ties", f"{_vectors(search.ties)}; the first in vector order was taken"
     if not search.verified:
         yield "audit", f"{_unverified(plan)}; {search.algorithm} looks at three columns at a time"
-    elif search.algorithm == "datafly":
-        yield "not proven", "datafly takes one greedy path, and may generalize more than needed"
+    elif search.algorithm in ALGORITHMS and ALGORITHMS[search.algorithm].promise == "heuristic":
+        yield "not proven", f"{search.algorithm} takes one greedy path, and may generalize more than needed"
     elif not search.proven:
         yield "not proven", f"the budget ended the search with {counted(search.undecided, 'node')} undecided"
 
@@ -115,7 +121,18 @@ def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:
 
 def show_frontier(console: Console, result: Frontier) -> None:
     """The grid of a what-if: one line for each requirement."""
-    heading = ("k", "limit", "suppressed", "classes", result.metric, "accuracy", "completeness", "levels")
+    persons = " (persons)" if result.persons else ""
+    rows = " (rows)" if result.persons else ""
+    heading = (
+        f"k{persons}",
+        f"limit{rows}",
+        f"suppressed{rows}",
+        "classes",
+        result.metric,
+        "accuracy",
+        "completeness",
+        "levels",
+    )
     console.print(grid(heading, [_cell(cell, result) for cell in result.cells], right=(0, 1, 2, 3, 4, 5, 6)))
     console.print()
     checks = f"{number(result.checks)} of {counted(result.lattice, 'node')} for all together, by {result.algorithm}"
@@ -173,7 +190,8 @@ def show_release(console: Console, result: RunResult, *more: Fact) -> None:
         ("rows", f"{_part(audit.rows, publication.rows)} of the source"),
         ("suppressed", _part(publication.suppressed, publication.rows)),
         *([("blanked", number(publication.blanked))] if publication.blanked else []),
-        ("audit", f"k = {number(audit.k)} in {counted(audit.classes, 'class', 'classes')}, {_verdict(audit)}"),
+        *([] if audit.respondents is None else [("persons", number(audit.respondents))]),
+        ("audit", f"{_sizes(audit)}, {_verdict(audit)}"),
         spent(result.seconds),
         *more,
     ]
@@ -206,14 +224,15 @@ def _finding(item: Finding, *, named: bool) -> tuple[str, ...]:
 
 def show_audit(console: Console, audit: AuditResult) -> None:
     """What was measured: the sizes of the classes, the sensitive columns, and the verdict on each requirement."""
-    console.print(facts([*_audit_facts(audit), *class_sizes(console, audit.distribution)]))
+    console.print(facts([*_audit_facts(audit), *class_sizes(console, audit.distribution, audit.said_unit)]))
     if audit.distribution:
         console.print()
         show_distribution(console, audit)
     if len(audit.groups) > 1:
         console.print()
         groups = [(group.name, ", ".join(group.columns), *_class_facts(group)) for group in audit.groups]
-        console.print(grid(("quasi-identifier", "columns", "classes", "k"), groups, right=(2, 3)))
+        k = f"k ({audit.unit})" if audit.by_person else "k"
+        console.print(grid(("quasi-identifier", "columns", "classes", k), groups, right=(2, 3)))
     if audit.figures:
         console.print()
         measures = ("distinct l", "entropy l", "t", "beta", "delta", "largest share")
@@ -222,7 +241,7 @@ def show_audit(console: Console, audit: AuditResult) -> None:
         console.print()
         headings = ("guarding nodes", "rows", "greatest probability", "average", "rows above")
         console.print(grid(headings, map(_guarded, audit.breaches.levels), right=range(1, 5)))
-    asked = [check for check in audit.checks if check.model != "k" or len(audit.groups) > 1]
+    asked = [check for check in audit.checks if audit.asked and (check.model != "k" or len(audit.groups) > 1)]
     if asked:
         console.print()
         heading = ("requirement", "asked", "measured", "classes", "rows", "verdict")
@@ -249,8 +268,8 @@ def _check(check: Check) -> tuple[str, ...]:
     return (check.name, check.asked, measured, *at_risk, _in_words(check.satisfied))
 
 
-def class_sizes(console: Console, distribution: Sequence[Bucket]) -> Iterator[Fact]:
-    """The rows in classes of each size, from the smallest to the largest, on a line."""
+def class_sizes(console: Console, distribution: Sequence[Bucket], unit: str = "") -> Iterator[Fact]:
+    """The rows in classes of each size, from the smallest to the largest, on a line; `unit` says what sizes count."""
     if not distribution:
         return
     rows = {bucket.low: bucket.rows for bucket in distribution}
@@ -260,7 +279,7 @@ def class_sizes(console: Console, distribution: Sequence[Bucket]) -> Iterator[Fa
         unicode=console.encoding.lower().startswith("utf"),
     )
     most = f"{number(last.low)} or more" if last.high is None else number(last.high)
-    yield "class sizes", f"{picture} from {number(first.low)} to {most}"
+    yield "class sizes", f"{picture} from {number(first.low)} to {most}{unit}"
 
 
 def show_distribution(console: Console, audit: AuditResult) -> None:
@@ -271,19 +290,24 @@ def show_distribution(console: Console, audit: AuditResult) -> None:
         (_size(bucket), number(bucket.classes), number(bucket.rows), bar(bucket.rows, most, BAR_WIDTH, unicode=unicode))
         for bucket in audit.distribution
     ]
-    console.print(grid(("class size", "classes", "rows", ""), rows, right=(0, 1, 2)))
+    size = f"class size ({audit.unit})" if audit.by_person else "class size"
+    console.print(grid((size, "classes", "rows", ""), rows, right=(0, 1, 2)))
 
 
 def _audit_facts(audit: AuditResult) -> Iterator[Fact]:
     yield "table", audit.table
     yield "rows", number(audit.rows)
     if audit.respondents is not None:
-        yield "respondents", number(audit.respondents)
+        yield "persons", number(audit.respondents)
     yield "classes", number(audit.classes)
-    holds = audit.rows > 0 and not audit.classes_at_risk
-    yield "k", f"{number(audit.k)} (required {number(audit.required_k)}): {_in_words(holds)}"
-    at_risk = f"{_part(audit.rows_at_risk, audit.rows)}, in {counted(audit.classes_at_risk, 'class', 'classes')}"
-    yield "at risk", at_risk if audit.rows_at_risk else "no rows"
+    k = f"{number(audit.k)}{audit.said_unit}"
+    if audit.asked:
+        holds = audit.rows > 0 and not audit.classes_at_risk
+        yield "k", f"{k} (required {number(audit.required_k)}): {_in_words(holds)}"
+        at_risk = f"{_part(audit.rows_at_risk, audit.rows)}, in {counted(audit.classes_at_risk, 'class', 'classes')}"
+        yield "at risk", at_risk if audit.rows_at_risk else "no rows"
+    else:
+        yield "k", f"{k} (nothing was required)"
     if audit.suppressed is not None:
         yield "suppressed", f"{counted(audit.suppressed, 'row')} of the source"
     if audit.consistency is not None:
@@ -300,6 +324,10 @@ def _fitting(found: Consistency) -> str:
     figures = {"(1,k)": found.one_k, "(k,1)": found.k_one, "(k,k)": found.k_k, "global (1,k)": found.global_one_k}
     known = ", ".join(f"{name} {number(figure)}" for name, figure in figures.items() if figure is not None)
     return "; ".join(part for part in (known, found.reason and f"not measured: {found.reason}") if part)
+
+
+def _sizes(audit: AuditResult) -> str:
+    return f"k = {number(audit.k)}{audit.said_unit} in {counted(audit.classes, 'class', 'classes')}"
 
 
 def _verdict(audit: AuditResult) -> str:

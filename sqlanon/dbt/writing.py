@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from hashlib import md5
 from pathlib import Path
 
 import yaml
@@ -25,34 +27,24 @@ from sqlglot import exp
 
 from sqlanon.dbt.manifest import MATERIALIZATION, Manifest, ManifestNode, reference
 from sqlanon.dbt.project import Project, read_yaml
-from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.base import Engine
 from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.hierarchies.base import Lookup
 from sqlanon.pipeline import plan
-from sqlanon.privacy.base import Grouping
 from sqlanon.recoding.kinds import FullDomain
-from sqlanon.release import statements as release_sql
-from sqlanon.release.classes import Release, release_query
+from sqlanon.release.classes import apart_from_tables, in_one_query, release_query
+from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
-from sqlanon.source import hierarchy_statements as hierarchy_sql
-from sqlanon.source import sensitive_statements as sensitive_sql
-from sqlanon.source.binding import Binding, BoundColumn, bind
-from sqlanon.source.frequency_statements import HierarchyTable
-from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy
+from sqlanon.release.steps import LoadedList, ReleaseSteps, StepCheck
+from sqlanon.source.binding import Binding, bind
+from sqlanon.source.hierarchies import HierarchyDraft
 from sqlanon.source.run import DEFAULT, Options, open_for
-from sqlanon.source.sensitive import codes_query
-from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.spec import Spec
-from sqlanon.sql.build import assertion, equal, scalar, with_queries
-from sqlanon.sql.classes import classes
-from sqlanon.sql.relations import Table, column, identifier, literal, table_expression
+from sqlanon.spec.honoured import require_honoured
+from sqlanon.sql.build import assertion, equal, scalar
+from sqlanon.sql.relations import Table, identifier, literal
 from sqlanon.sql.traits import Traits
-from sqlanon.sql.values import Counted, ValueTables
-
-CLASSES = Table(("classes",))
-COUNTED = Table(("counted_rows",))
 
 
 @dataclass(frozen=True)
@@ -64,121 +56,45 @@ class Seed:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass
-class ReleaseSteps:
-    """Puts the query of one release together."""
+@dataclass(frozen=True)
+class ReleaseModel:
+    """The release as the one query of a dbt model, and the seeds that it reads."""
 
-    engine: Engine
-    binding: Binding
-    levels: Mapping[str, int]
-    seed_name: Callable[[str], str]
-    """The name of the seed of a column's hierarchy."""
-    steps: dict[str, exp.Query] = field(default_factory=dict)
-    seeds: list[Seed] = field(default_factory=list)
-    """The seeds that the query reads."""
+    query: exp.Select
+    seeds: tuple[Seed, ...]
 
-    def query(self) -> exp.Select:
-        """The rows of the release; fails where a value has no label or no place in a declared order."""
-        recoding = FullDomain.from_levels(self.binding.names, self.levels)
-        items = zip(self.binding.quasi_identifiers, recoding.node, strict=True)
-        hierarchies = tuple(self._hierarchy(item, level) for item, level in items)
-        release = Release(self.binding, hierarchies, recoding, requirement_of(self.binding))
-        self._classes(release)
-        rows = release_query(self.engine, release, CLASSES, with_respondent=True)
-        for condition, message in self._assertions(release):
-            asserted = assertion(condition, f"sqlanon: {message}, run `sqlanon dbt` again")
+
+def release_model(
+    engine: Engine, binding: Binding, levels: Mapping[str, int], seed_name: Callable[[str], str]
+) -> ReleaseModel:
+    """The rows of the release; the query fails where a value has no label or no place in a declared order.
+
+    `seed_name` names the seed of a column's hierarchy.
+    """
+    recoding = FullDomain.from_levels(binding.names, levels)
+    requirement = requirement_of(binding)
+    if requirement.whole is None:
+        raise UsageError("a model built by dbt has one quasi-identifier, and suppresses in one round")
+    listed = {item.name: Table((seed_name(item.name),)) for item in binding.quasi_identifiers}
+    place = apart_from_tables(binding)
+    hierarchies = draft_hierarchies(engine, binding, recoding, Making(place, listed.get))
+    release = hierarchies.release(binding, recoding, requirement)
+    written = ReleaseSteps(engine, release, place, hierarchies.of_sensitive)
+    written.steps += hierarchies.steps
+    written.count()
+    measured = written.judge()
+    written.cover(measured)
+    rows = release_query(engine, release, measured, with_respondent=True)
+    for check in written.steps:
+        if isinstance(check, StepCheck):
+            asserted = assertion(check.holds, f"sqlanon: {check.message}, run `sqlanon dbt` again")
             rows = rows.where(equal(scalar(asserted), literal(1)), copy=False)
-        return with_queries(rows, self.steps)
-
-    def _source(self) -> exp.Expression:
-        return self.engine.traits.relation(self.binding.source, "source")
-
-    def _hierarchy(self, item: BoundColumn, level: int) -> StoredHierarchy:
-        traits = self.engine.traits
-        domain = hierarchy_sql.domain(self._source(), item.key("source", traits))
-        seed = Table((self.seed_name(item.name),)) if isinstance(item.rule, Lookup) else None
-        draft = draft_hierarchy(self.engine, item, domain, seed)
-        if level > draft.height:
-            raise UsageError(f"column '{item.name}': its hierarchy ends at level {draft.height} now: run again")
-        table = Table((f"hierarchy_of_{item.name}",))
-        if level < draft.height:
-            coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, traits)
-            # Nobody validates the hierarchy when dbt runs: what cannot be relied on counts as not covered.
-            self.steps[table.name] = hierarchy_sql.sound(_only(coded, level), draft.height)
-            if seed is not None:
-                self.seeds.append(_seed(seed.name, draft))
-        top = draft.top or self._top_of(draft)
-        return StoredHierarchy(item.name, HierarchyTable(table, draft.height, 0), top, 0, draft.families, "")
-
-    def _top_of(self, draft: HierarchyDraft) -> str:
-        """The one label of the last level, where only the data knows it."""
-        query = hierarchy_sql.top_label(draft.labelled.copy(), draft.height)
-        return str(self.engine.query(Statement(f"top of {draft.column}", query))[0][0])
-
-    def _classes(self, release: Release) -> None:
-        whole = release.requirement.whole
-        if whole is None:
-            raise UsageError("a model built by dbt has one quasi-identifier, and suppresses in one round")
-        columns = release.columns(self.engine)
-        if self.binding.simple:
-            found = release_sql.classes(self._source(), columns)
-            self.steps[CLASSES.name] = release_sql.judged(found, whole.satisfied())
-        else:
-            self._judge_values(release, whole)
-
-    def _judge_values(self, release: Release, whole: Grouping) -> None:
-        """Classes that are judged by sensitive values or by respondents."""
-        traits, columns = self.engine.traits, release.columns(self.engine)
-        keys = release_sql.key_names(columns)
-        sensitive = []
-        for item in self.binding.sensitive:
-            codes = Table((f"values_of_{item.name}",))
-            self.steps[codes.name] = codes_query(item, self._source(), item.key("source", traits), traits)
-            sensitive.append(SensitiveColumn(item.key("source", traits), codes))
-        self.steps[COUNTED.name] = self._counted(columns, sensitive)
-        rows = exp.select().from_(table_expression(COUNTED))
-        counted = Counted(rows, [(name, column(name)) for name in keys], self.binding.persons)
-        tables = {}
-        for position, item in enumerate(self.binding.sensitive):
-            table = Table((f"distribution_of_{item.name}",))
-            codes = Table((f"values_of_{item.name}",))
-            self.steps[table.name] = sensitive_sql.reference(counted, position, codes, len(item.flagged))
-            tables[position] = ValueTables(table)
-        found = classes(counted, whole.measures(), tables)
-        self.steps[CLASSES.name] = release_sql.judged(found, whole.satisfied(), keys)
-
-    def _counted(
-        self, columns: Sequence[release_sql.QuasiIdentifier], sensitive: Sequence[SensitiveColumn]
-    ) -> exp.Select:
-        respondent = self.binding.respondent
-        who = None if respondent is None else respondent.key("source", self.engine.traits)
-        rows = release_sql.counted_rows(self._source(), columns, sensitive, who)
-        if who is None:
-            return rows
-        codes = [f"s_{position}" for position in range(len(sensitive))]
-        return sensitive_sql.respondents(rows, [*release_sql.key_names(columns), *codes])
-
-    def _assertions(self, release: Release) -> list[tuple[exp.Select, str]]:
-        columns = release.columns(self.engine)
-        found = []
-        if not all(item.at_top for item in columns):
-            found.append((release_sql.no_value_outside(CLASSES, columns), "a value lies outside its hierarchy"))
-        for item in self.binding.sensitive:
-            if item.order:
-                outside = sensitive_sql.uncoded(Table((f"values_of_{item.name}",)))
-                found.append((exp.select(equal(scalar(outside), literal(0))), "a value is not in the declared order"))
-        return found
-
-
-def _only(coded: exp.Select, level: int) -> exp.Select:
-    """The lookup without what only a search needs: counts of leaves, numbers of siblings, codes of other levels."""
-    needed = [
-        item
-        for item in coded.expressions
-        if item.alias_or_name == f"code_{level}" or not item.alias_or_name.startswith(("code_", "index_", "leaves_"))
+    seeds = [
+        _seed(step.draft.listing_table.name, step.draft)
+        for step in written.steps
+        if isinstance(step, LoadedList) and step.draft.listing_table is not None
     ]
-    coded.set("expressions", needed)
-    return coded
+    return ReleaseModel(in_one_query(rows, written.steps), tuple(seeds))
 
 
 def _seed(name: str, draft: HierarchyDraft) -> Seed:
@@ -206,7 +122,20 @@ def model_text(
     heading = f"{MARK} To change it, change the model's meta.sqlanon and run the command again."
     config = f"{{{{ config(materialized='{MATERIALIZATION}') }}}}"
     generalization = f"-- Generalization: {_harmless(' '.join(chosen.split()))}."
-    return f"{heading}\n{generalization}\n{config}\n\n{_with_references(query, reference, traits)}\n"
+    pairs = json.dumps([list(pair) for pair in levels.items()]).replace("{", "\\u007b")
+    text = f"{heading}\n{generalization}\n-- Levels: {pairs}\n-- Signature: {UNSIGNED}\n{config}\n\n"
+    return signed(f"{text}{_with_references(query, reference, traits)}\n")
+
+
+UNSIGNED = "0" * 32
+_SIGNATURE = re.compile(r"^-- Signature: [0-9a-f]{32}$", re.MULTILINE)
+
+
+def signed(text: str) -> str:
+    """The text of a model with its own digest, by which the materialization knows that nobody has changed it since."""
+    unsigned = _SIGNATURE.sub(f"-- Signature: {UNSIGNED}", text, count=1)
+    digest = md5(unsigned.strip().encode(), usedforsecurity=False).hexdigest()
+    return _SIGNATURE.sub(f"-- Signature: {digest}", unsigned, count=1)
 
 
 def _with_references(query: exp.Select, reference: Callable[[Table], str | None], traits: Traits) -> str:
@@ -272,19 +201,19 @@ def write_model(
     """Search for the generalization of a model's release, and the files that let dbt build it alone."""
     path = project.folder / node.path
     refuse_other_sql(path)
+    require_honoured(spec, "dbt")
     result = plan(spec, options, known)
     if not result.satisfied:
         raise RequirementError(f"model '{node.name}': {result.search.algorithm} found no release that satisfies")
     with open_for(spec, options) as engine:
-        release = ReleaseSteps(
+        release = release_model(
             engine,
             bind(spec, engine),
             result.levels,
             seed_name=lambda column: _plain(f"{node.name}_{column}_hierarchy"),
         )
-        query = release.query()
         seeds = {seed.name for seed in release.seeds}
-        text = model_text(query, result.levels, lambda table: _reference(manifest, seeds, table), engine.traits)
+        text = model_text(release.query, result.levels, lambda table: _reference(manifest, seeds, table), engine.traits)
     files = {path: text}
     for seed in release.seeds:
         files[project.seeds / f"{seed.name}.csv"] = _csv(seed)
@@ -337,7 +266,7 @@ def _csv(seed: Seed) -> str:
     return lines.getvalue()
 
 
-def _properties(model: str, seeds: list[Seed]) -> str:
+def _properties(model: str, seeds: Sequence[Seed]) -> str:
     """Labels are text, whatever they look like."""
     content = {
         "version": 2,

@@ -6,34 +6,24 @@ Writing names and texts as YAML that reads back as the same text.
 
 Pure.
 
-What column names tell: words in a few languages, and the role that each suggests.
-
-Pure data. A name is split into words, without accents and case: `Geburts_Datum`, `birthDate`, `FECHA-NACIMIENTO`.
-
 Proposing a hierarchy for a quasi-identifier: from its type, its name and its numbers.
 
 Pure. A proposal covers every value that the profile counted, so that the draft passes `sqlanon check` as it is.
-
-Guessing the role of a column from its name, type, distinctness and the shapes of its values.
-
-Pure. Errs on the safe side: what nothing is known about becomes a quasi-identifier, never insensitive.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any
 
 from sqlanon.draft.profile import DATES, NUMBERS, Profile, profile_columns
+from sqlanon.draft.rules import AGE, BIRTH, FEW_VALUES, POSTAL, Guess, guess_role, person_key, words_of
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
-from sqlanon.spec import Role
 from sqlanon.sql.relations import Relation
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[./-][A-Za-z0-9_]+)*")
@@ -73,73 +63,6 @@ def _escaped(letter: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-IDENTIFYING = _words("""
-    ssn sin nin nino nhs cpf dni nif nie pesel passport passeport pasaporte reisepass licence license plate
-    kennzeichen iban account konto card creditcard mrn email mail courriel correo phone telephone mobile cell cellphone
-    fax tel telefon telefono telefone handy address addr adresse anschrift direccion indirizzo endereco street strasse
-    rue calle via ip ipaddress mac url uri username login password passwort token signature photo picture image
-    biometric fingerprint serial vin imei uuid guid firstname lastname surname forename fullname middlename maidenname
-    vorname nachname familienname prenom apellido apellidos nombre nombres cognome sobrenome imie nazwisko
-""")
-"""Words of direct identifiers."""
-
-WEAKLY_IDENTIFYING = _words("id ids identifier name names nom nome code key number nr no num nummer numero pk")
-"""Words of identifiers, unless the name also says what of: a city_name identifies no person."""
-
-POSTAL = _words("zip zipcode postal postcode postalcode plz postleitzahl cap cep codepostal codigopostal")
-BIRTH = _words(
-    "birth birthdate birthday dob born geburt geburtsdatum geburtstag naissance nacimiento nascita nascimento"
-)
-AGE = _words("age ages alter edad eta idade")
-QUASI_IDENTIFYING = (
-    POSTAL
-    | BIRTH
-    | AGE
-    | _words("""
-    sex gender geschlecht sexe sexo sesso genero race ethnicity ethnic ethnie etnia marital civil familienstand
-    civilstatus nationality citizenship nationalite nationalitaet nacionalidad nazionalita country nation land pais
-    pays paese native education degree school schooling studies bildung abschluss educacion etudes occupation job
-    profession beruf profesion professione employer workclass employment industry department city town municipality
-    village stadt ort gemeinde ville ciudad citta cidade county state region province district kreis bundesland
-    departamento provincia area neighborhood neighbourhood location latitude longitude lat lon lng religion language
-    sprache langue idioma lingua household children kinder relationship veteran height build date datum fecha data
-    year jahr annee ano anno month monat admission discharge visit hired arrival departure
-""")
-)
-"""Words of what others may know about a person."""
-
-SENSITIVE = _words("""
-    diagnosis diagnose diagnostic diagnostico diagnosi disease illness krankheit maladie enfermedad malattia doenca
-    condition icd icd9 icd10 symptom symptoms treatment behandlung medication medicine drug drugs prescription therapy
-    procedure surgery hiv blood result lab allergy disability genetic mental salary income wage wages earnings pay
-    gehalt einkommen lohn salaire revenu salario ingresos stipendio reddito renda balance debt loan credit score cost
-    costs charge charges price amount payment bonus tax orientation political politics party union criminal conviction
-    offense offence arrest complaint satisfaction
-""")
-"""Words of what a person may want to keep private."""
-
-
-def words_of(name: str) -> frozenset[str]:
-    """The words of a column name, and each two neighbours joined.
-
-    >>> sorted(words_of("birthDate")), sorted(words_of("E-Mail"))
-    (['birth', 'birthdate', 'date'], ['e', 'email', 'mail'])
-    """
-    plain = "".join(
-        letter for letter in unicodedata.normalize("NFKD", name.replace("ß", "ss")) if not unicodedata.combining(letter)
-    )
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\W_]+", " ", plain)
-    words = re.sub(r"(?<=[a-z])(?=[0-9])", " ", spaced.casefold()).split()
-    pairs = [first + second for first, second in pairwise(words)]
-    return frozenset(words) | frozenset(pairs)
-
-
-FEW_VALUES = 30
-"""So many values a person can still sort into a tree by hand."""
 LONGEST_MASK = 12
 SMALLEST_WIDTH = Decimal("0.000001")
 LIFETIME = 130
@@ -240,74 +163,6 @@ def _categories(column: Profile) -> Proposal:
     return Proposal("suppression", reason, "{csv: groups.csv}, or {table: {name: ..., levels: [...]}}")
 
 
-NEARLY_UNIQUE = 0.9
-ENOUGH_ROWS = 20
-"""In a smaller table many values are unique by chance."""
-LONG_TEXT = 60
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A role, and why."""
-
-    role: Role
-    reason: str
-    review: bool = False
-    """Whether the guess rests on little."""
-
-
-def guess_role(column: Profile) -> Guess:
-    """The role that the evidence suggests, the strongest evidence first."""
-    words = words_of(column.name)
-    for rule in (_by_strong_name, _by_shape, _by_type, _by_name, _by_distinctness):
-        if guess := rule(column, words):
-            return guess
-    return Guess("quasi_identifier", "nothing tells what this is; others might know it of a person", review=True)
-
-
-def _by_strong_name(column: Profile, words: frozenset[str]) -> Guess | None:
-    if words & IDENTIFYING:
-        return Guess("identifier", "named like a direct identifier")
-    return None
-
-
-def _by_shape(column: Profile, words: frozenset[str]) -> Guess | None:
-    if column.mostly(column.email):
-        return Guess("identifier", "its values look like email addresses")
-    if column.mostly(column.uuid):
-        return Guess("identifier", "its values look like UUIDs")
-    return None
-
-
-def _by_type(column: Profile, words: frozenset[str]) -> Guess | None:
-    if column.family is Family.OTHER:
-        return Guess("identifier", "values of its type cannot be generalized, so they stay out", review=True)
-    if column.family in DATES:
-        return Guess("quasi_identifier", "dates of a person's life are often known to others")
-    return None
-
-
-def _by_name(column: Profile, words: frozenset[str]) -> Guess | None:
-    if words & SENSITIVE:
-        return Guess("sensitive", "named like something people keep private")
-    if words & QUASI_IDENTIFYING:
-        return Guess("quasi_identifier", "named like something others know of a person")
-    if words & WEAKLY_IDENTIFYING:
-        few = column.rows >= ENOUGH_ROWS and column.distinctness < 0.5
-        return Guess("identifier", "named like an identifier", review=few)
-    return None
-
-
-def _by_distinctness(column: Profile, words: frozenset[str]) -> Guess | None:
-    if column.rows < ENOUGH_ROWS or column.family not in (Family.TEXT, Family.INTEGER):
-        return None
-    if column.distinctness >= NEARLY_UNIQUE:
-        return Guess("identifier", "nearly every row has a value of its own", review=True)
-    if column.family is Family.TEXT and (column.longest or 0) > LONG_TEXT and column.distinctness > 0.5:
-        return Guess("identifier", "free text may name people", review=True)
-    return None
-
-
 LIMIT = "2%"
 
 
@@ -346,6 +201,8 @@ class Draft:
 
     rows: int
     columns: tuple[DraftedColumn, ...]
+    respondent: str | None = None
+    """An identifier that comes in several rows: k counts persons by it."""
 
     def text(self, places: Places, k: int) -> str:
         """The spec as commented YAML."""
@@ -360,6 +217,9 @@ class Draft:
             yield f"connection: {places.connection}"
         yield f"source: {places.source}"
         yield f"target: {places.target}"
+        if self.respondent is not None:
+            yield "# this identifier comes in several rows: k counts the persons that it tells apart, not their rows"
+            yield f"respondent: {yaml_text(self.respondent)}"
         yield "columns:"
         for column in self.columns:
             yield from _column_lines(column)
@@ -379,7 +239,16 @@ def draft_spec(engine: Engine, relation: Relation) -> Draft:
         DraftedColumn(profile, guess, propose_hierarchy(profile) if guess.role == "quasi_identifier" else None)
         for profile, guess in zip(profiles, guesses, strict=True)
     )
-    return Draft(profiles[0].rows, columns)
+    return Draft(profiles[0].rows, columns, _respondent(columns))
+
+
+def _respondent(columns: Sequence[DraftedColumn]) -> str | None:
+    repeating = [
+        column.profile.name
+        for column in columns
+        if column.guess.role == "identifier" and 1 < column.profile.distinct < column.profile.present
+    ]
+    return person_key(repeating)
 
 
 def _with_some_quasi_identifier(profiles: Sequence[Profile], guesses: list[Guess]) -> list[Guess]:

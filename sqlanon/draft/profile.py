@@ -28,8 +28,14 @@ ORDINARY = 10**15
 SHAPES = {
     "five_digits": "^[0-9]{5}$",
     "digits": "^[0-9]+$",
+    "fraction": "^[+-]?[0-9]*[.][0-9]+([eE][+-]?[0-9]+)?$",
     "email": "^[^@ ]+@[^@ ]+[.][^@ ]+$",
     "uuid": "^[0-9A-Fa-f]{8}-([0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$",
+    "ssn": "^[0-9]{3}-[0-9]{2}-[0-9]{4}$",
+    "iban": "^[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}$",
+    "phone": "^[+][0-9][0-9 ()/-]{6,20}$",
+    "ip": "^([0-9]{1,3}[.]){3}[0-9]{1,3}$",
+    "digest": "^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{56}|[0-9A-Fa-f]{64}|[0-9A-Fa-f]{96}|[0-9A-Fa-f]{128})$",
 }
 """What identifiers and codes look like; patterns that every engine reads alike."""
 
@@ -59,9 +65,17 @@ def _shortest(value: exp.Expression, family: Family, traits: Traits) -> exp.Expr
 
 def _shape(pattern: str) -> Measure:
     def matching(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
-        return total_where(exp.RegexpLike(this=traits.text(value, family), expression=literal(pattern)), literal(1))
+        return count_shape(pattern, value, family, traits, literal(1))
 
     return matching
+
+
+def count_shape(
+    pattern: str, value: exp.Expression, family: Family, traits: Traits, each: exp.Expression
+) -> exp.Expression:
+    """The sum of `each` over the values of a shape."""
+    like = exp.RegexpLike(this=traits.text(value.copy(), family), expression=literal(pattern))
+    return total_where(like, each.copy())
 
 
 def _ordinary(value: exp.Expression) -> exp.Expression:
@@ -69,15 +83,22 @@ def _ordinary(value: exp.Expression) -> exp.Expression:
     return exp.Between(this=value, low=literal(-ORDINARY), high=literal(ORDINARY))
 
 
-def _least(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+def least(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    """The least of the ordinary numbers, as text."""
     return traits.text(exp.Min(this=exp.Case().when(_ordinary(value), value.copy())), family)
 
 
-def _greatest(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+def greatest(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    """The greatest of the ordinary numbers, as text."""
     return traits.text(exp.Max(this=exp.Case().when(_ordinary(value), value.copy())), family)
 
 
 def _extraordinary(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+    return unusual(value)
+
+
+def unusual(value: exp.Expression) -> exp.Expression:
+    """How many numbers are not ordinary."""
     return total_where(exp.Not(this=exp.Paren(this=_ordinary(value))), literal(1))
 
 
@@ -92,7 +113,7 @@ def _last_year(value: exp.Expression, family: Family, traits: Traits) -> exp.Exp
 _ALWAYS: dict[str, Measure] = {"present": _present, "distinct": _distinct}
 _LENGTHS: dict[str, Measure] = {"shortest": _shortest, "longest": _longest}
 _SHAPED: dict[str, Measure] = {name: _shape(pattern) for name, pattern in SHAPES.items()}
-_RANGE: dict[str, Measure] = {"least": _least, "greatest": _greatest, "extraordinary": _extraordinary}
+_RANGE: dict[str, Measure] = {"least": least, "greatest": greatest, "extraordinary": _extraordinary}
 _YEARS: dict[str, Measure] = {"first_year": _first_year, "last_year": _last_year}
 
 
@@ -119,7 +140,7 @@ def profile(relation: exp.Expression, columns: Sequence[tuple[str, Family]], ali
 
 
 COLUMNS_PER_QUERY = 40
-"""PostgreSQL takes 1,664 results in one query; no column has more than ten."""
+"""PostgreSQL takes 1,664 results in one query; no column has more than fifteen."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +156,32 @@ class Profile:
     longest: int | None = None
     five_digits: int = 0
     digits: int = 0
+    fraction: int = 0
     email: int = 0
     uuid: int = 0
+    ssn: int = 0
+    iban: int = 0
+    phone: int = 0
+    ip: int = 0
+    digest: int = 0
     least: Decimal | None = None
     greatest: Decimal | None = None
     extraordinary: int = 0
     """Numbers that are NaN, infinite or enormous."""
     first_year: int | None = None
     last_year: int | None = None
+    pairs: int | None = None
+    """Distinct pairs of a value and a person, where persons are told apart."""
+
+    @property
+    def owned(self) -> int:
+        """How often somebody has a value: by persons where they are told apart, else by rows."""
+        return self.present if self.pairs is None else self.pairs
+
+    @property
+    def ownership(self) -> float:
+        """Values for each that somebody has: 1 when no two persons, or rows, share one."""
+        return self.distinct / self.owned if self.owned else 0.0
 
     @property
     def distinctness(self) -> float:
@@ -178,15 +217,16 @@ def _read(measure: str, value: Any) -> Any:
     if value is None:
         return None
     if measure in ("least", "greatest"):
-        return _decimal(str(value))
+        return number_of(value)
     if measure in ("first_year", "last_year"):
         return _year(str(value))
     return int(value)
 
 
-def _decimal(text: str) -> Decimal | None:
+def number_of(text: object) -> Decimal | None:
+    """A number that came as text; None of none."""
     try:
-        return Decimal(text)
+        return None if text is None else Decimal(str(text))
     except InvalidOperation:
         return None
 

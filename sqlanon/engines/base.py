@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from sqlglot import exp
 
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
+from sqlanon.sql.relations import File, Query, Relation, Table, named_tables, table_expression
 from sqlanon.sql.traits import Traits
 
 COMMENT = "-- "
@@ -50,6 +51,7 @@ def told(needs: Needs, role: str) -> Iterator[str]:
         yield f"{COMMENT}  to read {relation}" + (" and to use its schema" if isinstance(relation, Table) else "")
     schema = ".".join(needs.scratch) or "the session's default schema"
     yield f"{COMMENT}  to create, write and drop tables in {schema}, for scratch tables"
+    yield f"{COMMENT}  to be the only one who may read tables in {schema}: scratch tables hold raw values"
     if isinstance(needs.target, Table):
         made = "views" if needs.as_view else "tables"
         place = ".".join(needs.target.schema) or "the session's default schema"
@@ -117,6 +119,12 @@ class Session:
     run: str = "adhoc"
     statement_seconds: float | None = None
     hooks: list[TraceHook] = field(default_factory=list)
+    taken: Counter[str] = field(default_factory=Counter)
+    """Names of scratch tables that stand, or are kept for tables that are made again and again."""
+
+
+Inspection = Callable[[File], None]
+"""Reads a file that was written and raises an error when it may not be published."""
 
 
 class Engine(ABC):
@@ -159,6 +167,21 @@ class Engine(ABC):
         """Run a statement that returns no rows; the number of rows it touched, -1 where the engine cannot tell."""
         sql = self.render(statement)
         return int(self._traced(statement.step, sql, lambda: self._execute(sql)))
+
+    @final
+    def create(self, statement: Statement, table: Table) -> None:
+        """Make a table that no role but its owner can read, from the first moment at which anybody can see it."""
+        sql = self.render(statement)
+        closed = self._closed_to_others(table)
+        text = f"{sql}; {self.traits.render(closed)}" if closed is not None else sql
+        self._traced(statement.step, text, lambda: self._execute(text))
+
+    def _closed_to_others(self, table: Table) -> exp.Expr | None:
+        """What takes a new table from every role but its owner's, run in one transaction with its creation.
+
+        None where nobody else can see such a table, and where the engine has no way to say it.
+        """
+        return None
 
     @final
     def query(self, statement: Statement) -> list[Row]:
@@ -228,13 +251,37 @@ class Engine(ABC):
             return self.same_object(relation, table)
         return isinstance(relation, Query) and any(self.reads(named, table) for named in named_tables(relation.select))
 
+    def view_query(self, view: Table) -> exp.Query | None:
+        """What a view reads; None for anything but a view. SourceError when its definition cannot be read."""
+        return None
+
+    def macro_queries(self, name: str) -> list[exp.Query]:
+        """What the macros of that name read, where the database has such."""
+        return []
+
+    def files(self) -> list[str]:
+        """The files that the database itself lies in."""
+        return []
+
+    def files_under(self, relation: Relation) -> list[str]:
+        """The files that reading a relation opens, on engines that can say so; beside those that it names."""
+        return []
+
+    def shares_storage(self, relation: Relation, table: Table) -> bool:
+        """Whether a relation and a table that exists have rows in one place, on engines that can say so."""
+        return False
+
     @abstractmethod
     def replace(self, staging: Table, target: Table) -> None:
         """Within a transaction: let `staging` take the place of `target`, keeping its grants, comments and indexes."""
 
     @abstractmethod
-    def write_file(self, step: str, table: Table, target: File) -> None:
-        """Write a table to a file that appears complete or not at all (FILE_TARGETS)."""
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
+        """Write a table to a file that appears complete or not at all (FILE_TARGETS).
+
+        `inspect` is given the file that was written, before it takes the target's place; what it raises goes on, and
+        the target stays as it was.
+        """
 
     @abstractmethod
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
@@ -251,6 +298,11 @@ class Engine(ABC):
     def hold(self, step: str, table: Table) -> bool:
         """Hold a scratch table that many statements will read in memory until it is dropped; False: it is not held."""
         return False
+
+    def analyze(self, step: str, table: Table) -> None:
+        """Let the planner know what a table holds, where plans depend on that (`Traits.plans_by_statistics`)."""
+        if self.traits.plans_by_statistics:
+            self.execute(Statement(step, exp.Analyze(this=table_expression(table))))
 
     def scan_bytes(self, relation: Relation) -> int | None:
         """About how many bytes reading the whole relation takes, without reading it; None: the engine cannot tell."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.expressions import DType
 
 from sqlanon.engines.catalog import parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
@@ -32,6 +33,16 @@ case
 end
 """
 
+NESTED = frozenset({DType.ARRAY, DType.LIST, DType.MAP, DType.STRUCT, DType.UNION, DType.VARIANT}) | {
+    DType.BLOB,
+    DType.BINARY,
+    DType.VARBINARY,
+}
+"""What a csv file has no form for: the texts that engines write for these are their own."""
+
+# Written as doubles (HUGEINT), in milliseconds (INTERVAL), without their zone, or as a structure.
+_NOT_IN_PARQUET = frozenset({DType.INT128, DType.UINT128, DType.INTERVAL, DType.TIMETZ, DType.UNION})
+
 
 @dataclass(frozen=True)
 class DuckDBTraits(Traits):
@@ -39,6 +50,7 @@ class DuckDBTraits(Traits):
 
     dialect: str = "duckdb"
     temporary_scratch: bool = True
+    plain_names: bool = True
 
     def text(self, value: exp.Expression, family: Family) -> exp.Expression:
         if family is Family.FLOAT:
@@ -47,9 +59,32 @@ class DuckDBTraits(Traits):
 
     def file(self, file: File, alias: str) -> exp.Expression:
         of_text = file.format != "parquet"
-        options = (("sample_size", exp.Literal.number(-1)), ("header", exp.true())) if of_text else ()
+        options: list[tuple[str, exp.Expression]] = []
+        if of_text:
+            options += [("sample_size", exp.Literal.number(-1)), ("header", exp.true())]
+        if of_text and file.reading != "found":
+            marks = {"delim": file.delimiter, "quote": '"', "escape": '"', "comment": ""}
+            options += [(name, literal(mark)) for name, mark in marks.items()]
+        if of_text and file.reading == "text":
+            options.append(("all_varchar", exp.true()))
         reader = exp.Anonymous(
             this="read_csv" if of_text else "read_parquet",
+            expressions=[
+                literal(file.path),
+                *(exp.EQ(this=exp.var(name), expression=value) for name, value in options),
+            ],
+        )
+        return exp.Table(this=reader, alias=exp.TableAlias(this=identifier(alias)))
+
+    def carries(self, file: File, kind: exp.DataType) -> bool:
+        refused = _NOT_IN_PARQUET if file.format == "parquet" else NESTED
+        return not any(part.this in refused for part in kind.find_all(exp.DataType))
+
+    def header(self, file: File, alias: str) -> exp.Expression:
+        """A file of texts whose first row is its header."""
+        options = (("header", exp.false()), ("all_varchar", exp.true()))
+        reader = exp.Anonymous(
+            this="read_csv",
             expressions=[
                 literal(file.path),
                 *(exp.EQ(this=exp.var(name), expression=value) for name, value in options),
@@ -74,6 +109,8 @@ class PostgresTraits(Traits):
 
     dialect: str = "postgres"
     unlogged_scratch: bool = True
+    plans_by_statistics: bool = True
+    plain_names: bool = True
     views_need_barrier: bool = True
 
     def bit_count(self, value: exp.Expression) -> exp.Expression:

@@ -254,8 +254,8 @@ _DIALECTS = (
         POSTGRES,
         "cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse",
         executed=True,
-        isolation="ISOLATION LEVEL REPEATABLE READ",
         settings=(
+            "set local transaction_isolation = 'repeatable read'",
             "set local timezone = 'UTC'",
             "set local datestyle = 'ISO, YMD'",
             "set local extra_float_digits = 1",

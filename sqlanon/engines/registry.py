@@ -6,6 +6,9 @@ Messages about a URL name its scheme at most: anything else may hold a password.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -14,12 +17,55 @@ from sqlanon.errors import UsageError
 
 MEMORY = ":memory:"
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
-_DUCKDB = ("duckdb",)
-_POSTGRES = ("postgresql", "postgresql+psycopg", "postgres")
-_SPARK = ("spark", "sc")
 
 ENTRY_POINTS = "sqlanon.engines"
 """The group of entry points: named after a URL scheme, each is a callable `(url, session, folder) -> Engine`."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A connection URL and its parts."""
+
+    url: str
+    scheme: str
+    rest: str
+    folder: Path
+    """What relative paths start from."""
+
+
+@dataclass(frozen=True)
+class EngineRow:
+    """An engine of this package: the schemes of its URLs, its class, and what the class takes beside the session."""
+
+    schemes: tuple[str, ...]
+    made_by: str
+    """The class, as module:name; imported when it is asked for."""
+    arguments: Callable[[Address], tuple[str, ...]]
+
+    def open(self, address: Address, session: Session) -> Engine:
+        module, _, name = self.made_by.partition(":")
+        engine: Engine = getattr(import_module(module), name)(session, *self.arguments(address))
+        return engine
+
+
+ENGINES: tuple[EngineRow, ...] = (
+    EngineRow(
+        ("duckdb",),
+        "sqlanon.engines.duckdb.engine:DuckDBEngine",
+        lambda address: (duckdb_path(address.rest, address.folder),),
+    ),
+    EngineRow(
+        ("postgresql", "postgresql+psycopg", "postgres"),
+        "sqlanon.engines.postgres.engine:PostgresEngine",
+        lambda address: (address.url,),
+    ),
+    EngineRow(
+        ("spark", "sc"),
+        "sqlanon.engines.spark.engine:SparkEngine",
+        lambda address: (address.scheme, address.rest),
+    ),
+)
+"""The engines that know one kind of database. A new one is a folder here and one row."""
 
 
 def open_engine(url: str, session: Session, base: Path) -> Engine:
@@ -29,20 +75,11 @@ def open_engine(url: str, session: Session, base: Path) -> Engine:
         raise UsageError(
             "the connection is not a URL: write duckdb:///path/to/file.duckdb or postgresql://host/database"
         )
-    scheme = match["scheme"].lower()
-    if scheme in _DUCKDB:
-        from sqlanon.engines.duckdb.engine import DuckDBEngine
-
-        return DuckDBEngine(session, duckdb_path(match["rest"], base))
-    if scheme in _POSTGRES:
-        from sqlanon.engines.postgres.engine import PostgresEngine
-
-        return PostgresEngine(session, url.strip())
-    if scheme in _SPARK:
-        from sqlanon.engines.spark.engine import SparkEngine
-
-        return SparkEngine(session, scheme, match["rest"])
-    return _open_other(scheme, url.strip(), session, base)
+    address = Address(url.strip(), match["scheme"].lower(), match["rest"], base)
+    for row in ENGINES:
+        if address.scheme in row.schemes:
+            return row.open(address, session)
+    return _open_other(address.scheme, address.url, session, base)
 
 
 def _open_other(scheme: str, url: str, session: Session, base: Path) -> Engine:
@@ -66,7 +103,7 @@ def _open_other(scheme: str, url: str, session: Session, base: Path) -> Engine:
         from sqlanon.engines.sqlalchemy.engine import SQLAlchemyEngine
 
         return SQLAlchemyEngine(session, url, base)
-    known = ["duckdb", "postgresql", "postgresql+psycopg", "spark", "sc", *sorted(others)]
+    known = [*(name for row in ENGINES for name in row.schemes), *sorted(others)]
     raise UsageError(
         f"unknown connection scheme '{scheme}': known are {', '.join(known)}, and what SQLAlchemy has a dialect for"
     )

@@ -23,7 +23,7 @@ from sqlanon.sql.build import assertion, drop_table, named, rename_table
 from sqlanon.sql.relations import File, Table, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
-Step = tuple[str, exp.Expression]
+SwapStep = tuple[str, exp.Expression]
 """The words that explain a statement, and the statement."""
 
 
@@ -37,7 +37,6 @@ class Scripting:
     executed: bool = False
     """Whether the project's tests run such scripts. Others are generated, and parsed back."""
     transactional: bool = True
-    isolation: str = ""
     settings: tuple[str, ...] = ()
     """What a session is set to, so that overflow, NULL and time mean what the statements rely on."""
     replaces: bool = False
@@ -55,8 +54,7 @@ class Scripting:
 
     def opening(self) -> list[exp.Expression]:
         """The beginning of the transaction, and the settings."""
-        modes = [self.isolation] if self.isolation else None
-        begin = [exp.Transaction(modes=modes)] if self.transactional else []
+        begin = [exp.Transaction()] if self.transactional else []
         return [*begin, *(parsed(text, self.traits.dialect) for text in self.settings)]
 
     def closing(self) -> list[exp.Expression]:
@@ -78,7 +76,7 @@ class Scripting:
         chosen = exp.Case().when(exp.Subquery(this=condition), literal(1)).else_(fails)
         return exp.select(named(chosen, "audit"))
 
-    def swap(self, staging: Table, target: Table, columns: Sequence[exp.Expression]) -> list[Step]:
+    def swap(self, staging: Table, target: Table, columns: Sequence[exp.Expression]) -> list[SwapStep]:
         """The staged rows take the target's name: by a rename, or as a copy in one step."""
         if not self.replaces:
             seen = "Until COMMIT nobody sees a difference." if self.transactional else "From here on it is published."

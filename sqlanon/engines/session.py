@@ -40,6 +40,12 @@ class TimeLimitReached(Exception):
     """The statement was stopped because its time was up."""
 
 
+def ran_too_long(step: str, seconds: float | None, detail: str = "") -> StatementTimeout:
+    """The error of a statement that was stopped because its time was up."""
+    words = f"step '{step}' ran longer than {seconds or 0:g} seconds; limits.statement_seconds allows more"
+    return StatementTimeout(words, detail=detail)
+
+
 class Runner:
     """One worker thread; statements run on it one at a time, in order."""
 

@@ -21,9 +21,7 @@ from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
-
-SEEK_MINIMAL = frozenset({"samarati", "minimal"})
-"""Algorithms that look for minimal vectors only: without constraints, the matrix's least upper bound holds for them."""
+from sqlanon.spec.algorithms import ALGORITHMS
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:
     preferences = preferences_of(run.binding)
     asked: Evaluator = evaluator
     if settings.satisfies == "matrix":
-        bounded = settings.algorithm in SEEK_MINIMAL and not (preferences.before or preferences.forbidden)
+        bounded = ALGORITHMS[settings.algorithm].minimal and not (preferences.before or preferences.forbidden)
         asked = MatrixEvaluator(run.engine, problem.frequency, evaluator, run.binding.k, run.scratch, bounded=bounded)
     weights = [run.binding.spec.weight(name) for name in run.binding.names]
     objective = Objective.of(metric_named(settings.metric), asked, weights)

@@ -78,4 +78,31 @@ class Expressions:
     expressions: tuple[str, ...]
 
 
-Rule = Formula | Lookup | Reference | Expressions
+@dataclass(frozen=True)
+class Grouped:
+    """Groups of the labels that another rule has at one level: level 1 is the group of a value's label there."""
+
+    rule: Formula | Reference | Expressions
+    level: int
+    rows: tuple[tuple[str, str], ...]
+    """Each label with its group."""
+
+
+Rule = Formula | Lookup | Reference | Expressions | Grouped
+
+
+def grouped(rule: Rule, level: int, rows: tuple[tuple[str, str], ...]) -> Lookup | Grouped:
+    """The rule whose level 1 is the groups of labels at a level of this rule; of listed labels, as a list.
+
+    >>> grouped(Lookup((("94139", "9413*"), ("94141", "9414*"))), 1, (("9413*", "a"), ("9414*", "a")))
+    Lookup(rows=(('94139', 'a'), ('94141', 'a')))
+    """
+    if isinstance(rule, Grouped):
+        raise TypeError("groups are not grouped again")
+    if level and not isinstance(rule, Lookup):
+        return Grouped(rule, level, rows)
+    if not level or not isinstance(rule, Lookup):
+        return Lookup(rows)
+    groups = dict(rows)
+    labels = ((row[0], row[level] if level < len(row) else TOP) for row in rule.rows)
+    return Lookup(tuple(dict.fromkeys((value, groups[label]) for value, label in labels if label in groups)))

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from pydantic import BaseModel, BeforeValidator, Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.csv import Csv
 from sqlanon.hierarchies.date import Date
 from sqlanon.hierarchies.interval import Interval
@@ -22,6 +25,14 @@ from sqlanon.hierarchies.sql import Sql
 from sqlanon.hierarchies.suppression import Suppression
 from sqlanon.hierarchies.table import Table
 from sqlanon.hierarchies.tree import Tree
+
+
+class Builder(Protocol):
+    """What defines a hierarchy in the spec."""
+
+    def rule(self, family: Family) -> Rule:
+        """The hierarchy of a column whose values are of this family."""
+
 
 BUILDERS: dict[str, type[BaseModel]] = {
     "mask": Mask,
@@ -33,6 +44,7 @@ BUILDERS: dict[str, type[BaseModel]] = {
     "sql": Sql,
     "suppression": Suppression,
 }
+"""The builders by their keys. A new one is one file here and one row."""
 
 
 @dataclass(frozen=True)
@@ -95,16 +107,12 @@ def _name(value: object) -> str | None:
     return next((name for name, builder in BUILDERS.items() if isinstance(value, builder)), None)
 
 
-HierarchySpec = Annotated[
-    Annotated[Mask, Keyed("mask"), Tag("mask")]
-    | Annotated[Interval, Keyed("interval"), Tag("interval")]
-    | Annotated[Date, Keyed("date"), Tag("date")]
-    | Annotated[Tree, Keyed("tree"), Tag("tree")]
-    | Annotated[Csv, Keyed("csv"), Tag("csv")]
-    | Annotated[Table, Keyed("table"), Tag("table")]
-    | Annotated[Sql, Keyed("sql"), Tag("sql")]
-    | Annotated[Suppression, Keyed("suppression"), Tag("suppression")],
-    Discriminator(_name),
-    BeforeValidator(_one_builder),
-]
+if TYPE_CHECKING:
+    HierarchySpec = Builder
+else:
+    HierarchySpec = Annotated[
+        reduce(or_, (Annotated[builder, Keyed(name), Tag(name)] for name, builder in BUILDERS.items())),
+        Discriminator(_name),
+        BeforeValidator(_one_builder),
+    ]
 """A hierarchy of the spec: one of the builders, each with `rule(family) -> Rule`."""

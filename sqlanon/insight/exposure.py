@@ -199,7 +199,7 @@ def _taxonomy(run: Run, sensitive: str) -> StoredHierarchy:
     info = next(item for item in run.binding.columns if item.name == sensitive)
     item: BoundColumn = bind_column(run.binding.spec, info)
     source = run.engine.traits.relation(run.binding.source, "source")
-    place = f"x{run.binding.spec.sensitive.index(sensitive)}"
+    place = f"x__{run.binding.spec.sensitive.index(sensitive)}"
     values = domain(source, item.key("source", run.engine.traits))
     return store_hierarchy(run.engine, item, values, run.scratch, place, has_null=False)
 

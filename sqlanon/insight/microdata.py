@@ -11,7 +11,7 @@ from sqlanon.auditor import AuditResult, Beside, Request, audit
 from sqlanon.auditor.covering import link
 from sqlanon.errors import UsageError
 from sqlanon.insight.workload import Given, RandomQueries, WorkloadResult, measure_workload
-from sqlanon.source.binding import bind_relation, bind_target
+from sqlanon.source.binding import bind_published, bind_relation
 from sqlanon.source.run import Options, Run, running
 from sqlanon.spec import Source, Spec
 from sqlanon.sql.relations import Relation
@@ -51,7 +51,7 @@ def _relation(run: Run, name: str | None, key: str) -> Relation:
     """A release by its name or path; by default the target of the spec."""
     spec = run.binding.spec
     if name is None:
-        return bind_target(spec, run.engine)
+        return bind_published(spec, run.engine)
     reader: TypeAdapter[Source] = TypeAdapter(Source)
     try:
         place = reader.validate_python(name, context={"folder": "."})

@@ -24,9 +24,10 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import RequirementError, SpecError, SqlanonError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.recoding.kinds import FullDomain
-from sqlanon.release.classes import Release, blanked_class_satisfies, measure_classes
+from sqlanon.release.classes import blanked_class_satisfies, measure_classes
 from sqlanon.release.lock import Lock
 from sqlanon.release.statements import QuasiIdentifier, class_totals
+from sqlanon.release.steps import Release
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.frequency import scan, store_hierarchies
 from sqlanon.source.frequency_statements import code, sensitive_code
@@ -108,14 +109,17 @@ def _codes(member: Member) -> list[tuple[int, exp.Expression]]:
 
 def _with_classes(select: exp.Select, member: Member) -> exp.Select:
     """The rows joined to the hierarchies of a release, and by them to its classes."""
-    matched = [equal(key, column(f"k_{position}", _alias(member, "class"))) for position, key in _codes(member)]
+    matched = [
+        equal(key, column(member.columns[position].key_name, _alias(member, "class")))
+        for position, key in _codes(member)
+    ]
     for position, item in enumerate(member.columns):
-        if not item.at_top:
+        if not item.at_top and item.lookup is not None:
             select = _looked_up(select, item.key, item.lookup, _alias(member, f"h_{position}"))
     for position, sensitive in member.known.items():
         alias = _alias(member, f"c_{position}")
         select = _looked_up(select, sensitive.key, sensitive.codes, alias)
-        matched.append(equal(sensitive_code(sensitive.key, alias), column(f"s_{position}", _alias(member, "class"))))
+        matched.append(equal(sensitive_code(sensitive.key, alias), column(sensitive.code, _alias(member, "class"))))
     classes = relation(member.classes, _alias(member, "class"))
     return select.join(classes, on=all_of(matched), join_type="left", copy=False)
 

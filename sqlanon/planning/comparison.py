@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, get_args
+from typing import Any
 
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.notebook import html_table
@@ -21,10 +21,14 @@ from sqlanon.source.combinations import combine
 from sqlanon.source.frequency import scan, store_hierarchies
 from sqlanon.source.run import DEFAULT, Options, running
 from sqlanon.spec import Spec
+from sqlanon.spec.algorithms import ALGORITHMS
+from sqlanon.spec.honoured import honoured_findings
+from sqlanon.spec.load import written_path
 from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
-from sqlanon.spec.search import Algorithm
 
 MEASURES = ("loss", "dm", "hdm")
+PROMISES = ("levels", "constraints", "blank")
+"""Keys that a release must honour to be compared with others, and that recoders do not refuse themselves."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +86,19 @@ class Comparison:
 
 def compare(spec: Spec, algorithms: Sequence[str], options: Options = DEFAULT) -> Comparison:
     """Plan a spec by each of these algorithms."""
-    known = get_args(Algorithm)
     for name in algorithms:
-        if name not in known:
-            raise UsageError(f"no algorithm '{name}'; there are {', '.join(known)}")
+        if name not in ALGORITHMS:
+            raise UsageError(f"no algorithm '{name}'; there are {', '.join(ALGORITHMS)}")
         if spec.privacy.personalized is not None and name not in PERSONALIZED:
             raise UsageError(f"{name} does not hold privacy.personalized; {' and '.join(PERSONALIZED)} do")
     found: list[Compared] = []
     rows, engine = 0, ""
     for name in algorithms:
         search = spec.search.model_copy(update={"algorithm": name})
-        item, rows, engine = _compared(spec.model_copy(update={"search": search}), options)
+        own = spec.model_copy(update={"search": search})
+        for path, message in honoured_findings(own, *PROMISES):
+            raise UsageError(f"{written_path(path)}: {message}")
+        item, rows, engine = _compared(own, options)
         found.append(item)
     return Comparison(tuple(found), rows, spec.privacy.suppression.limit.rows(rows), engine)
 

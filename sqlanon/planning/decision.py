@@ -17,18 +17,18 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.reidentification.statements import node_sizes
 from sqlanon.metrics.base import Verdict
-from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
+from sqlanon.recoding import FullDomain, Recoding
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.recoding.base import Recoded
-from sqlanon.recoding.kinds import by_own_hierarchies
 from sqlanon.recoding.registry import recoder_named
-from sqlanon.release.classes import Release
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released
 from sqlanon.release.results import PlanResult, RecodedPlan
+from sqlanon.release.steps import Release
 from sqlanon.search.base import SearchResult
 from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import Combinations, combine
+from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.frequency import Base, FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
 from sqlanon.source.run import Run
@@ -51,48 +51,51 @@ def decide(run: Run, base: Base, stored: Sequence[StoredHierarchy], known: Lock 
     recode = recoder_named(run.binding.spec.search.algorithm)
     if recode is None:
         planned = _search(run, packed(run, base, stored), known)
-        return Decided(planned, _full_domain(run, stored, FullDomain(run.binding.names, planned.chosen.node)))
+        chosen = FullDomain(run.binding.names, planned.chosen.node)
+        return Decided(planned, Release(run.binding, tuple(stored), chosen, requirement_of(run.binding)))
     with run.watch.phase("search"):
         recoded = recode(run, base, stored)
     planned = _plan_of(run, base, stored, recoded)
-    return Decided(planned, _made_release(run, base, recoded))
+    return Decided(planned, _made_release(run, base, stored, recoded))
 
 
-def _made_release(run: Run, base: Base, recoded: Recoded) -> Released:
-    if isinstance(recoded.recoding, Cuts):
-        return _cut_release(run, base, recoded.recoding)
-    if recoded.assignment is None:
+def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> Released:
+    """The release of what a recoder has just decided."""
+    if recoded.assignment is not None:
+        return AssignedRelease(run.binding, recoded.assignment, requirement_of(run.binding))
+    release = _release_in_levels(run, base, stored, recoded.recoding)
+    if release is None:
         raise TypeError("a class-wise recoder leaves an assignment")
-    return AssignedRelease(run.binding, recoded.assignment, requirement_of(run.binding))
+    return release
 
 
 def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Released:
     """The release that a lock file decided. A class-wise assignment is made again, and must be the same."""
-    if isinstance(recoding, FullDomain):
-        return _full_domain(run, stored, recoding)
-    if isinstance(recoding, Cuts):
-        return _cut_release(run, base, recoding)
-    recode = recoder_named(recoding.algorithm)
-    if recode is None or recoding.algorithm != run.binding.spec.search.algorithm:
+    release = _release_in_levels(run, base, stored, recoding)
+    if release is not None:
+        return release
+    recode = recoder_named(recoding.recoder or "")
+    if recode is None or recoding.recoder != run.binding.spec.search.algorithm:
         raise UsageError("the lock file was written by another algorithm than the spec names: plan again")
     standing = len(run.scratch)
     with run.watch.phase("search"):
         recoded = recode(run, base, stored)
-    if not isinstance(recoded.recoding, Assigned) or not recoded.recoding.same_as(recoding):
+    if not recoded.recoding.same_as(recoding):
         run.scratch.drop_since(standing)
         raise UsageError("the source has changed since this lock file was written, and its classes with it: plan again")
-    return _made_release(run, base, recoded)
+    return _made_release(run, base, stored, recoded)
 
 
-def _full_domain(run: Run, stored: Sequence[StoredHierarchy], recoding: FullDomain) -> Release:
-    return Release(run.binding, tuple(stored), recoding, requirement_of(run.binding))
-
-
-def _cut_release(run: Run, base: Base, cuts: Cuts) -> Release:
-    binding, levels = by_own_hierarchies(cuts, run.binding)
-    with run.watch.phase("hierarchies"):
-        groups = store_hierarchies(run.engine, binding, base, run.scratch, prefix="g")
-    return Release(binding, groups, levels, requirement_of(binding))
+def _release_in_levels(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Release | None:
+    """The release of a recoding that levels of hierarchies say, its own or the spec's; None where none do."""
+    carried_out = recoding.in_levels(run.binding)
+    if carried_out is None:
+        return None
+    binding, levels = carried_out
+    if binding is not run.binding:
+        with run.watch.phase("hierarchies"):
+            stored = store_hierarchies(run.engine, binding, base, run.scratch, prefix="g")
+    return Release(binding, tuple(stored), levels, requirement_of(binding))
 
 
 def _plan_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> RecodedPlan:
@@ -192,12 +195,14 @@ def prepare_combinations(run: Run) -> Combinations:
 
 
 def scanned(run: Run) -> Base:
-    """The one scan of the source; refused when it has fewer rows than k."""
+    """The one scan of the source; refused when it has fewer rows than k, or when a role is doubted."""
     with run.watch.phase("frequency"):
         base = scan(run.engine, run.binding, run.scratch)
         if run.recorder is not None:
             run.recorder.measure_source(run.engine, run.binding, base.table)
     _refuse_too_few(run.binding, base.rows)
+    with run.watch.phase("frequency"):
+        refuse_doubted(run.engine, run.binding)
     return base
 
 

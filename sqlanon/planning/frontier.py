@@ -20,6 +20,7 @@ from sqlanon.search.base import SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Limit, Spec
+from sqlanon.spec.honoured import require_honoured
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,12 @@ class Frontier:
     """Nodes the database evaluated for all cells together."""
     engine: str
     seconds: Mapping[str, float]
+    persons: bool = False
+    """Whether k counts persons; rows and suppressed rows are rows all the same."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            "counted": "persons" if self.persons else "rows",
             "grid": [cell.to_dict(self.columns, self.heights, self.rows) for cell in self.cells],
             "rows": self.rows,
             "algorithm": self.algorithm,
@@ -112,7 +116,7 @@ def frontier(spec: Spec, ks: Sequence[int | None], limits: Sequence[Limit], opti
     """
     if not ks or not limits or any(k is not None and k < 1 for k in ks):
         raise UsageError("a grid needs at least one limit and one k, and every k is at least 1")
-    _refuse_matrix(spec)
+    _refuse_other_searches(spec)
     with running(spec, options) as run:
         return grid_on(run, prepare(run), ks, limits)
 
@@ -127,7 +131,7 @@ def grid_on(
 ) -> Frontier:
     """The grid on a frequency set that stands; with `seconds`, only those k that this time is enough for."""
     spec = run.binding.spec
-    _refuse_matrix(spec)
+    _refuse_other_searches(spec)
     started = monotonic()
     with run.watch.phase("search"):
         requirements = [requirement_on(run.binding, frequency, k) for k in ks]
@@ -155,10 +159,12 @@ def grid_on(
         checks=counts.asked,
         engine=run.engine.name,
         seconds=run.watch.seconds,
+        persons=run.binding.persons,
     )
 
 
-def _refuse_matrix(spec: Spec) -> None:
+def _refuse_other_searches(spec: Spec) -> None:
+    require_honoured(spec, "grid")
     if spec.search.satisfies == "matrix":
         raise UsageError("search.satisfies: the distance-vector matrix is built for one k; use counts for a grid")
 

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, digest
 from sqlanon.privacy.exact import Threshold, kind_for, product
+from sqlanon.spec import models as entries
 from sqlanon.sql.build import total_where
 from sqlanon.sql.relations import column
 from sqlanon.sql.values import Measures, View
@@ -51,3 +52,8 @@ class AlphaShare(PrivacyModel):
 
     def describe(self) -> dict[str, object]:
         return {"column": self.sensitive.name, "value": self.digest, "alpha": str(self.alpha)}
+
+
+def alpha_share(entry: entries.Alpha, sensitive: Sensitive, flag: int) -> AlphaShare:
+    """The model of an entry."""
+    return AlphaShare(sensitive, flag, digest(entry.value), Threshold(entry.alpha))

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
 from sqlanon.privacy.exact import Threshold, kind_for, product, ratio
+from sqlanon.spec import models as entries
 from sqlanon.sql.build import any_of, equal, total_where
 from sqlanon.sql.relations import cast, column, literal
 from sqlanon.sql.values import Measures, View
@@ -61,3 +62,8 @@ class BetaLikeness(PrivacyModel):
     def describe(self) -> dict[str, object]:
         kind = "enhanced" if self.enhanced else "basic"
         return {"column": self.sensitive.name, "beta": str(self.beta), "kind": kind}
+
+
+def likeness(entry: entries.BetaLikeness, sensitive: Sensitive, flag: int) -> BetaLikeness:
+    """The model of an entry."""
+    return BetaLikeness(sensitive, Threshold(entry.beta), entry.kind == "enhanced")

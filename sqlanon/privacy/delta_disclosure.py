@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sqlanon.privacy.base import NEVER, Monotonicity, PrivacyModel, Sensitive
 from sqlanon.privacy.exact import Threshold, ratio
+from sqlanon.spec import models as entries
 from sqlanon.sql.build import all_of, count, equal, total_where
 from sqlanon.sql.relations import column, literal
 from sqlanon.sql.values import Measures, View
@@ -59,3 +60,8 @@ class DeltaDisclosure(PrivacyModel):
     def describe(self) -> dict[str, object]:
         kind = "all" if self.every_value else "occurring"
         return {"column": self.sensitive.name, "delta": str(self.delta), "kind": kind}
+
+
+def disclosure(entry: entries.DeltaDisclosure, sensitive: Sensitive, flag: int) -> DeltaDisclosure:
+    """The model of an entry."""
+    return DeltaDisclosure(sensitive, Threshold(entry.delta), entry.kind == "all")

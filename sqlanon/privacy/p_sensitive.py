@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
 from sqlanon.privacy.distinct import DistinctDiversity
+from sqlanon.spec import models as entries
 from sqlanon.sql.values import Measures
 
 
@@ -39,3 +40,8 @@ class PSensitivity(PrivacyModel):
 
     def describe(self) -> dict[str, object]:
         return {"column": self.sensitive.name, "p": self.p}
+
+
+def p_sensitivity(entry: entries.PSensitive, sensitive: Sensitive, flag: int) -> PSensitivity:
+    """The model of an entry."""
+    return PSensitivity(sensitive, entry.p)

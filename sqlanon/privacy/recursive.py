@@ -13,7 +13,9 @@ from sqlglot import exp
 
 from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
 from sqlanon.privacy.distinct import DistinctDiversity
+from sqlanon.privacy.entropy import EntropyDiversity
 from sqlanon.privacy.exact import Threshold, kind_for, product
+from sqlanon.spec import models as entries
 from sqlanon.sql.build import total_where
 from sqlanon.sql.relations import column, literal
 from sqlanon.sql.values import Measures, View
@@ -52,3 +54,12 @@ class RecursiveDiversity(PrivacyModel):
 
     def describe(self) -> dict[str, object]:
         return {"column": self.sensitive.name, "l": self.l, "kind": "recursive", "c": str(self.c)}
+
+
+def diversity(entry: entries.LDiversity, sensitive: Sensitive, flag: int) -> PrivacyModel:
+    """The model of an entry, of any of the three kinds of l-diversity."""
+    if entry.kind == "entropy":
+        return EntropyDiversity(sensitive, entry.l)
+    if entry.c is not None:
+        return RecursiveDiversity(sensitive, entry.l, Threshold(entry.c))
+    return DistinctDiversity(sensitive, entry.l)

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, digest
 from sqlanon.privacy.exact import Threshold, kind_for, product
+from sqlanon.spec import models as entries
 from sqlanon.sql.relations import column, literal
 from sqlanon.sql.values import Measures, View
 
@@ -122,3 +123,12 @@ def _excess(kind: str) -> exp.Expression:
     """The sum of m * total - size * q over the values where it is positive."""
     difference = exp.Sub(this=product(kind, "m", "total"), expression=product(kind, "size", "q"))
     return exp.Sum(this=exp.Greatest(this=difference, expressions=[literal(0)]))
+
+
+def closeness(entry: entries.TCloseness, sensitive: Sensitive, flag: int) -> PrivacyModel:
+    """The model of an entry, by its distance."""
+    if entry.distance == "ordered":
+        return OrderedCloseness(sensitive, Threshold(entry.t), digest(*entry.order) if entry.order else "")
+    if entry.distance == "hierarchical":
+        return HierarchicalCloseness(sensitive, Threshold(entry.t))
+    return EqualCloseness(sensitive, Threshold(entry.t))

@@ -62,6 +62,12 @@ def totals(tables: AssignmentTables) -> exp.Select:
     ).from_(table_expression(tables.table))
 
 
+def released_ordinals(tables: AssignmentTables, position: int) -> exp.Select:
+    """The ordinals of a column that some row has which is not suppressed."""
+    select = exp.select(column(f"o_{position}")).distinct().from_(table_expression(tables.table))
+    return select.where(is_present(column("class")))
+
+
 def class_squares(tables: AssignmentTables) -> exp.Select:
     """The sum of n * n over classes."""
     sizes = exp.select(named(cast(exp.Sum(this=column("n")), "double"), "n")).from_(table_expression(tables.table))

@@ -15,6 +15,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts
 from sqlanon.recoding.assignment import Assignment, figures_of
 from sqlanon.search.base import Step
+from sqlanon.source.combinations import Combinations
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
@@ -69,7 +70,36 @@ def recoded_by(run: Run, assignment: Assignment, details: Mapping[str, object]) 
         fingerprint=made.fingerprint,
         combinations=made.count,
         assignment=assignment,
+        warnings=bounds_told(run, made),
     )
+
+
+def bounds_told(run: Run, made: Combinations) -> tuple[str, ...]:
+    """What ranges tell that end at values: one sentence for each column that search.bounds: values is asked for."""
+    if run.binding.spec.search.bounds != "values":
+        return ()
+    columns = [domain.hierarchy.column for domain in made.domains if domain.least and domain.natural and domain.height]
+    return tuple(
+        f"search.bounds: values ends ranges of column '{name}' at the least and the greatest value under a label of "
+        f"level {run.binding.spec.columns[name].levels.min}: exact values of people stand in the release"
+        for name in columns
+    )
+
+
+def least_levels(run: Run, stored: Sequence[StoredHierarchy]) -> tuple[int, ...]:
+    """For each quasi-identifier the level that recoders start from: columns.*.levels.min. UsageError for a level that
+    does not exist, and for levels.max, which recoders without levels cannot keep to."""
+    columns, algorithm = run.binding.spec.columns, run.binding.spec.search.algorithm
+    for hierarchy in stored:
+        name, bounds = hierarchy.column, columns[hierarchy.column].levels
+        if bounds.min > hierarchy.height:
+            raise UsageError(
+                f"columns.{name}.levels: level {bounds.min} does not exist, "
+                f"the hierarchy ends at level {hierarchy.height}"
+            )
+        if bounds.max is not None and bounds.max < hierarchy.height:
+            raise UsageError(f"columns.{name}.levels.max: {algorithm} generalizes as far as it must; leave it out")
+    return tuple(columns[hierarchy.column].levels.min for hierarchy in stored)
 
 
 def requirement_for(run: Run) -> Requirement:

@@ -13,6 +13,7 @@ from functools import reduce
 
 from sqlglot import exp
 
+from sqlanon.source.combination_statements import range_label
 from sqlanon.sql.build import concat, equal, named, subquery, union_all
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.template import expression, query
@@ -35,6 +36,8 @@ class Attribute:
     null: int | None
     top: str
     weight: Fraction
+    leaves: int | None = None
+    """Where ordinals stand for labels: the leaves of the whole hierarchy. None: they stand for values."""
 
     @property
     def ordinal(self) -> str:
@@ -77,8 +80,11 @@ class Attribute:
         return cases
 
 
-def reach(domain: Table, height: int) -> exp.Select:
-    """A domain with, for each level, the first and last ordinal of the value's node, its leaves, rows and label."""
+def reach(domain: Table, height: int, *, of_labels: bool = False) -> exp.Select:
+    """A domain with, for each level, the first and last ordinal of the value's node, its leaves, rows and label.
+
+    Where ordinals stand for labels, also their ends, and the leaves up to each.
+    """
     items: list[exp.Expression] = [column("o"), column("n")]
     items.append(named(expression("sum(n) over (order by o)"), "total"))
     for level in range(height + 1):
@@ -87,6 +93,9 @@ def reach(domain: Table, height: int) -> exp.Select:
         items.append(named(expression("max(o) over (partition by :code)", code=code), f"last_{level}"))
         items.append(named(expression("sum(n) over (partition by :code)", code=code), f"rows_{level}"))
         items += [column(f"leaves_{level}"), named(cast(column(f"label_{level}"), "text"), f"label_{level}")]
+    if of_labels:
+        items += [column("low"), column("high"), column("half_open")]
+        items.append(named(expression("sum(leaves_0) over (order by o)"), "leaves"))
     return exp.select(*items).from_(table_expression(domain), copy=False)
 
 
@@ -246,6 +255,23 @@ def in_parts(rows: Table, parts: Table, held: Sequence[str]) -> exp.Select:
     return select.select(*(column(name, "w") for name in held if name != "g"), copy=False)
 
 
+def _leaves_of(item: Attribute, low: exp.Expression, high: exp.Expression, first: str, last: str) -> exp.Expression:
+    """The leaves of the hierarchy that a label holds; an interval of labels is measured by theirs."""
+    size = column(f"size_{item.position}", "e")
+    if not item.natural or item.leaves is None:
+        return size
+    several = expression(
+        ":upto - :before + :own",
+        upto=column("leaves", last),
+        before=column("leaves", first),
+        own=column("leaves_0", first),
+    )
+    if item.null is None:
+        return several
+    mixed = expression(":high = :null and :low < :null", high=high, low=low, null=item.null)
+    return exp.Case().when(mixed, literal(item.leaves)).else_(several)
+
+
 def labels(kept: Table, attributes: Sequence[Attribute]) -> exp.Select:
     """The labels of groups given by their extents: `class`, `label_i`, `leaves_i`, `rows_i`."""
     select = query("select e.g as class from e", {"e": kept})
@@ -265,7 +291,10 @@ def labels(kept: Table, attributes: Sequence[Attribute]) -> exp.Select:
                 everything = equal(high.copy(), literal(item.null))
                 label = label.when(everything, cast(literal(item.top), "text"))
                 covered = covered.when(everything.copy(), column("total", last))
-            interval = concat("[", column("label_0", first), ", ", column("label_0", last), "]")
+            if item.leaves is None:
+                interval = concat("[", column("label_0", first), ", ", column("label_0", last), "]")
+            else:
+                interval = range_label(first, last, literal(", "))
             label = label.else_(interval)
             total, before = column("total", last), column("total", first)
             rows = expression(":upto - :before + :own", upto=total, before=before, own=column("n", first))
@@ -277,7 +306,7 @@ def labels(kept: Table, attributes: Sequence[Attribute]) -> exp.Select:
                 covered = covered.when(at.copy(), column(f"rows_{above}", first))
         select = select.select(
             named(label, f"label_{place}"),
-            named(column(f"size_{place}", "e"), f"leaves_{place}"),
+            named(_leaves_of(item, low, high, first, last), f"leaves_{place}"),
             named(covered, f"rows_{place}"),
             copy=False,
         )

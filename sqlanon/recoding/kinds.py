@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from sqlanon.hierarchies.base import Lookup
+from sqlanon.hierarchies.base import Grouped, Lookup, Rule, grouped
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.source.binding import Binding
 
@@ -49,9 +49,26 @@ class Assigned:
         """No column has one level for all its values."""
         return {}
 
-    def same_as(self, other: Assigned) -> bool:
+    @property
+    def recoder(self) -> str | None:
+        """The algorithm that makes the classes again when the recoding is carried out."""
+        return self.algorithm
+
+    def in_levels(self, binding: Binding) -> tuple[Binding, FullDomain] | None:
+        """No levels of any hierarchies say it."""
+        return None
+
+    def group_counts(self) -> dict[str, int]:
+        """No column has groups of its own."""
+        return {}
+
+    def same_as(self, other: Assigned | Cuts | FullDomain) -> bool:
         """Whether both describe one assignment."""
-        return (self.algorithm, self.fingerprint, self.checksum) == (other.algorithm, other.fingerprint, other.checksum)
+        return isinstance(other, Assigned) and self._identity == other._identity
+
+    @property
+    def _identity(self) -> tuple[str, str, tuple[int, ...]]:
+        return self.algorithm, self.fingerprint, self.checksum
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -85,7 +102,7 @@ class Group:
 
     label: str
     values: tuple[str, ...]
-    """The texts of the values, which are the labels of level 0."""
+    """The texts of the values, which are the labels of level 0; or the labels of the least level that is released."""
 
 
 @dataclass(frozen=True)
@@ -99,22 +116,51 @@ class Cuts:
     columns: tuple[str, ...]
     groups: tuple[tuple[Group, ...], ...] = field(repr=False)
     """Not in what a notebook or a traceback shows: values are in them, however rare."""
+    least: tuple[int, ...] = ()
+    """The level of each column's hierarchy whose labels are grouped; none given: values are, level 0."""
 
     def levels(self) -> dict[str, int]:
         """No column has one level for all its values."""
         return {}
 
-    def rules(self) -> dict[str, Lookup]:
-        """For each column the hierarchy whose level 1 is its groups."""
+    @property
+    def recoder(self) -> str | None:
+        """Nothing has to be made again."""
+        return None
+
+    def in_levels(self, binding: Binding) -> tuple[Binding, FullDomain] | None:
+        """The binding with the groups as hierarchies, and the levels at which they are released."""
+        return by_own_hierarchies(self, binding)
+
+    def group_counts(self) -> dict[str, int]:
+        """How many groups each column has."""
+        return {name: len(groups) for name, groups in zip(self.columns, self.groups, strict=True)}
+
+    def same_as(self, other: Assigned | Cuts | FullDomain) -> bool:
+        """Whether both have the same groups."""
+        return self == other
+
+    def level_of(self, name: str) -> int:
+        """The level whose labels the groups of a column hold."""
+        return self.least[self.columns.index(name)] if self.least else 0
+
+    def rules(self, rules: Mapping[str, Rule]) -> dict[str, Lookup | Grouped]:
+        """For each column the hierarchy whose level 1 is its groups; given are the hierarchies of the spec."""
         return {
-            name: Lookup(tuple((value, group.label) for group in groups for value in group.values))
+            name: grouped(
+                rules[name],
+                self.level_of(name),
+                tuple((value, group.label) for group in groups for value in group.values),
+            )
             for name, groups in zip(self.columns, self.groups, strict=True)
         }
 
     def own_levels(self) -> dict[str, int]:
         """The level of each column in the hierarchies of `rules`: 0 where every value keeps its own label."""
         return {
-            name: int(any(group.values != (group.label,) for group in groups) or len(groups) == 1)
+            name: int(
+                any(group.values != (group.label,) for group in groups) or len(groups) == 1 or self.level_of(name) > 0
+            )
             for name, groups in zip(self.columns, self.groups, strict=True)
         }
 
@@ -126,12 +172,12 @@ class Cuts:
                 name: [{"label": group.label, "values": list(group.values)} for group in groups]
                 for name, groups in zip(self.columns, self.groups, strict=True)
             },
+            **({"least": list(self.least)} if any(self.least) else {}),
         }
 
     def outline(self) -> dict[str, Any]:
         """Plain data without values, of which few rows may stand behind one: how many groups each column has."""
-        counts = {name: len(groups) for name, groups in zip(self.columns, self.groups, strict=True)}
-        return {"kind": self.kind, "columns": list(self.columns), "groups": counts}
+        return {"kind": self.kind, "columns": list(self.columns), "groups": self.group_counts()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Cuts:
@@ -141,7 +187,10 @@ class Cuts:
             tuple(Group(_text(item["label"]), tuple(map(_text, item["values"]))) for item in content["groups"][name])
             for name in columns
         )
-        return cls(columns, groups)
+        least = tuple(int(level) for level in content.get("least", ()))
+        if least and (len(least) != len(columns) or min(least) < 0):
+            raise ValueError("a level for each column is expected")
+        return cls(columns, groups, least)
 
 
 def _text(value: Any) -> str:
@@ -157,6 +206,23 @@ class FullDomain:
     kind: ClassVar[str] = "full_domain"
     columns: tuple[str, ...]
     node: Node
+
+    @property
+    def recoder(self) -> str | None:
+        """Nothing has to be made again."""
+        return None
+
+    def in_levels(self, binding: Binding) -> tuple[Binding, FullDomain] | None:
+        """The hierarchies of the spec, and the levels themselves."""
+        return binding, self
+
+    def group_counts(self) -> dict[str, int]:
+        """No column has groups of its own."""
+        return {}
+
+    def same_as(self, other: Assigned | Cuts | FullDomain) -> bool:
+        """Whether both have the same levels."""
+        return self == other
 
     def levels(self) -> dict[str, int]:
         return dict(zip(self.columns, self.node, strict=True))
@@ -176,7 +242,7 @@ class FullDomain:
 
 def by_own_hierarchies(cuts: Cuts, binding: Binding) -> tuple[Binding, FullDomain]:
     """The binding with the groups as hierarchies, and the levels at which they are released."""
-    rules = cuts.rules()
+    rules = cuts.rules({item.name: item.rule for item in binding.quasi_identifiers})
     columns = tuple(replace(item, rule=rules[item.name]) for item in binding.quasi_identifiers)
     return replace(binding, quasi_identifiers=columns), FullDomain.from_levels(binding.names, cuts.own_levels())
 
@@ -197,10 +263,10 @@ class NodeLookup:
 
 @dataclass(frozen=True)
 class RegionLookup:
-    """Every value of each column in its order, and the regions as ranges of places in these orders."""
+    """Every value of each column with its place in their order, and the regions as ranges of places."""
 
-    values: tuple[tuple[Text, ...], ...]
-    """For each quasi-identifier the texts of its values; NULL is a value."""
+    values: tuple[tuple[tuple[Text, int], ...], ...]
+    """For each quasi-identifier the texts of its values, NULL among them; values of one label may share a place."""
     regions: tuple[tuple[Text, ...], ...]
     """For each region and each quasi-identifier three texts: first place, last place, label."""
     nodes: NodeLookup | None = None

@@ -1,35 +1,42 @@
-"""All recoders by the names that `search.algorithm` has for them. A new one is one file here and one line below."""
+"""The recoders by the names that `search.algorithm` has for them: every algorithm that does not search the lattice.
+
+A new one is one file here and one row in the table of algorithms.
+"""
 
 from __future__ import annotations
 
-from sqlanon.recoding.base import Recoder
-from sqlanon.recoding.cells import matching
-from sqlanon.recoding.cells import recoder as cells
-from sqlanon.recoding.local import local
-from sqlanon.recoding.mondrian.recoder import mondrian
-from sqlanon.recoding.personalized import greedy
-from sqlanon.recoding.personalized import recoder as personalized
-from sqlanon.recoding.schemes import recoder as schemes
+from collections.abc import Callable, Sequence
 
-RECODERS: dict[str, Recoder] = {
-    "mondrian": mondrian,
-    "local": local,
-    "forest": cells.recode,
-    "matching": matching.recode,
-    "bhs": schemes.recode_exact,
-    "ghs": schemes.recode_exact,
-    "gops": schemes.recode_exact,
-    "gsps": schemes.recode_exact,
-    "ops": schemes.recode_exact,
-    "sps": schemes.recode_exact,
-    "tds": schemes.recode_heuristic,
-    "genetic": schemes.recode_heuristic,
-    "annealing": schemes.recode_heuristic,
-    "personalized": personalized.recode,
-    "greedy": greedy.recode,
-}
+from sqlanon.recoding.base import Recoder
+from sqlanon.recoding.kinds import Assigned, Cuts, FullDomain, RegionLookup
+from sqlanon.recoding.mondrian.recoder import mondrian_lookup
+from sqlanon.recoding.personalized.recoder import personalized_lookup
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
+from sqlanon.spec.algorithms import ALGORITHMS
+
+RECODERS: dict[str, Recoder] = {name: row.load() for name, row in ALGORITHMS.items() if row.kind != "lattice"}
 
 
 def recoder_named(name: str) -> Recoder | None:
     """The recoder of this name; None when it is the name of a full-domain search."""
     return RECODERS.get(name)
+
+
+RegionMaker = Callable[[Run, Base, Sequence[StoredHierarchy]], RegionLookup]
+"""Makes the classes of a recoding again, as regions that a script writes out."""
+
+
+def region_maker(recoding: FullDomain | Cuts | Assigned) -> RegionMaker | None:
+    """How the regions of a recoding are made for a script; None where it has none."""
+    if not isinstance(recoding, Assigned):
+        return None
+    match ALGORITHMS[recoding.algorithm].kind:
+        case "mondrian":
+            return lambda run, base, stored: mondrian_lookup(run, base, stored, recoding.fingerprint)
+        case "personalized":
+            recoder = RECODERS[recoding.algorithm]
+            return lambda run, base, stored: personalized_lookup(run, base, stored, recoder, recoding)
+        case _:
+            return None

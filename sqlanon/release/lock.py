@@ -1,6 +1,7 @@
 """The lock file: what a plan decided, as stable JSON that people review and `apply` carries out.
 
-Sorted, without timestamps; no data values beyond hierarchy labels. It also keeps what the database said of each node,
+Sorted, without timestamps; no data values beyond hierarchy labels, but for groups of values, whose file says so and is
+for its owner alone. It also keeps what the database said of each node,
 so that planning again on the same data asks nothing.
 """
 
@@ -12,14 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sqlanon.engines.temporaries import write_whole
 from sqlanon.errors import UsageError
 from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
 from sqlanon.release.results import PlanResult
 from sqlanon.spec import Spec
+from sqlanon.spec.columns import accepted_columns
 from sqlanon.spec.release import changed_parts
 
 VERSION = 1
+SENSITIVE = "the groups hold values of the source, those of suppressed rows among them: keep this file as the source"
+"""What a lock file of groups says of itself."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Lock:
     """The columns of the source that the release reads, each with the kind of its values."""
     flexible: Cuts | Assigned | None = None
     """The recoding, where it is not full-domain."""
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    """Columns that are released although they look like identifiers, each with the reason that the spec gives."""
 
     @classmethod
     def of(cls, spec: Spec, plan: PlanResult, path: str, recipient: str | None = None) -> Lock:
@@ -63,7 +70,8 @@ class Lock:
             recipient=recipient,
             spec_parts=spec.parts(),
             source=dict(plan.source),
-            flexible=None if isinstance(plan.recoding, FullDomain) else plan.recoding,
+            flexible=plan.flexible,
+            accepted=accepted_columns(spec.columns),
         )
 
     def knows(self, fingerprint: str, requirement: Mapping[str, Any]) -> bool:
@@ -139,6 +147,11 @@ class Lock:
     def _other_hierarchy(name: str) -> UsageError:
         return UsageError(f"the hierarchy of column '{name}' has changed since this lock file was written: plan again")
 
+    @property
+    def sensitive(self) -> bool:
+        """Whether values of the source are in it: groups hold every value, also those of suppressed rows."""
+        return isinstance(self.flexible, Cuts)
+
     def to_json(self) -> str:
         content = {
             "version": VERSION,
@@ -154,8 +167,12 @@ class Lock:
             "result": self.result,
             "frequency_set": {"fingerprint": self.fingerprint, "verdicts": _written(self.verdicts)},
         }
+        if self.sensitive:
+            content["sensitive"] = SENSITIVE
         if self.recipient is not None:
             content["recipient"] = self.recipient
+        if self.accepted:
+            content["accepted"] = dict(self.accepted)
         return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -165,6 +182,8 @@ class Lock:
             content = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        except RecursionError:
+            raise UsageError(f"{path}: is not a lock file: it is nested too deeply") from None
         except ValueError as error:
             hint = "; `sqlanon plan` makes one from a spec" if path.suffix in (".yaml", ".yml") else ""
             raise UsageError(f"{path}: is not a lock file: it is not JSON{hint}") from error
@@ -187,15 +206,14 @@ class Lock:
                 _texts(content["spec_parts"]),
                 _texts(content["source"]["columns"]),
                 recoding_from_dict(content["recoding"]),
+                _texts(content.get("accepted", {})),
             )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise UsageError(f"{path}: is not a lock file: a part is missing or malformed") from error
 
     def write(self, path: Path) -> None:
         """Write the file whole or not at all."""
-        temporary = path.with_name(path.name + ".tmp")
-        temporary.write_text(self.to_json(), encoding="utf-8")
-        temporary.replace(path)
+        write_whole(path, self.to_json(), private=self.sensitive)
 
 
 def lock_path(spec: Path, recipient: str | None = None) -> Path:

@@ -14,25 +14,27 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
+from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, Sizes, audit
 from sqlanon.auditor.breaches import GuardingTaxonomy, Linked, in_one_table
+from sqlanon.auditor.policy import ColumnPolicy, allowed_levels, audit_policy, policy_of
 from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.release import statements as release_sql
 from sqlanon.release.classes import (
-    MeasuredClasses,
-    Release,
     blanked_class_satisfies,
-    classes_query,
     live_release,
     measure_classes,
     population_labels,
     release_query,
 )
-from sqlanon.source import hierarchy_statements as hierarchy_sql
+from sqlanon.release.files import write_audited
+from sqlanon.release.steps import MeasuredClasses, Release
+from sqlanon.source.binding import formulas_of
 from sqlanon.source.combinations import has_null
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
@@ -59,7 +61,7 @@ def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> 
         None if binding.respondent is None else opened.key(binding.respondent.name),
     )
     absent = has_null(engine, "taxonomy", made.codes[asked.column])
-    paths = hierarchy_sql.paths(hierarchy.table.table, hierarchy.height)
+    paths = taxonomy_paths(hierarchy.table.table, hierarchy.height)
     return Linked(published, targets, people, GuardingTaxonomy(paths, hierarchy.height, absent))
 
 
@@ -106,18 +108,64 @@ Released = Release | AssignedRelease
 """What can be published."""
 
 
-def publish(engine: Engine, release: Released, scratch: Scratch) -> Publication:
-    """Publish a release to its target, or leave everything as it was."""
+def publish(
+    engine: Engine, release: Released, scratch: Scratch, hierarchies: Sequence[StoredHierarchy] | None = None
+) -> Publication:
+    """Publish a release to its target, or leave everything as it was; `hierarchies` are those of the spec, where a
+    release has its own."""
     target = release.binding.target
+    columns = _column_policies(release, release.hierarchies if hierarchies is None else tuple(hierarchies))
     if isinstance(target, File):
-        return _publish_file(engine, release, target, scratch)
+        return _publish_file(engine, release, target, scratch, columns)
     with engine.transaction():
         if release.binding.as_view and isinstance(release, Release):
-            return _publish_view(engine, release, target, scratch)
-        return _publish_table(engine, release, target, scratch)
+            return _publish_view(engine, release, target, scratch, columns)
+        return _publish_table(engine, release, target, scratch, columns)
 
 
-def _publish_table(engine: Engine, release: Released, target: Table, scratch: Scratch) -> Publication:
+def _column_policies(release: Released, hierarchies: Sequence[StoredHierarchy]) -> list[ColumnPolicy]:
+    """The labels that each quasi-identifier may show: of one level where the spec's own hierarchies are released."""
+    spec = release.binding.spec
+    families = {info.name: info.family for info in release.binding.columns}
+    node: Sequence[int] | None = None
+    if isinstance(release, Release) and [item.fingerprint for item in hierarchies] == [
+        item.fingerprint for item in release.hierarchies
+    ]:
+        node = release.recoding.node
+    return [
+        ColumnPolicy(
+            item.column,
+            families[item.column],
+            item.table.table,
+            item.families,
+            item.top,
+            allowed_levels(spec, item.column, item.height) if node is None else (node[position],),
+            alike=node is not None,
+            ends_at_values=spec.search.bounds == "values",
+        )
+        for position, item in enumerate(hierarchies)
+    ]
+
+
+def _held_to_policy(
+    engine: Engine,
+    release: Released,
+    columns: Sequence[ColumnPolicy],
+    published: Relation,
+    judged: _Judged,
+    audited: AuditResult,
+) -> AuditResult:
+    """The audit with the policy of the spec, asked of what is published; refuses what does not hold."""
+    checks = audit_policy(engine, published, policy_of(release.binding, columns, judged.rows))
+    for check in checks:
+        if not check.satisfied:
+            raise RequirementError(f"the release failed its audit and was not published: {check.complaint}")
+    return replace(audited, policy=checks)
+
+
+def _publish_table(
+    engine: Engine, release: Released, target: Table, scratch: Scratch, columns: Sequence[ColumnPolicy]
+) -> Publication:
     judged = _judge(engine, release, scratch)
     staging = target.beside(scratch.name("staging").name)
     query = _rows(engine, release, judged)
@@ -132,6 +180,7 @@ def _publish_table(engine: Engine, release: Released, target: Table, scratch: Sc
     else:
         engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
         audited = _audited(engine, release, staging, judged, scratch)
+    audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     classes = _staged_classes(engine, release, staging, scratch)
     engine.replace(staging, target)
     if classes is not None:
@@ -151,7 +200,9 @@ def _staged_classes(engine: Engine, release: Released, staging: Table, scratch: 
     return staged, regions
 
 
-def _publish_file(engine: Engine, release: Released, target: File, scratch: Scratch) -> Publication:
+def _publish_file(
+    engine: Engine, release: Released, target: File, scratch: Scratch, columns: Sequence[ColumnPolicy]
+) -> Publication:
     judged = _judge(engine, release, scratch)
     query = _rows(engine, release, judged)
     staging = scratch.create("stage release", "staging", query)
@@ -161,25 +212,48 @@ def _publish_file(engine: Engine, release: Released, target: File, scratch: Scra
         staging = scratch.create("stage file", "file", _without_respondent(release, named_persons))
         scratch.drop(named_persons)
         _refuse_other_count(engine, staging, judged)
-    engine.write_file("write file", staging, target)
+    audited = _held_to_policy(engine, release, columns, staging, judged, audited)
+    staged = audited.sizes if not release.binding.witnessed else _classes(engine, release, staging)
+
+    def audit_file(written: Relation) -> None:
+        """What the file says passes what the staged rows passed, and has their classes."""
+        if release.binding.witnessed:
+            found = _classes(engine, release, written)
+        else:
+            found = _audited(engine, release, written, judged, scratch).sizes
+        if (found.rows, found.classes, found.k) != (staged.rows, staged.classes, staged.k):
+            other = "a table" if target.format == "parquet" else "parquet or a table"
+            raise RequirementError(
+                f"the release failed its audit and was not published: its {staged.classes} classes read back from the "
+                f"{target.format} file as {found.classes}; write {other}"
+            )
+
+    write_audited(engine, staging, target, formulas_of(release.binding.spec), scratch, audit_file)
     scratch.drop(staging, *judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited, "by renaming a file")
 
 
-def _publish_view(engine: Engine, release: Release, target: Table, scratch: Scratch) -> Publication:
+def _classes(engine: Engine, release: Released, table: Relation) -> Sizes:
+    """The classes of the released columns alone, rows counted."""
+    return audit(engine, table, release.binding.names, 1).sizes
+
+
+def _publish_view(
+    engine: Engine, release: Release, target: Table, scratch: Scratch, columns: Sequence[ColumnPolicy]
+) -> Publication:
     """A view that computes classes and hierarchies from the source as it is when somebody reads it."""
     judged = _judge(engine, release, scratch)
     live = live_release(engine, release)
-    classes = classes_query(engine, live)
-    query = release_query(engine, live, classes, shuffle=False)
+    query = live.rows(engine)
     staging = target.beside(scratch.name("staging").name)
     engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
     if release.binding.persons:
-        with_persons = release_query(engine, live, classes, shuffle=False, with_respondent=True)
+        with_persons = live.rows(engine, with_respondent=True)
         audited = _audited(engine, release, Query(with_persons), judged, scratch)
         _refuse_other_count(engine, staging, judged)
     else:
         audited = _audited(engine, release, staging, judged, scratch)
+    audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     engine.execute(Statement("drop staging view", drop_view(staging)))
     _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
     scratch.drop(*judged.scratch)
@@ -292,6 +366,4 @@ def _ancestors(release: Released, scratch: Scratch) -> Ancestors:
 def _taxonomies(release: Released, judged: _Judged) -> dict[str, Query]:
     if isinstance(release, AssignedRelease):
         return release.taxonomies()
-    if judged.measured is None or judged.measured.ingredients is None:
-        return {}
-    return judged.measured.ingredients.taxonomies
+    return {} if judged.measured is None else judged.measured.taxonomies

@@ -71,6 +71,11 @@ class PlanResult:
         return FullDomain(self.columns, self.chosen.node)
 
     @property
+    def flexible(self) -> Cuts | Assigned | None:
+        """The recoding where levels of the spec's hierarchies do not say it."""
+        return None
+
+    @property
     def levels(self) -> dict[str, int]:
         """The level of each column; empty where columns have no one level."""
         return self.recoding.levels()
@@ -157,6 +162,10 @@ class RecodedPlan(PlanResult):
 
     @property
     def recoding(self) -> Recoding:
+        return self.decided
+
+    @property
+    def flexible(self) -> Cuts | Assigned | None:
         return self.decided
 
     def figures(self) -> dict[str, Any]:

@@ -6,14 +6,26 @@ NULL, so that classes join back by plain equality.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sqlanon.source.frequency_statements import code, sensitive_code
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import all_of, any_of, count, equal, is_null, is_present, named, subquery, total, total_where
+from sqlanon.sql.build import (
+    all_of,
+    any_of,
+    concat,
+    count,
+    equal,
+    is_null,
+    is_present,
+    named,
+    subquery,
+    total,
+    total_where,
+)
 from sqlanon.sql.relations import Table, column, literal, table_expression
 from sqlanon.sql.values import relation
 
@@ -23,10 +35,14 @@ class QuasiIdentifier:
     """A quasi-identifier column at the level it is released at."""
 
     name: str
+    plain: str
+    """A plain name of the column, for what is made of it."""
     key: exp.Expression
     """The column as a grouping key, read from alias `source`."""
-    lookup: Table | exp.Query
-    """The hierarchy: its table, or for a view the query that makes it."""
+    lookup: Table | None
+    """The table of the hierarchy; None where the column is released as it is, and classes are made of its values."""
+    text: exp.Expression
+    """The value of the column as text, read from alias `source`."""
     level: int
     at_top: bool
     top: str
@@ -36,26 +52,50 @@ class QuasiIdentifier:
     exact: bool = True
     """Values that are equal look alike. Where they do not (0.0 and -0.0, 1.0 and 1.00) one of them stands for all."""
 
-    def value(self, alias: str) -> exp.Expression:
+    @property
+    def alias(self) -> str:
+        """What the hierarchy is called in a statement."""
+        return f"hierarchy_{self.plain}"
+
+    @property
+    def key_name(self) -> str:
+        """What the key of the column is called in the classes."""
+        return f"{self.plain}_value" if self.lookup is None else f"{self.plain}_code"
+
+    def value(self) -> exp.Expression:
         """What is released: the value itself, its label, or the top."""
         if self.at_top:
             return literal(self.top)
         if self.level > 0:
-            return column(f"label_{self.level}", alias)
-        return column(self.name, "source") if self.exact else column("value", alias)
+            return column(f"label_{self.level}", self.alias)
+        return column(self.name, "source") if self.exact or self.lookup is None else column("value", self.alias)
+
+    def class_key(self) -> exp.Expression:
+        """What makes the classes: the code of the label, 0 for NULL; or the text of the value, never NULL."""
+        if self.lookup is not None:
+            return code(self.key.copy(), self.alias, self.level)
+        marked = concat(PRESENT, self.text.copy())
+        return exp.Coalesce(this=marked, expressions=[literal(ABSENT)])
 
 
 OUTSIDE = -1
 """The key of a value that its hierarchy does not cover."""
 
+PRESENT, ABSENT = "=", ""
+"""How the text of a value begins as a key of classes, and the key of NULL: no value has the key of another."""
 
-def classes(source: exp.Expression, columns: Sequence[QuasiIdentifier]) -> exp.Select:
-    """Every class of the release with its rows `n`; a value outside its hierarchy shows as a NULL key."""
-    keys = _keys(columns)
-    items = [named(key, f"k_{position}") for position, key in keys]
-    items += [named(count(), "n")]
-    select = _joined(exp.select(*items).from_(source), columns)
-    return select.group_by(*(key.copy() for _, key in keys)) if keys else select
+
+def classes(source: exp.Expression, columns: Sequence[QuasiIdentifier], satisfied: exp.Expression) -> exp.Select:
+    """Every class of the release with its rows `n`, and whether it is `kept`: where rows are all that is asked.
+
+    A value outside its hierarchy shows as a NULL key.
+    """
+    items = [(item.key_name, item.class_key()) for item in below_top(columns)]
+    counts = {"n": count()}
+    judged_by = satisfied.transform(lambda node: counts.get(node.name, node) if isinstance(node, exp.Column) else node)
+    return _grouped(
+        _joined(_select(items).from_(source), columns), items, named(count(), "n"), named(judged_by, "kept")
+    )
 
 
 def counted_rows(
@@ -64,66 +104,80 @@ def counted_rows(
     sensitive: Sequence[SensitiveColumn],
     respondent: exp.Expression | None,
 ) -> exp.Select:
-    """The source by class, sensitive values and respondent: keys `k_0`..., codes `s_0`..., `who`, rows `n`."""
-    keys = [(f"k_{position}", _covered(key)) for position, key in _keys(columns)]
-    keys += [(f"s_{position}", sensitive_code(item.key, f"c_{position}")) for position, item in enumerate(sensitive)]
+    """The source by class, codes of sensitive values and respondent (`who`), with rows `n`."""
+    keys = [(item.key_name, _covered(item)) for item in below_top(columns)]
+    keys += [(item.code, sensitive_code(item.key, item.alias)) for item in sensitive]
     if respondent is not None:
         keys.append(("who", respondent))
-    items = [named(key, name) for name, key in keys]
-    select = _joined(exp.select(*items, named(count(), "n")).from_(source), columns)
-    select = _with_codes(select, sensitive)
-    return select.group_by(*(key.copy() for _, key in keys)) if keys else select
+    return _grouped(_with_codes(_joined(_select(keys).from_(source), columns), sensitive), keys, named(count(), "n"))
+
+
+def _select(keys: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
+    return exp.select(*(named(key, name) for name, key in keys) if keys else [literal(1)])
+
+
+def _grouped(rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]], *counts: exp.Expression) -> exp.Select:
+    """Rows counted by their keys: each key is written once."""
+    names = [column(name) for name, _ in keys]
+    select = exp.select(*names, *counts).from_(subquery(rows, "coded"), copy=False)
+    return select.group_by(*(name.copy() for name in names), copy=False) if names else select
 
 
 def population_rows(population: exp.Expression, columns: Sequence[QuasiIdentifier]) -> exp.Select:
-    """The population by class: keys `k_0`..., rows `w`. Its columns are read from alias `source` too."""
-    keys = [(f"k_{position}", _covered(key)) for position, key in _keys(columns)]
-    select = exp.select(*(named(key, name) for name, key in keys), named(count(), "w")).from_(population)
-    select = _joined(select, columns)
-    return select.group_by(*(key.copy() for _, key in keys)) if keys else select
+    """The population by class, with rows `w`. Its columns are read from alias `source` too."""
+    keys = [(item.key_name, _covered(item)) for item in below_top(columns)]
+    return _grouped(_joined(_select(keys).from_(population), columns), keys, named(count(), "w"))
 
 
-def _covered(key: exp.Expression) -> exp.Expression:
+def _covered(item: QuasiIdentifier) -> exp.Expression:
     """A key that is never NULL."""
-    return exp.Coalesce(this=key.copy(), expressions=[literal(OUTSIDE)])
+    if item.lookup is None:
+        return item.class_key()
+    return exp.Coalesce(this=item.class_key(), expressions=[literal(OUTSIDE)])
 
 
-def _with_codes(select: exp.Select, sensitive: Sequence[SensitiveColumn]) -> exp.Select:
-    for position, item in enumerate(sensitive):
-        alias = f"c_{position}"
-        on = equal(item.key.copy(), column("value", alias))
-        select = select.join(relation(item.codes, alias), on=on, join_type="left", copy=False)
+def _with_codes(select: exp.Select, sensitive: Iterable[SensitiveColumn]) -> exp.Select:
+    for item in sensitive:
+        on = equal(item.key.copy(), column("value", item.alias))
+        select = select.join(relation(item.codes, item.alias), on=on, join_type="left", copy=False)
     return select
 
 
 def judged(
-    classes_query: exp.Select, satisfied: exp.Expression, keys: Sequence[str] | None = None, more: Sequence[str] = ()
+    classes_query: exp.Select, satisfied: exp.Expression, columns: Sequence[QuasiIdentifier], more: Sequence[str] = ()
 ) -> exp.Select:
-    """The classes with the requirement's verdict on each as `kept`.
+    """The classes of counted rows with the requirement's verdict on each as `kept`.
 
-    With `keys` named, those of values outside a hierarchy become NULL, and only they, `more` columns and the rows stay.
+    Keys of values outside a hierarchy become NULL; they, `more` columns and the rows stay.
     """
-    items: list[exp.Expression] = [exp.Star()]
-    if keys is not None:
-        items = [named(exp.Nullif(this=column(name), expression=literal(OUTSIDE)), name) for name in keys]
-        items += [column(name) for name in (*more, "n")]
+    items: list[exp.Expression] = []
+    for item in below_top(columns):
+        key = column(item.key_name)
+        covered = key if item.lookup is None else exp.Nullif(this=key, expression=literal(OUTSIDE))
+        items.append(named(covered, item.key_name))
+    items += [column(name) for name in (*more, "n")]
     return exp.select(*items, named(satisfied, "kept")).from_(subquery(classes_query, "classes"))
 
 
 def labelled_rows(relation_: exp.Expression, columns: Sequence[QuasiIdentifier], names: Sequence[str]) -> exp.Select:
     """Rows of another table generalized like the release, under the release's names."""
-    items = [named(item.value(f"h_{position}"), names[position]) for position, item in enumerate(columns)]
+    items = [named(item.value(), name) for item, name in zip(columns, names, strict=True)]
     return _joined(exp.select(*items).from_(relation_), columns)
+
+
+def below_top(columns: Sequence[QuasiIdentifier]) -> list[QuasiIdentifier]:
+    """The columns that tell classes apart."""
+    return [item for item in columns if not item.at_top]
 
 
 def key_names(columns: Sequence[QuasiIdentifier]) -> list[str]:
     """What the keys of classes are called: one for each column below its top."""
-    return [f"k_{position}" for position, _ in _keys(columns)]
+    return [item.key_name for item in below_top(columns)]
 
 
 def class_totals(table: Table, columns: Sequence[QuasiIdentifier]) -> exp.Select:
     """One row: rows, suppressed rows, kept classes, and rows outside a hierarchy for each column below its top."""
-    outside = [total_where(is_null(column(f"k_{position}")), column("n")) for position, _ in _keys(columns)]
+    outside = [total_where(is_null(column(name)), column("n")) for name in key_names(columns)]
     return exp.select(
         total(column("n")),
         total_where(exp.Not(this=column("kept")), column("n")),
@@ -140,7 +194,7 @@ def enough_to_blank(classes: Table | exp.Query, columns: Sequence[QuasiIdentifie
 def suppressed_rows(classes: Table | exp.Query, columns: Sequence[QuasiIdentifier]) -> exp.Select:
     """How many rows lie in classes that fail. Rows outside a hierarchy belong to no class that can be released."""
     failing = total_where(exp.Not(this=column("kept")), column("n"))
-    covered = [is_present(column(f"k_{position}")) for position, _ in _keys(columns)]
+    covered = [is_present(column(item.key_name)) for item in below_top(columns) if item.lookup is not None]
     return exp.select(failing).from_(relation(classes, "failing")).where(*covered)
 
 
@@ -170,19 +224,16 @@ def release(
     that fail are left out. Where `blank` holds they are kept without their quasi-identifier: blanked rows are one
     class, which must satisfy like any other. `known` sensitive columns are keys of the classes too.
     """
-    by_name = {item.name: position for position, item in enumerate(columns)}
-    items = [_item(name, columns, by_name, blank=blank is not None) for name in released]
-    matched = [equal(key, column(f"k_{position}", "class")) for position, key in _keys(columns)]
+    by_name = {item.name: item for item in columns}
+    items = [_item(name, by_name.get(name), blank=blank is not None) for name in released]
+    matched = [equal(item.class_key(), column(item.key_name, "class")) for item in below_top(columns)]
     select = _joined(exp.select(*items).from_(source), columns)
-    for position, item in (known or {}).items():
-        alias = f"c_{position}"
-        select = select.join(
-            relation(item.codes, alias), on=equal(item.key.copy(), column("value", alias)), join_type="left", copy=False
-        )
-        matched.append(equal(sensitive_code(item.key, alias), column(f"s_{position}", "class")))
+    select = _with_codes(select, (known or {}).values())
+    for item in (known or {}).values():
+        matched.append(equal(sensitive_code(item.key, item.alias), column(item.code, "class")))
     class_relation = relation(classes, "class")
     if matched:
-        select = select.join(class_relation, on=all_of(matched), copy=False)
+        select = select.join(class_relation, on=all_of(matched), join_type="inner", copy=False)
     else:
         select = select.join(class_relation, join_type="cross", copy=False)
     released_rows: exp.Expression = column("kept", "class")
@@ -192,39 +243,27 @@ def release(
     return select.order_by(exp.Rand(), copy=False) if shuffle else select
 
 
-def _item(name: str, columns: Sequence[QuasiIdentifier], by_name: Mapping[str, int], *, blank: bool) -> exp.Expression:
-    if name not in by_name:
+def _item(name: str, item: QuasiIdentifier | None, *, blank: bool) -> exp.Expression:
+    if item is None:
         return column(name, "source")
-    position = by_name[name]
-    item = columns[position]
-    value = item.value(f"h_{position}")
+    value = item.value()
     if blank:
         value = exp.Case().when(column("kept", "class"), value).else_(item.blank.copy())
-    return named(value, name)
-
-
-def _keys(columns: Sequence[QuasiIdentifier]) -> list[tuple[int, exp.Expression]]:
-    return [
-        (position, code(item.key.copy(), f"h_{position}", item.level))
-        for position, item in enumerate(columns)
-        if not item.at_top
-    ]
+    return value if isinstance(value, exp.Column) and value.name == name else named(value, name)
 
 
 def _joined(select: exp.Select, columns: Sequence[QuasiIdentifier]) -> exp.Select:
-    for position, item in enumerate(columns):
-        if not item.at_top:
-            alias = f"h_{position}"
-            on = equal(item.key.copy(), column("value", alias))
-            select = select.join(relation(item.lookup, alias), on=on, join_type="left", copy=False)
+    for item in below_top(columns):
+        if item.lookup is not None:
+            on = equal(item.key.copy(), column("value", item.alias))
+            select = select.join(table_expression(item.lookup, item.alias), on=on, join_type="left", copy=False)
     return select
 
 
-def no_value_outside(table: Table, columns: Sequence[QuasiIdentifier]) -> exp.Select:
-    """TRUE when every row's values are covered by their hierarchies."""
-    outside = any_of(is_null(column(f"k_{position}")) for position, _ in _keys(columns))
-    found = exp.select(count()).from_(table_expression(table)).where(outside)
-    return exp.select(equal(exp.Subquery(this=found), literal(0)))
+def outside(table: Table, columns: Sequence[QuasiIdentifier]) -> exp.Select | None:
+    """How many classes have a value that its hierarchy does not cover; None where every key is a value."""
+    uncovered = [is_null(column(item.key_name)) for item in below_top(columns) if item.lookup is not None]
+    return exp.select(count()).from_(table_expression(table)).where(any_of(uncovered)) if uncovered else None
 
 
 def class_sizes(table: Table, names: Sequence[str], k: int) -> exp.Select:

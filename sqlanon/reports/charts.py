@@ -130,7 +130,7 @@ def class_sizes(before: Sizes, after: Sizes) -> str:
         axes.bar([p - 0.2 for p in places], share["before"], 0.38, label="source", color=SERIES[1])
         axes.bar([p + 0.2 for p in places], share["after"], 0.38, label="release", color=SERIES[0])
         axes.set_xticks(list(places), [size_label(low, highs[low]) for low in lows])
-        axes.set_xlabel("size of the class a row lies in")
+        axes.set_xlabel(f"size of the class a row lies in{' (persons)' if after.persons else ''}")
         axes.set_ylabel("share of rows")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axes.grid(axis="x", visible=False)

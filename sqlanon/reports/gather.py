@@ -40,7 +40,15 @@ from sqlanon.release.lock import Lock
 from sqlanon.release.script import ScriptWriter
 from sqlanon.reports.lattice_view import Searched, searched
 from sqlanon.reports.model import ColumnView, Grid, Report
-from sqlanon.reports.offline import column_view, costed, evidence_lines, identity_of, rare_below, recoding_grid
+from sqlanon.reports.offline import (
+    accepted_notes,
+    column_view,
+    costed,
+    evidence_lines,
+    identity_of,
+    rare_below,
+    recoding_grid,
+)
 from sqlanon.reports.rehearsal import rehearsed, requirement_lines
 from sqlanon.reports.values import Branch, harmless_labels, sensitive_shares, some_columns, trees
 from sqlanon.reports.words import decision, percent
@@ -79,7 +87,7 @@ def insight_grids(
 def _risk(before: TableRisk, after: TableRisk) -> Iterator[Grid]:
     sides = (before.classes, after.classes)
     rows = [
-        ("rows alone in their class", *(f"{side.uniques:,} of {side.rows:,}" for side in sides)),
+        (before.classes.alone, *(f"{side.uniques:,} of {side.rows:,}" for side in sides)),
         ("highest prosecutor risk", *(_share(side.prosecutor.highest) for side in sides)),
         ("average prosecutor risk", *(_share(side.prosecutor.average) for side in sides)),
         ("marketer risk", *(_share(side.marketer) for side in sides)),
@@ -87,6 +95,8 @@ def _risk(before: TableRisk, after: TableRisk) -> Iterator[Grid]:
     for here, there in zip(before.classes.prosecutor.at_risk, after.classes.prosecutor.at_risk, strict=True):
         rows.append((f"rows with a risk above {here.threshold:.0%}", f"{here.rows:,}", f"{there.rows:,}"))
     text = "A prosecutor looks for one person known to be in the table, a marketer for as many as possible."
+    if before.classes.persons:
+        text += " The size of a class is its persons; risks are means over rows."
     yield Grid("Risk", "Attackers", text, ("figure", "source", "release"), tuple(rows))
 
 
@@ -301,7 +311,7 @@ class _Gathering:
         self._lock = lock
         self._spec = run.binding.spec
         self._names = run.binding.names
-        self._notes: list[str] = []
+        self._notes: list[str] = [*accepted_notes(self._spec)]
         self._rare = rare_below(self._spec, run.binding.k)
         if self._spec.privacy.personalized is not None:
             self._notes.append(f"Attacks: {GENERALIZED.format(self._spec.privacy.personalized.column)}.")

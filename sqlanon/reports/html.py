@@ -172,10 +172,9 @@ def cards(report: Report) -> list[tuple[str, str, str]]:
         ("classes", number(int(figures["classes"])), ""),
     ]
     if after is not None and after.rows:
-        found.insert(0, ("smallest class", number(after.k), f"asked: {number(report.identity.k)}"))
-        found.append(
-            ("highest risk", percent(1 / after.k if after.k else 0), f"average {percent(after.classes / after.rows)}")
-        )
+        persons = " persons" if after.persons else ""
+        found.insert(0, ("smallest class", number(after.k) + persons, f"asked: {number(report.identity.k)}{persons}"))
+        found.append(("highest risk", percent(1 / after.k if after.k else 0), f"average {percent(after.average_risk)}"))
     for metric, score in figures.get("score", {}).items():
         found.append((str(metric), f"{score:.4g}", "of the plan"))
     return found

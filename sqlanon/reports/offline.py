@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlanon import __version__
+from sqlanon.evaluation.requirements import requirement_from
 from sqlanon.hierarchies.described import described
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures
@@ -26,6 +27,7 @@ from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine, Report,
 from sqlanon.reports.values import Branch
 from sqlanon.reports.words import decision
 from sqlanon.spec import Spec
+from sqlanon.spec.columns import accepted_columns
 
 RUNS = 10
 """Runs of the evidence that a report lists."""
@@ -33,8 +35,7 @@ RUNS = 10
 
 def rare_below(spec: Spec, k: int) -> int:
     """Values with fewer rows than this are rare: k, or what else is asked of the number of rows and values."""
-    asked = [entry.l for entry in spec.privacy.l_diversity] + [entry.p for entry in spec.privacy.p_sensitive]
-    return max(2, k, *asked)
+    return max(2, k, *(entry.least_rows for entry in spec.privacy.models()))
 
 
 def identity_of(spec: Spec, lock: Lock, engine: str) -> Identity:
@@ -54,6 +55,14 @@ def identity_of(spec: Spec, lock: Lock, engine: str) -> Identity:
         engine=engine,
         version=__version__,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def accepted_notes(spec: Spec) -> tuple[str, ...]:
+    """A line for each column that is released although it looks like an identifier."""
+    return tuple(
+        f"Column {name} looks like an identifier and is released, accepted by the spec: {reason}"
+        for name, reason in accepted_columns(spec.columns).items()
     )
 
 
@@ -113,10 +122,6 @@ def recoding_grid(lock: Lock) -> Grid | None:
     return Grid("Recoding", "What was decided", text, ("figure", "value"), tuple(rows))
 
 
-MONOTONE = frozenset({"k_anonymity", "k_map"})
-"""Requirements of which verdicts are inherited whatever the limit is, as a lock file names them."""
-
-
 def gather_offline(spec: Spec, lock: Lock) -> Report:
     """What the files tell of what a lock file decided."""
     lock.recoding_for(spec)
@@ -138,7 +143,10 @@ def gather_offline(spec: Spec, lock: Lock) -> Report:
         lattice=_view(spec, lock) if lock.flexible is None else None,
         evidence=evidence_lines(spec, lock),
         more=() if grid is None else (grid,),
-        notes=("Made from the lock file and the evidence alone: nothing was measured for this report.",),
+        notes=(
+            *accepted_notes(spec),
+            "Made from the lock file and the evidence alone: nothing was measured for this report.",
+        ),
     )
 
 
@@ -153,7 +161,7 @@ def _view(spec: Spec, lock: Lock) -> LatticeView:
         limit=limit,
         rows=int(lock.result["rows"]),
         metric=spec.search.metric,
-        monotone=limit == 0 or set(lock.requirement) <= MONOTONE,
+        monotone=requirement_from(spec).monotone(limit),
     )
     return lattice_view(
         frame,

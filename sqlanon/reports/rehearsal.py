@@ -68,8 +68,7 @@ def _staged(
     blank = release.binding.blank and blanked_class_satisfies(engine, release, classes)
     query = release_query(engine, release, classes, blank=blank, shuffle=False, with_respondent=True)
     table = scratch.create("rehearse release", "rehearsed", query)
-    taxonomies = {} if classes.ingredients is None else dict(classes.ingredients.taxonomies)
-    return table, taxonomies, classes.scratch
+    return table, dict(classes.taxonomies), classes.scratch
 
 
 def requirement_lines(before: AuditResult, after: AuditResult) -> tuple[RequirementLine, ...]:

@@ -12,18 +12,13 @@ from typing import Any
 from sqlanon.auditor import AuditResult
 from sqlanon.auditor.figures import shown
 from sqlanon.reports.model import ColumnView, Identity, RequirementLine
+from sqlanon.spec.privacy import MODELS
 
 PROMISES = {
-    "l_diversity": "the values of {column} in every class are diverse ({asked})",
-    "t_closeness": "the distribution of {column} in every class is close to that of the whole table ({asked})",
-    "alpha": "no class holds the named value of {column} in a larger share than allowed ({asked})",
-    "p_sensitive": "every class has several values of {column} ({asked})",
-    "beta_likeness": "no class raises the share of a value of {column} by more than allowed ({asked})",
-    "delta_disclosure": "no class changes the share of a value of {column} by more than allowed ({asked})",
+    **{key: entry.promise for key, entry in MODELS.items()},
     "k_map": "every class matches enough people of the population ({asked})",
     "delta_presence": "who of the population is in the release stays uncertain ({asked})",
 }
-ABOUT_VALUES = frozenset(PROMISES) - {"k_map", "delta_presence"}
 
 
 def glossary() -> list[tuple[str, str]]:
@@ -141,7 +136,7 @@ def _guaranteed(
 def _not_guaranteed(identity: Identity, audit: AuditResult | None) -> str:
     models = set() if audit is None else {check.model for check in audit.checks}
     parts = ["somebody who knows more about a person than the quasi-identifying columns may still recognize them"]
-    if not models & ABOUT_VALUES:
+    if not models & MODELS.keys():
         about = f" ({listing(list(identity.sensitive))})" if identity.sensitive else ""
         parts.append(
             f"if all rows of a class share a sensitive value{about}, everybody who finds the class learns that value"

@@ -16,8 +16,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
+from sqlanon.engines.temporaries import private_folder, write_whole
 from sqlanon.errors import UsageError
 from sqlanon.reports.html import cards, html, lattice_sentence, search_sentence, size_lines
 from sqlanon.reports.model import ColumnView, Report
@@ -36,6 +38,17 @@ def browser() -> str:
     raise UsageError(
         "--format pdf: no Chromium or Chrome is installed here; install one, or print the HTML page from any browser"
     )
+
+
+def require_extra(kind: str) -> None:
+    """UsageError where a page is wanted and the packages that make one are not installed; nothing is imported."""
+    if kind not in ("html", "pdf"):
+        return
+    for package in ("jinja2", "matplotlib"):
+        if find_spec(package) is None:
+            raise UsageError(f"a report as {kind} needs {package}: pip install 'sqlanon[report]', or --format md")
+    if kind == "pdf":
+        browser()
 
 
 def print_page(page: str, out: Path) -> None:
@@ -65,9 +78,10 @@ def print_page(page: str, out: Path) -> None:
             raise UsageError(f"--format pdf: {program} could not print the page; print it from a browser") from None
         if not printed.is_file():
             raise UsageError(f"--format pdf: {program} printed nothing; print the page from a browser")
-        whole = out.with_name(out.name + ".tmp")
-        shutil.copyfile(printed, whole)
-        whole.replace(out)
+        with private_folder(out) as beside:
+            whole = beside / "report.pdf"
+            shutil.copyfile(printed, whole)
+            whole.replace(out)
 
 
 SPECIAL = r"\`*_{}[]<>#|~"
@@ -118,7 +132,8 @@ def _lines(report: Report) -> Iterator[str]:
     if lines := size_lines(report):
         yield "## Class sizes and risk"
         yield ""
-        sizes = ("class size", "highest risk", "classes before", "rows before", "classes after", "rows after")
+        size = "class size (persons)" if report.after is not None and report.after.persons else "class size"
+        sizes = (size, "highest risk", "classes before", "rows before", "classes after", "rows after")
         yield from _table(sizes, [(str(a), str(b), *map(number, rest)) for a, b, *rest in lines])
     yield from _sensitive(report)
     for grid in report.more:
@@ -280,11 +295,8 @@ def write(report: Report, kind: str, out: Path) -> None:
         browser()
         print_page(html(report), out)
         return
-    temporary = out.with_name(out.name + ".tmp")
+    text = rendered(report, kind)
     try:
-        temporary.write_text(rendered(report, kind), encoding="utf-8", newline="")
-        temporary.replace(out)
+        write_whole(out, text)
     except OSError as error:
         raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -35,7 +35,9 @@ def search(
         stopped = False
     except BudgetSpent:
         stopped = True
-    acceptable = session.coding.nodes(session.marking.acceptable & session.marking.asked & session.allowed)
+    asked = session.coding.nodes(session.marking.acceptable & session.marking.asked & session.allowed)
+    # A limit as high as the table is long accepts nodes that keep no row: these are no releases.
+    acceptable = [node for node in asked if session.verdicts[node].suppressed < evaluator.rows]
     if not acceptable:
         raise session.infeasible(stopped)
     ties = session.preferred(_best(session, acceptable), preferences.policies)

@@ -1,4 +1,4 @@
-"""All search algorithms by name. A new algorithm is one file here and one line below.
+"""The searches of the lattice by name. A new one is one file here and one row in the table of algorithms.
 
 Pure.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from sqlanon.errors import UsageError
-from sqlanon.search import datafly, exhaustive, incognito, minimal, mu_argus, optimal, samarati
 from sqlanon.search.base import Budget, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.preferences import Preferences
+from sqlanon.spec import algorithms
 
 
 class Algorithm(Protocol):
@@ -26,19 +26,13 @@ class Algorithm(Protocol):
     ) -> SearchResult: ...
 
 
-ALGORITHMS: dict[str, Algorithm] = {
-    "samarati": samarati.search,
-    "minimal": minimal.search,
-    "incognito": incognito.search,
-    "optimal": optimal.search,
-    "exhaustive": exhaustive.search,
-    "datafly": datafly.search,
-    "mu_argus": mu_argus.search,
-}
+ALGORITHMS: dict[str, Algorithm] = {name: algorithms.ALGORITHMS[name].load() for name in algorithms.names_of("lattice")}
 
 
 def algorithm_named(name: str) -> Algorithm:
     """The algorithm of this name; UsageError when there is none."""
+    if name not in ALGORITHMS and name in algorithms.ALGORITHMS:
+        raise UsageError(f"search.algorithm: {name} searches no lattice; take one that does, as optimal")
     if name not in ALGORITHMS:
         raise UsageError(f"there is no algorithm '{name}'; choose one of {', '.join(sorted(ALGORITHMS))}")
     return ALGORITHMS[name]

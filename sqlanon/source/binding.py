@@ -16,7 +16,10 @@ from sqlglot import exp
 from sqlanon.engines.base import Capability, ColumnInfo, Engine
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
+from sqlanon.source.reads import Read, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, PSensitive, QuerySource, Source, Spec, ViewTarget
+from sqlanon.sql.build import named
+from sqlanon.sql.formulas import Formulas, unescaped
 from sqlanon.sql.relations import File, Query, Relation, Table, column
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.user_sql import parse_query
@@ -162,10 +165,9 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     _refuse_unlisted(spec, infos)
     target = bind_target(spec, engine)
     population = _bind_population(spec, engine, known)
-    _refuse_as_target(engine, "source", source, target)
-    regions = _bind_regions(spec, engine, source, target)
-    if population is not None:
-        _refuse_as_target(engine, "population", population.relation, target)
+    reads = list(reads_of(spec, source, None if population is None else population.relation))
+    refuse_written(engine, reads, "target", target)
+    regions = _bind_regions(spec, engine, target, reads)
     return Binding(
         spec=spec,
         source=source,
@@ -176,14 +178,14 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         columns=infos,
         quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
         released=tuple(info.name for info in infos if _is_released(spec, info.name)),
-        sensitive=tuple(_bind_sensitive(spec, known[name]) for name in _read_by_models(spec) if _found(name, known)),
+        sensitive=tuple(_bind_sensitive(spec, known[name]) for name in read_by_models(spec) if _found(name, known)),
         respondent=_bind_respondent(spec, known),
         population=population,
         personalized=_bind_personalized(spec),
     )
 
 
-def _read_by_models(spec: Spec) -> tuple[str, ...]:
+def read_by_models(spec: Spec) -> tuple[str, ...]:
     """The sensitive columns that classes are judged by; all, where somebody may know the others."""
     personalized = spec.privacy.personalized
     if personalized is not None:
@@ -201,7 +203,7 @@ def _bind_personalized(spec: Spec) -> BoundPersonalized | None:
     asked = spec.privacy.personalized
     if asked is None:
         return None
-    columns = _read_by_models(spec)
+    columns = read_by_models(spec)
     return BoundPersonalized(asked, columns.index(asked.column), columns.index(asked.guarding))
 
 
@@ -327,7 +329,7 @@ def bind_target(spec: Spec, engine: Engine) -> Table | File:
         folder = Path(spec.target.location).parent
         if not folder.is_dir():
             raise UsageError(f"target: there is no folder '{folder}'")
-        return File(spec.target.location, spec.target.format)
+        return File(spec.target.location, spec.target.format, "written")
     target = Table(spec.target.parts)
     kind = engine.relation_kind(target)
     wanted = "view" if isinstance(spec.target, ViewTarget) else "table"
@@ -337,36 +339,33 @@ def bind_target(spec: Spec, engine: Engine) -> Table | File:
     return target
 
 
-def _bind_regions(spec: Spec, engine: Engine, source: Relation, target: Table | File) -> Table | None:
+def formulas_of(spec: Spec) -> Formulas:
+    """What becomes of texts that are formulas to spreadsheets."""
+    return spec.target.formulas if isinstance(spec.target, FileTarget) else "keep"
+
+
+def bind_published(spec: Spec, engine: Engine) -> Relation:
+    """What the target of a spec says: escaped texts of a file as they were."""
+    target = bind_target(spec, engine)
+    if formulas_of(spec) != "escape" or not isinstance(target, File):
+        return target
+    items = [
+        named(unescaped(column(info.name)), info.name) if info.family is Family.TEXT else column(info.name)
+        for info in engine.columns(target)
+    ]
+    return Query(exp.select(*items).from_(engine.traits.relation(target, "written")))
+
+
+def _bind_regions(spec: Spec, engine: Engine, target: Table | File, reads: list[Read]) -> Table | None:
     if spec.regions is None:
         return None
     regions = Table(spec.regions)
-    if engine.reads(source, regions) or (isinstance(target, Table) and engine.same_object(target, regions)):
-        raise SpecError("regions: that is the source or the target; name another table")
+    if isinstance(target, Table) and engine.same_object(target, regions):
+        raise SpecError("regions: that is the target; name another table")
+    refuse_written(engine, reads, "regions", regions)
     if engine.relation_kind(regions) not in (None, "table"):
         raise UsageError(f"regions: {regions} exists and is not a table; drop it or name another one")
     return regions
-
-
-def _refuse_as_target(engine: Engine, what: str, given: Relation, target: Table | File) -> None:
-    if engine.reads(given, target) if isinstance(target, Table) else _reads_file(given, Path(target.path).resolve()):
-        raise SpecError(f"target: the target is the {what}; the {what} is only ever read, name another target")
-
-
-def _reads_file(source: Relation, target: Path) -> bool:
-    """Whether a source is a file, a pattern that it matches, or a query that names it."""
-    match source:
-        case File():
-            return _matches(target, source.path)
-        case Query():
-            texts = {node.name for node in source.select.find_all(exp.Literal, exp.Table) if node.name}
-            return any(_matches(target, text) for text in texts)
-    return False
-
-
-def _matches(target: Path, given: str) -> bool:
-    path = Path(given).resolve()
-    return target == path or target.match(str(path))
 
 
 def scratch_schema(spec: Spec, target: Table | File) -> tuple[str, ...]:

@@ -2,6 +2,9 @@
 
 A domain has a row for each value: `o` (0 for the first in its order, NULL last), `value`, `n` (rows), and of the
 hierarchy `code_l`, `label_l` and `leaves_l` for each level. Combinations hold `o_0`..., the codes `s_0`... and `n`.
+
+Where a column may not be released below a level, its labels there take the place of values: a table of them has `o`,
+`n`, the levels from that one up as `code_0`..., and `low`, `high` and `half_open`: what ranges of them end in.
 """
 
 from __future__ import annotations
@@ -13,9 +16,10 @@ from sqlglot import exp
 
 from sqlanon.source.frequency_statements import HierarchyTable, sensitive_code
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import checksum, count, equal, is_null, mixed, named, subquery, total
+from sqlanon.sql.build import checksum, concat, count, equal, is_null, mixed, named, subquery, total
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.values import relation
+from sqlanon.sql.template import expression
+from sqlanon.sql.values import relation, whole
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,125 @@ def domain(values: Table, hierarchy: HierarchyTable, listing: Listing | None, *,
         on = equal(listing.text, column("value", "l"))
         select = select.join(table_expression(listing.table, "l"), on=on, join_type="left")
     return _numbered(select, hierarchy.height, natural=natural)
+
+
+def scattered(values: Table, level: int) -> exp.Select:
+    """How many labels of a level lie apart in the order of the values: no range of values is what they hold."""
+    ends = exp.select(named(expression("max(o) - min(o) + 1 - count(*)"), "gaps")).from_(table_expression(values))
+    ends = ends.group_by(column(f"code_{level}"))
+    return exp.select(count()).from_(subquery(ends, "ends")).where(expression("gaps > 0"))
+
+
+def labels_as_values(values: Table, level: int, height: int, *, by_values: bool) -> exp.Select:
+    """The labels of a level in the order of their first values, in place of the values of a domain.
+
+    `by_values`: ranges end in the least and the greatest value under a label, not in the bounds of the label.
+    """
+    items: list[exp.Expression] = [
+        named(expression("min(o)"), "first"),
+        named(expression("max(o)"), "last"),
+        named(whole(exp.Sum(this=column("n"))), "n"),
+    ]
+    for number, own in enumerate(range(level, height + 1)):
+        items += [
+            named(exp.Max(this=column(f"code_{own}")), f"code_{number}"),
+            named(exp.Max(this=cast(column(f"label_{own}"), "text")), f"label_{number}"),
+            named(exp.Max(this=column(f"leaves_{own}")), f"leaves_{number}"),
+        ]
+    grouped = exp.select(*items).from_(table_expression(values)).group_by(column(f"code_{level}"))
+    ordinal = expression("row_number() over (order by g.first) - 1")
+    kept = [column("n", "g")]
+    kept += [
+        column(f"{part}_{place}", "g") for place in range(height - level + 1) for part in ("code", "label", "leaves")
+    ]
+    select = exp.select(named(cast(exp.Paren(this=ordinal), "int"), "o"), *kept).from_(subquery(grouped, "g"))
+    if not by_values:
+        low, high, half_open = label_ends(column("label_0", "g"))
+        return select.select(named(low, "low"), named(high, "high"), named(half_open, "half_open"), copy=False)
+    for alias in ("first", "last"):
+        on = equal(column(alias, "g"), column("o", f"{alias}_value"))
+        select = select.join(table_expression(values, f"{alias}_value"), on=on, copy=False)
+    return select.select(
+        named(column("label_0", "first_value"), "low"),
+        named(column("label_0", "last_value"), "high"),
+        named(literal(0), "half_open"),
+        copy=False,
+    )
+
+
+def keys_of_labels(values: Table, labels: Table, level: int) -> exp.Select:
+    """Each value and its text `label_0`, with the ordinal of its label."""
+    on = equal(column(f"code_{level}", "v"), column("code_0", "g"))
+    names = [column("value", "v"), column("label_0", "v"), column("o", "g")]
+    select = exp.select(*names).from_(table_expression(values, "v"), copy=False)
+    return select.join(table_expression(labels, "g"), on=on, copy=False)
+
+
+HALF_OPEN, CLOSED = "[%, %)", "[%-%]"
+
+
+def label_ends(label: exp.Expression) -> tuple[exp.Expression, exp.Expression, exp.Expression]:
+    """Where a label begins, where it ends and whether its end is the first value beyond: [20, 25) is 20, 25 and 1.
+
+    The empty text stands for no bound: <18, >=65. [1960-1964] is 1960, 1964 and 0; any other label is its own ends.
+    """
+    within = _like(label, HALF_OPEN)
+    comma = exp.StrPosition(this=label.copy(), substr=literal(", "))
+    dash = exp.StrPosition(this=label.copy(), substr=literal("-"))
+    closed = exp.and_(
+        _like(label, CLOSED), exp.Not(this=_like(label, "%-%-%")), exp.Not(this=_like(label, "[-%")), copy=False
+    )
+    below, above = _like(label, "<%"), _like(label, ">=%")
+    low = (
+        exp.Case()
+        .when(within, _cut(label, 2, comma, -2))
+        .when(below, literal(""))
+        .when(above, exp.Substring(this=label.copy(), start=literal(3)))
+        .when(closed, _cut(label, 2, dash, -2))
+        .else_(label.copy())
+    )
+    high = (
+        exp.Case()
+        .when(within.copy(), _up_to_last(label, comma, 2))
+        .when(below.copy(), exp.Substring(this=label.copy(), start=literal(2)))
+        .when(above.copy(), literal(""))
+        .when(closed.copy(), _up_to_last(label, dash, 1))
+        .else_(label.copy())
+    )
+    open_end = exp.or_(within.copy(), below.copy(), above.copy(), copy=False)
+    return low, high, exp.Case().when(open_end, literal(1)).else_(literal(0))
+
+
+def _like(label: exp.Expression, pattern: str) -> exp.Expression:
+    return exp.Like(this=label.copy(), expression=literal(pattern))
+
+
+def _cut(label: exp.Expression, start: int, until: exp.Expression, more: int) -> exp.Expression:
+    length = exp.Add(this=until.copy(), expression=literal(more))
+    return exp.Substring(this=label.copy(), start=literal(start), length=length)
+
+
+def _up_to_last(label: exp.Expression, after: exp.Expression, width: int) -> exp.Expression:
+    """What stands between a separator of this width and the last character."""
+    start = exp.Add(this=after.copy(), expression=literal(width))
+    length = exp.Sub(
+        this=exp.Sub(this=exp.Length(this=label.copy()), expression=after.copy()), expression=literal(width)
+    )
+    return exp.Substring(this=label.copy(), start=start, length=length)
+
+
+def range_label(first: str, last: str, between: exp.Expression, label: str = "label_0") -> exp.Expression:
+    """The label of a range of labels `first` to `last`, aliases of the rows of their domain; [20, 25) to [35, 40) is
+    [20, 40). What stands `between` the ends of other labels is an expression; `label` is the column of labels."""
+    low, high = column("low", first), column("high", last)
+    plain = concat("[", column(label, first), " - ", column(label, last), "]")
+    half_open = exp.Add(this=column("half_open", first), expression=column("half_open", last))
+    case = exp.Case().when(equal(half_open, literal(0)), concat("[", low, between, high, "]"))
+    case = case.when(equal(half_open.copy(), literal(1)), plain)
+    case = case.when(exp.and_(equal(low.copy(), literal("")), equal(high.copy(), literal(""))), plain.copy())
+    case = case.when(equal(low.copy(), literal("")), concat("<", high.copy()))
+    case = case.when(equal(high.copy(), literal("")), concat(">=", low.copy()))
+    return case.else_(concat("[", low.copy(), ", ", high.copy(), ")"))
 
 
 def _place(listing: Listing | None) -> exp.Expression:
@@ -145,6 +268,14 @@ def combinations(base: Table, columns: Sequence[Ordinals], codes: Sequence[Table
     return select.select(*items, copy=False).order_by(*(column(name) for name, _ in keys), copy=False)
 
 
+def added_up(rows: exp.Select, keys: Sequence[str]) -> exp.Select:
+    """Combinations that became alike as one."""
+    names = [column(name) for name in keys]
+    select = exp.select(*names, named(whole(exp.Sum(this=column("n"))), "n")).from_(subquery(rows, "alike"))
+    select = select.group_by(*(name.copy() for name in names), copy=False)
+    return select.order_by(*(name.copy() for name in names), copy=False)
+
+
 def key_checksum(rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]], counted: exp.Expression) -> exp.Select:
     """Rows, and two checksums of the combinations with their rows; `rows` is a select without items."""
     names = [name for name, _ in keys]
@@ -164,11 +295,14 @@ def table_checksum(table: Table, columns: Sequence[str]) -> exp.Select:
     return exp.select(count(), *checksum(_positive(values))).from_(table_expression(table))
 
 
-def leaves_of_domain(table: Table, least: int, height: int) -> exp.Select:
-    """Every value of a domain: ordinal, text, rows, then code, label and leaves of each level from the least one up."""
+def leaves_of_domain(table: Table, height: int, *, of_labels: bool = False) -> exp.Select:
+    """Every value of a domain: ordinal, text, rows, then code, label and leaves of each level; and the ends of labels
+    that stand for values."""
     items: list[exp.Expression] = [column("o"), column("label_0"), column("n")]
-    for level in range(least, height + 1):
+    for level in range(height + 1):
         items += [column(f"code_{level}"), cast(column(f"label_{level}"), "text"), column(f"leaves_{level}")]
+    if of_labels:
+        items += [column(name) for name in ("low", "high", "half_open")]
     return exp.select(*items).from_(table_expression(table))
 
 

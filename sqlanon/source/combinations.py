@@ -29,7 +29,8 @@ from sqlanon.sql.values import Counted, ValueTables
 
 @dataclass(frozen=True)
 class Domain:
-    """The values of a quasi-identifier in their order, as a table."""
+    """The values of a quasi-identifier in their order, as a table; or its labels at the least level that may be
+    released, which take the place of values: levels are counted from there."""
 
     table: Table
     values: int
@@ -38,10 +39,14 @@ class Domain:
     natural: bool
     """The order is that of the values themselves: numbers, dates. Otherwise branches of the hierarchy lie together."""
     hierarchy: StoredHierarchy
+    keys: Table
+    """Every value of the source with its ordinal."""
+    least: int = 0
+    """The level of the hierarchy that ordinals stand for."""
 
     @property
     def height(self) -> int:
-        return self.hierarchy.height
+        return self.hierarchy.height - self.least
 
     @property
     def leaves(self) -> int:
@@ -52,6 +57,10 @@ class Domain:
     def null(self) -> int | None:
         """The ordinal of NULL, the last."""
         return self.values - 1 if self.has_null else None
+
+    def ordinals(self, key: exp.Expression) -> Ordinals:
+        """A column of this domain as its ordinal. At the top NULL is released as everything else."""
+        return Ordinals(key, self.keys, self.null if self.height else 0)
 
 
 @dataclass(frozen=True)
@@ -103,23 +112,32 @@ class Combinations:
 
 
 def combine(
-    engine: Engine, binding: Binding, base: Base, stored: Sequence[StoredHierarchy], scratch: Scratch
+    engine: Engine,
+    binding: Binding,
+    base: Base,
+    stored: Sequence[StoredHierarchy],
+    scratch: Scratch,
+    least: Sequence[int] | None = None,
 ) -> Combinations:
-    """Write the base by ordinals. The base stays as it is."""
+    """Write the base by ordinals. The base stays as it is.
+
+    `least`: for each column the level whose labels ordinals stand for, so that nothing finer can be told apart.
+    """
+    lowest = [0] * len(stored) if least is None else list(least)
     domains = tuple(
-        _store_domain(engine, binding, position, base, hierarchy, scratch) for position, hierarchy in enumerate(stored)
+        _store_domain(engine, binding, position, base, hierarchy, scratch, lowest[position])
+        for position, hierarchy in enumerate(stored)
     )
     coded = [
         store_codes(engine, item, scratch, position, table_expression(base.table), column(f"v_{position}"), prefix="m")
         for position, item in enumerate(binding.sensitive)
     ]
-    columns = [
-        Ordinals(column(f"q_{position}", "base"), domain.table, domain.null) for position, domain in enumerate(domains)
-    ]
-    query = combinations_sql.combinations(
-        base.table, columns, [item.table for item in coded], ["who"] if binding.persons else []
-    )
+    columns = [domain.ordinals(column(f"q_{position}", "base")) for position, domain in enumerate(domains)]
+    who = ["who"] if binding.persons else []
+    query = combinations_sql.combinations(base.table, columns, [item.table for item in coded], who)
     names = [*(f"o_{position}" for position in range(len(domains))), *(f"s_{i}" for i in range(len(coded)))]
+    if any(lowest):
+        query = combinations_sql.added_up(query, [*names, *who])
     if binding.persons:
         query = sensitive_sql.respondents(query, names)
     table, number = scratch.create_counted("combinations", "combinations", query)
@@ -138,10 +156,43 @@ def combine(
 
 
 def _store_domain(
-    engine: Engine, binding: Binding, position: int, base: Base, stored: StoredHierarchy, scratch: Scratch
+    engine: Engine, binding: Binding, position: int, base: Base, stored: StoredHierarchy, scratch: Scratch, least: int
 ) -> Domain:
+    natural = binding.quasi_identifiers[position].family in ORDERED
+    step = f"domain of {binding.names[position]}"
+    values = _store_values(engine, binding, position, base, stored, scratch, natural=natural)
+    table = keys = values
+    if least:
+        if natural:
+            [(apart,)] = engine.query(Statement(step, combinations_sql.scattered(values, least)))
+            if apart:
+                natural = False
+                scratch.drop(values)
+                values = _store_values(engine, binding, position, base, stored, scratch, natural=False)
+        by_values = natural and binding.spec.search.bounds == "values"
+        query = combinations_sql.labels_as_values(values, least, stored.height, by_values=by_values)
+        table = scratch.create(step, f"o{position}l", query)
+        keys = scratch.create(step, f"o{position}k", combinations_sql.keys_of_labels(values, table, least))
+    [(number,)] = engine.query(Statement(step, row_count(table_expression(table))))
+    absent = least < stored.height and has_null(engine, step, values)
+    if least:
+        scratch.drop(values)
+    # One label of everything is in order, whatever it is a label of.
+    return Domain(table, int(number), absent, natural or least == stored.height, stored, keys, least)
+
+
+def _store_values(
+    engine: Engine,
+    binding: Binding,
+    position: int,
+    base: Base,
+    stored: StoredHierarchy,
+    scratch: Scratch,
+    *,
+    natural: bool,
+) -> Table:
+    """The values of a column in their order."""
     item = binding.quasi_identifiers[position]
-    natural = item.family in ORDERED
     listing = None
     if isinstance(item.rule, Lookup) and not natural:
         table = scratch.create_text(f"order of {item.name}", f"o{position}", ["value", "position"])
@@ -151,9 +202,7 @@ def _store_domain(
         engine.load(f"order of {item.name}", table, ["value", "position"], list(first.items()))
         listing = Listing(table, engine.traits.text(column("value", "h"), item.family))
     query = combinations_sql.domain(base.domains[position], stored.table, listing, natural=natural, top=stored.top)
-    domain = scratch.create(f"domain of {item.name}", f"o{position}d", query)
-    [(values,)] = engine.query(Statement(f"domain of {item.name}", row_count(table_expression(domain))))
-    return Domain(domain, int(values), has_null(engine, f"domain of {item.name}", domain), natural, stored)
+    return scratch.create(f"domain of {item.name}", f"o{position}d", query)
 
 
 def has_null(engine: Engine, step: str, table: Table) -> bool:
@@ -168,7 +217,7 @@ def source_rows(
     """The source joined to the domains and codes: a select without items, and the keys of combinations."""
     traits = engine.traits
     columns = [
-        Ordinals(item.key("source", traits), domain.table, domain.null)
+        domain.ordinals(item.key("source", traits))
         for item, domain in zip(binding.quasi_identifiers, made.domains, strict=True)
     ]
     sensitive = [
@@ -190,6 +239,7 @@ def _fingerprint(
     [sums] = engine.query(Statement("fingerprint", combinations_sql.table_checksum(table, counted)))
     content = [int(number) for number in sums]
     content += [number for item in domains for number in (item.values, item.height, *item.hierarchy.checksum)]
+    content += [item.least for item in domains if item.least]
     own = [item.hierarchy for item in sensitive if item.hierarchy is not None]
     content += [number for hierarchy in own for number in (hierarchy.height, *hierarchy.checksum)]
     content += [code for item in sensitive for code in item.named]

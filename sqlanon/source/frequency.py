@@ -30,6 +30,7 @@ from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
 from sqlanon.source.sensitive import SensitiveValues, ValueCodes, store_codes, store_values, unread_values
 from sqlanon.sql.build import row_count
+from sqlanon.sql.names import explained
 from sqlanon.sql.relations import Table, cast, column, table_expression
 from sqlanon.sql.values import Counted
 
@@ -121,13 +122,14 @@ def store_hierarchies(
 
     A second set of hierarchies in one run is told from the first by its prefix.
     """
+    plain = explained(binding.names)
     return tuple(
         store_hierarchy(
             engine,
             item,
             _domain(base, position),
             scratch,
-            f"{prefix}{position}",
+            f"{prefix}__{plain[item.name]}" if prefix else plain[item.name],
             has_null=base.nulls[position],
             show_values=show_values,
         )

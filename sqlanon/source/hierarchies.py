@@ -6,7 +6,7 @@ A draft is everything there is to know before the table exists; `store_hierarchy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -14,14 +14,17 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError
-from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference, Rule
+from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Grouped, Level, Lookup, Reference, Rule
 from sqlanon.hierarchies.levels import MaskLevel
 from sqlanon.source import hierarchy_statements as hierarchy_sql
+from sqlanon.source import lookup_statements as lookup_sql
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchy_statements import label, text_length
 from sqlanon.source.scratch import Scratch
+from sqlanon.sql.build import is_present
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
+from sqlanon.sql.traits import Traits
 from sqlanon.sql.user_sql import parse_expression
 
 SHOWN_VALUES = 5
@@ -33,11 +36,16 @@ class HierarchyDraft:
     """A hierarchy table that is about to be built."""
 
     column: str
-    labelled: exp.Query
-    """Values with their labels; reads the listing table when there is one."""
+    domain: exp.Query
+    text: exp.Expression
+    """A value of the domain as text."""
+    labels: tuple[exp.Expression, ...]
+    """The labels of levels 1 to the top: over a `value`, or of listed values over `listed`."""
     families: tuple[Family, ...]
     """The kind of the labels of each level, from 0 to the top."""
     top: str
+    listed_labels: exp.Select | None = None
+    """The rows of a listing, where labels are listed: `label_0` and the labels above."""
     listing: Lookup | None = None
     listing_table: Table | None = None
     listed: int = 0
@@ -47,9 +55,60 @@ class HierarchyDraft:
     def height(self) -> int:
         return len(self.families) - 1
 
+    @property
+    def labelled(self) -> exp.Select:
+        """Values with the labels of all levels; reads the listing table when there is one."""
+        if self.listed_labels is None:
+            return hierarchy_sql.labelled_by_formula(self.domain, self.text, self.labels)
+        return hierarchy_sql.labelled_by_list(self.domain, self.text, self.listed_labels, self.labels)
+
+    def lookup(self, level: int, traits: Traits, *, as_defined: bool = False) -> exp.Select:
+        """Values with the label and the code of one level, for hierarchies that nobody validates when they are read.
+
+        Left out, so not covered: values without a label, and values that are listed with several. `as_defined`: nobody
+        changes the listing table, so that it is known from its definition whether there are any.
+        """
+        levels = [level] if level else [0, 1]
+        labels = {number: self.labels[number - 1] for number in levels if number}
+        if self.listed_labels is None:
+            labelled = lookup_sql.narrowed_by_formula(self.domain, self.text, labels, level)
+            return lookup_sql.lookup(labelled, level, self.families[level], traits)
+        listing: exp.Query | Table = lookup_sql.narrowed(self.listed_labels, [0, *labels])
+        certain = as_defined and self._listed_once
+        if certain and self.listing_table is not None:
+            listing = self.listing_table
+        labelled = lookup_sql.narrowed_by_list(self.domain, self.text, listing, labels, level)
+        family = self.families[level]
+        return lookup_sql.lookup(labelled, level, family, traits, once=not certain, certain=certain and level > 0)
+
+    def uncovered(self) -> exp.Select | None:
+        """How many values have no label, without a table for them; None where every value has one."""
+        first = self.labels[0]
+        if isinstance(first, exp.Cast) and isinstance(first.this, exp.Literal):
+            return None
+        if self.listed_labels is None:
+            return lookup_sql.uncovered(self.domain, is_present(first))
+        known: exp.Query | list[exp.Expression] = lookup_sql.narrowed(self.listed_labels, [0])
+        if self.listing is not None:
+            known = [literal(text) for text in dict.fromkeys(row[0] for row in self.listing.rows)]
+        return lookup_sql.uncovered(self.domain, lookup_sql.listed(self.text, known))
+
+    @property
+    def _listed_once(self) -> bool:
+        """Whether it is known that no value is listed twice."""
+        return self.listing is not None and len({row[0] for row in self.listing.rows}) == len(self.listing.rows)
+
     def listing_columns(self) -> list[str]:
         width = len(self.listing.rows[0]) if self.listing and self.listing.rows else 0
         return [f"label_{level}" for level in range(width)]
+
+    def listing_of(self, level: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
+        """The columns and rows of the listing that the lookup of one level reads; None: of all levels."""
+        rows = () if self.listing is None else self.listing.rows
+        if level is None:
+            return self.listing_columns(), list(rows)
+        level = level or 1
+        return ["label_0", f"label_{level}"], [(row[0], row[level]) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -129,13 +188,13 @@ def store_hierarchy(
     show_values: bool = False,
 ) -> StoredHierarchy:
     """Build one column's hierarchy from the values in `domain` and hold it to every rule; `place` names its table."""
-    draft = draft_hierarchy(engine, item, domain, scratch.name(f"l{place}"))
+    draft = draft_hierarchy(engine, item, domain, scratch.name(f"definition_{place}"))
     step = f"hierarchy {item.name}"
     if draft.listing is not None:
-        listing_table = scratch.create_text(step, f"l{place}", draft.listing_columns())
+        listing_table = scratch.create_text(step, f"definition_{place}", draft.listing_columns())
         engine.load(step, listing_table, draft.listing_columns(), draft.listing.rows)
     coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
-    table = scratch.create(step, f"h{place}", coded)
+    table = scratch.create(step, f"hierarchy_{place}", coded)
     if draft.listing_table is not None:
         scratch.drop(draft.listing_table)
     return _validated(engine, item, draft, table, has_null=has_null, show_values=show_values)
@@ -155,6 +214,8 @@ def draft_hierarchy(
             return _from_table(engine, item, item.rule, domain, text)
         case Expressions():
             return _from_expressions(engine, item, item.rule, domain, text)
+        case Grouped():
+            return _from_groups(engine, item, item.rule, domain, listing_table)
 
 
 def _from_formula(
@@ -164,8 +225,7 @@ def _from_formula(
     top = TOP if rule.top is None else rule.top
     labels = [label(level, column("value"), item.family, engine.traits) for level in levels]
     labels.append(_constant_top(item, rule, top, engine))
-    labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
-    return HierarchyDraft(item.name, labelled, (Family.TEXT,) * (len(labels) + 1), top)
+    return HierarchyDraft(item.name, domain, text, tuple(labels), (Family.TEXT,) * (len(labels) + 1), top)
 
 
 def _constant_top(item: BoundColumn, rule: Formula, top: str, engine: Engine) -> exp.Expression:
@@ -198,17 +258,41 @@ def _from_listing(
     tops = {row[-1] for row in rule.rows}
     constant = _top_above(item.name, given, len(tops), has_star=TOP in tops)
     listing = hierarchy_sql.listing_of_rows(listing_table if listing_table is not None else rule.rows, given)
-    labelled = hierarchy_sql.labelled_by_list(domain, text, listing, given, constant)
-    height = given + (constant is not None)
+    labels = hierarchy_sql.listed_labels(given, constant)
     top = constant if constant is not None else next(iter(tops))
     return HierarchyDraft(
         item.name,
-        labelled,
-        (Family.TEXT,) * (height + 1),
+        domain,
+        text,
+        tuple(labels),
+        (Family.TEXT,) * (len(labels) + 1),
         top,
+        listing,
         rule if listing_table is not None else None,
         listing_table,
         listed=given,
+    )
+
+
+def _from_groups(
+    engine: Engine, item: BoundColumn, rule: Grouped, domain: exp.Query, listing_table: Table | None
+) -> HierarchyDraft:
+    """Values by the groups of their labels; a label that no group has leaves its values outside the hierarchy."""
+    under = draft_hierarchy(engine, replace(item, rule=rule.rule), domain, None)
+    tops = {group for _, group in rule.rows}
+    constant = _top_above(item.name, 1, len(tops), has_star=TOP in tops)
+    listing = hierarchy_sql.listing_of_rows(listing_table if listing_table is not None else rule.rows, 1)
+    height = 1 + (constant is not None)
+    return HierarchyDraft(
+        item.name,
+        hierarchy_sql.labelled_by_groups(under.labelled, rule.level, listing, constant),
+        column("label_0"),
+        tuple(column(f"label_{level}") for level in range(1, height + 1)),
+        (Family.TEXT,) * (height + 1),
+        constant if constant is not None else next(iter(tops)),
+        listing=Lookup(rule.rows) if listing_table is not None else None,
+        listing_table=listing_table,
+        listed=1,
     )
 
 
@@ -227,8 +311,11 @@ def _from_table(
     families = [Family.TEXT, *(info.family for info in infos[1:])]
     tops, stars = _last_level(engine, item, listing, len(labels))
     constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
-    labelled = hierarchy_sql.labelled_by_list(domain, text, listing, len(labels), constant)
-    return _topped(item, labelled, families, constant, listed=len(rule.columns) - 1)
+    above = hierarchy_sql.listed_labels(len(labels), constant)
+    families += [] if constant is None else [Family.TEXT]
+    return HierarchyDraft(
+        item.name, domain, text, tuple(above), tuple(families), constant or "", listing, listed=len(rule.columns) - 1
+    )
 
 
 def _from_expressions(
@@ -242,23 +329,16 @@ def _from_expressions(
     labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
     tops, stars = _last_level(engine, item, labelled, len(labels))
     constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
+    families = [info.family for info in infos]
     if constant is not None:
         labels.append(cast(literal(constant), "text"))
-        labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
-    return _topped(item, labelled, [info.family for info in infos], constant, listed=0)
+        families.append(Family.TEXT)
+    return HierarchyDraft(item.name, domain, text, tuple(labels), tuple(families), constant or "")
 
 
 def _label(value: exp.Expression, family: Family, engine: Engine) -> exp.Expression:
     """A label of the database's own: text compares byte-wise, whatever type and collation it came with."""
     return engine.traits.key(value, family) if family is Family.TEXT else value
-
-
-def _topped(
-    item: BoundColumn, labelled: exp.Query, families: list[Family], constant: str | None, *, listed: int
-) -> HierarchyDraft:
-    if constant is not None:
-        families = [*families, Family.TEXT]
-    return HierarchyDraft(item.name, labelled, tuple(families), constant or "", listed=listed)
 
 
 def _last_level(engine: Engine, item: BoundColumn, labelled: exp.Query, height: int) -> tuple[int, int]:

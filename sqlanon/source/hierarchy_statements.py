@@ -5,7 +5,7 @@ A hierarchy table has one row per value: `value` (as a grouping key; NULL for li
 from 1; 0 is kept for NULL), `index_l` (the label's number among its siblings, from 0; from 1 under the top, where 0 is
 NULL) and `leaves_l` (values under that label).
 
-Labels of formula hierarchies as SQL: each level rule becomes one expression over the value.
+Labels of formula hierarchies become one expression over the value for each level rule.
 
 The same rules compute labels in Python (`hierarchies.levels`); tests hold the two against each other on every engine.
 """
@@ -54,19 +54,38 @@ def labelled_by_formula(domain_query: exp.Query, text: exp.Expression, labels: S
     return exp.select(*items).from_(subquery(domain_query, "domain"), copy=False)
 
 
-def labelled_by_list(
-    domain_query: exp.Query, text: exp.Expression, listing: exp.Query, height: int, constant_top: str | None
-) -> exp.Select:
-    """Values matched by their text to a listing; listed values that the source lacks stay as leaves."""
+def listed_labels(height: int, constant_top: str | None) -> list[exp.Expression]:
+    """The labels of a listed value above level 0, and the top above them where there is one."""
     known: list[exp.Expression] = [column(f"label_{level}", "listed") for level in range(1, height + 1)]
     if constant_top is not None:
         present = is_present(column("label_0", "listed"))
         known.append(exp.Case().when(present, literal(constant_top)))
+    return known
+
+
+def labelled_by_list(
+    domain_query: exp.Query, text: exp.Expression, listing: exp.Query, labels: Sequence[exp.Expression]
+) -> exp.Select:
+    """Values matched by their text to a listing; listed values that the source lacks stay as leaves."""
     own_text = exp.Coalesce(this=column("label_0", "listed"), expressions=[text.copy()])
     return (
-        exp.select(column("value", "domain"), named(own_text, "label_0"), *_numbered(known))
+        exp.select(column("value", "domain"), named(own_text, "label_0"), *_numbered(labels))
         .from_(subquery(listing, "listed"))
         .join(subquery(domain_query, "domain"), on=equal(text, column("label_0", "listed")), join_type="full outer")
+    )
+
+
+def labelled_by_groups(labelled: exp.Query, level: int, listing: exp.Query, constant_top: str | None) -> exp.Select:
+    """Values of the source with their text and the group that a listing has for their label at a level."""
+    known: list[exp.Expression] = [column("label_1", "listed")]
+    if constant_top is not None:
+        known.append(exp.Case().when(is_present(column("label_0", "listed")), literal(constant_top)))
+    label = cast(column(f"label_{level}", "under"), "text")
+    return (
+        exp.select(column("value", "under"), column("label_0", "under"), *_numbered(known))
+        .from_(subquery(labelled, "under"))
+        .join(subquery(listing, "listed"), on=equal(label, column("label_0", "listed")), join_type="left")
+        .where(is_present(column("value", "under")))
     )
 
 
@@ -87,7 +106,7 @@ def listing_of_rows(rows: Table | Sequence[Sequence[str]], height: int) -> exp.S
 def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: Traits) -> exp.Select:
     """The labelled values with codes and leaf counts for every level below the top."""
     source = "labelled"
-    labels = [_one_of_equals(level, families[level], traits) for level in range(height)]
+    labels = [one_of_equals(level, families[level], traits) for level in range(height)]
     items: list[exp.Expression] = [column("value"), *labels, column(f"label_{height}")]
     for level in range(height):
         key = traits.key(column(f"label_{level}"), families[level])
@@ -99,7 +118,7 @@ def coded(labelled: exp.Query, height: int, families: Sequence[Family], traits: 
     return with_queries(exp.select(*items).from_(source, copy=False), {source: labelled})
 
 
-def _one_of_equals(level: int, family: Family, traits: Traits) -> exp.Expression:
+def one_of_equals(level: int, family: Family, traits: Traits) -> exp.Expression:
     """The label of a level. Of labels that are equal and yet can be told apart, the same one everywhere."""
     label = column(f"label_{level}")
     if family.exact:
@@ -261,12 +280,6 @@ def _numbered(labels: Sequence[exp.Expression]) -> list[exp.Alias]:
     return [named(label, f"label_{level}") for level, label in enumerate(labels, start=1)]
 
 
-def paths(hierarchy: Table, height: int) -> exp.Select:
-    """Every leaf of a taxonomy with the labels above it."""
-    labels = [named(cast(column(f"label_{level}"), "text"), f"label_{level}") for level in range(height + 1)]
-    return exp.select(*labels).from_(table_expression(hierarchy), copy=False)
-
-
 _DECIMAL = "DECIMAL(28, 9)"
 """Wide enough for 19 integer digits, and still within 38 digits after scaling by up to 10^9."""
 
@@ -372,10 +385,11 @@ def _equal_width(level: IntervalLevel, units: exp.Expression) -> exp.Expression:
         this=exp.Paren(this=exp.Add(this=exp.Mod(this=offset, expression=width), expression=width.copy())),
         expression=width.copy(),
     )
-    low = exp.Paren(this=exp.Sub(this=units.copy(), expression=exp.Paren(this=remainder)))
-    high: exp.Expression = exp.Paren(this=exp.Add(this=low.copy(), expression=width.copy()))
+    low = exp.Sub(this=units.copy(), expression=remainder)
+    high: exp.Expression = exp.Add(this=low.copy(), expression=width.copy())
     if level.maximum is not None:
-        high = exp.Least(this=high, expressions=[literal(_scaled(level.maximum, level.scale))])
+        most = literal(_scaled(level.maximum, level.scale))
+        high = exp.Case().when(exp.GT(this=high.copy(), expression=most), most.copy()).else_(high)
     return concat("[", _unscaled(low, level.scale), ", ", _unscaled(high, level.scale), ")")
 
 
@@ -457,8 +471,8 @@ def _period(level: DateLevel, value: exp.Expression, traits: Traits) -> exp.Expr
             return concat(_padded(year, 4), "-Q", cast(_field("QUARTER", value), "text"))
         case _ if level.count == 1:
             return _padded(year, 4)
-    low = exp.Paren(this=exp.Sub(this=year, expression=exp.Mod(this=year.copy(), expression=literal(level.count))))
-    high = exp.Paren(this=exp.Add(this=low.copy(), expression=literal(level.count - 1)))
+    low = exp.Sub(this=year, expression=exp.Mod(this=year.copy(), expression=literal(level.count)))
+    high = exp.Add(this=low.copy(), expression=literal(level.count - 1))
     return concat("[", _padded(low, 4), "-", _padded(high, 4), "]")
 
 
@@ -473,7 +487,10 @@ def _field(name: str, value: exp.Expression) -> exp.Expression:
 
 
 def _padded(number: exp.Expression, width: int) -> exp.Expression:
-    """At least `width` digits: padding to less than a text's length would cut it."""
+    """At least `width` digits: only a year can have more, and padding to less than a text's length would cut it."""
     text = cast(number, "text")
-    wide = cast(exp.Greatest(this=literal(width), expressions=[exp.Length(this=text.copy())]), "int")
-    return exp.Pad(this=text, expression=wide, fill_pattern=literal("0"), is_left=True)
+    padded = exp.Pad(this=text, expression=literal(width), fill_pattern=literal("0"), is_left=True)
+    if width < 4:
+        return padded
+    long = exp.GT(this=number.copy(), expression=literal(10**width - 1))
+    return exp.Case().when(long, text.copy()).else_(padded)

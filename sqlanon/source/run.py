@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,7 @@ from sqlanon.hierarchies.names import join_name
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
-from sqlanon.sql.relations import Table
+from sqlanon.sql.relations import File, Table
 
 PhaseHook = Callable[[str, str, float], None]
 """Hears of each phase that ended: the run, the phase, its seconds."""
@@ -38,6 +39,8 @@ class Options:
 
 
 DEFAULT = Options()
+MOST_QUASI_IDENTIFIERS = 100
+"""Even two levels of each make more nodes than any search could look at."""
 
 
 class Recorder(Protocol):
@@ -125,6 +128,7 @@ def running(
 
     A command that publishes gives its name and a maker of recorders: its evidence is written, also when it fails.
     """
+    refuse_wide(spec)
     name = secrets.token_hex(6)
     watch = Stopwatch(run=name, on_phase=options.on_phase)
     recorder = None if recorder_for is None else recorder_for(spec, publishes, name)
@@ -165,13 +169,34 @@ def _noted(recorder: Recorder | None, watch: Stopwatch) -> Iterator[None]:
         raise
 
 
+def refuse_wide(spec: Spec) -> None:
+    """UsageError when there are more quasi-identifiers than any search could end with, before anything is read."""
+    number = len(spec.quasi_identifiers)
+    if number > MOST_QUASI_IDENTIFIERS:
+        raise UsageError(
+            f"columns: {number} columns are quasi-identifiers, at most {MOST_QUASI_IDENTIFIERS} can be searched; "
+            f"name those that others know, and drop or merge the rest"
+        )
+
+
 def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> None:
     """UsageError when a schema that tables are to be made in is not there, before anything is read."""
     spec, target = binding.spec, binding.target
     if publishes and isinstance(target, Table):
         _require_schema(engine, "target", target.schema)
+    if publishes and isinstance(target, File) and "://" not in target.path:
+        _require_folder(Path(target.path))
     if not engine.traits.temporary_scratch or (publishes and spec.evidence.tables):
         _require_schema(engine, "target" if spec.scratch is None else "scratch", binding.scratch)
+
+
+def _require_folder(target: Path) -> None:
+    if not target.parent.is_dir():
+        raise UsageError(f"target: there is no folder '{target.parent}'; create it, or name another file")
+    if target.is_dir():
+        raise UsageError(f"target: '{target}' is a folder; name a file")
+    if not os.access(target.parent, os.W_OK):
+        raise UsageError(f"target: the folder '{target.parent}' cannot be written to; name another file")
 
 
 def _require_schema(engine: Engine, key: str, schema: tuple[str, ...]) -> None:

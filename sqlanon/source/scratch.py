@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain, count
 from types import TracebackType
 
 from sqlglot import exp
@@ -52,6 +53,7 @@ class Scratch:
         self._tables: list[Table] = []
         self._numbers: Counter[str] = Counter()
         self._drops: dict[Table, Statement] = {}
+        self._recipes: dict[str, Table] = {}
 
     def __enter__(self) -> Scratch:
         return self
@@ -67,9 +69,15 @@ class Scratch:
                 raise
 
     def name(self, name: str) -> Table:
-        """What a scratch table of this run is called. Temporary tables lie in no schema of ours."""
+        """What the next scratch table of this name is called: a number follows where one of the run has the name.
+
+        Temporary tables lie in no schema of ours.
+        """
         schema = () if self.engine.traits.temporary_scratch else self.schema
-        return Table((*schema, f"sqlanon_{self.engine.session.run}_{self.prefix}{name}"))
+        whole = f"sqlanon_{self.engine.session.run}_{self.prefix}{name}"
+        taken = self.engine.session.taken
+        free = next(text for text in chain([whole], (f"{whole}_{place}" for place in count(2))) if not taken[text])
+        return Table((*schema, free))
 
     def apart(self, prefix: str) -> Scratch:
         """More tables of this run, under names of their own; dropped when its own context ends."""
@@ -84,27 +92,34 @@ class Scratch:
         """Make a scratch table from a query."""
         return self._made(step, name, lambda table: create_table_as(table, query, self.engine.traits, scratch=True))
 
+    def create_at(self, step: str, table: Table, query: exp.Query) -> Table:
+        """Make a scratch table from a query under a name that `name` gave before."""
+        self._hold(table)
+        self.engine.create(Statement(step, create_table_as(table, query, self.engine.traits, scratch=True)), table)
+        return table
+
     def recipe(self, step: str, name: str, query: exp.Query) -> Recipe:
         """A scratch table to be made from a query many times."""
-        table = self.name(name)
+        table = self._kept(name)
         create = create_table_as(table, query, self.engine.traits, scratch=True)
         return Recipe(table, Statement(step, create, texts={}))
 
     def text_recipe(self, step: str, name: str, columns: list[str]) -> Recipe:
         """An empty scratch table of text columns to be made many times."""
-        table = self.name(name)
+        table = self._kept(name)
         return Recipe(table, Statement(step, create_text_table(table, columns, self.engine.traits), texts={}))
 
     def make(self, recipe: Recipe) -> Table:
         """Make the table of a recipe; drop it before it is made again."""
-        self._tables.append(recipe.table)
-        self.engine.execute(recipe.statement)
+        self._hold(recipe.table)
+        self.engine.create(recipe.statement, recipe.table)
         return recipe.table
 
     def create_counted(self, step: str, name: str, query: exp.Query) -> tuple[Table, int]:
         """As `create`, for a table that many statements will read, and how many rows it has."""
         table = self.create(step, name, query)
         self.engine.hold(step, table)
+        self.engine.analyze(step, table)
         [(rows,)] = self.engine.query(Statement(step, row_count(table_expression(table))))
         return table, int(rows)
 
@@ -119,6 +134,8 @@ class Scratch:
             if known is None:
                 known = self._drops[table] = Statement("clean up", drop_table(table), texts={})
             self.engine.execute(known)
+            if table in self._tables:
+                self.engine.session.taken[table.name] -= self._tables.count(table)
         self._tables = [table for table in self._tables if table not in tables]
 
     def drop_since(self, earlier: int) -> None:
@@ -128,10 +145,22 @@ class Scratch:
     def __len__(self) -> int:
         return len(self._tables)
 
+    def _kept(self, name: str) -> Table:
+        """The table of recipes of this name: nothing else of the run gets its name, also while it is not there."""
+        if name not in self._recipes:
+            table = self._recipes[name] = self.name(name)
+            self.engine.session.taken[table.name] += 1
+        return self._recipes[name]
+
+    def _hold(self, table: Table) -> None:
+        """Note a table before it is made: what may stand is dropped at the end."""
+        self._tables.append(table)
+        self.engine.session.taken[table.name] += 1
+
     def _made(self, step: str, name: str, statement: Callable[[Table], exp.Expression]) -> Table:
         table = self.name(name)
-        self._tables.append(table)
-        self.engine.execute(Statement(step, statement(table)))
+        self._hold(table)
+        self.engine.create(Statement(step, statement(table)), table)
         return table
 
 

@@ -21,6 +21,7 @@ from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import named
+from sqlanon.sql.names import explained
 from sqlanon.sql.relations import Table, column, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import Counted, ValueTables
@@ -94,7 +95,7 @@ def store_codes(
 ) -> ValueCodes:
     """Number the values of a column. A declared order must name all of them."""
     query = codes_query(item, relation, key, engine.traits)
-    table = scratch.create(f"values of {item.name}", f"{prefix}c{position}", query)
+    table = scratch.create(f"values of {item.name}", f"values_{_place(prefix, item.name, position)}", query)
     if item.order:
         [(number,)] = engine.query(Statement(f"order of {item.name}", sensitive_sql.uncoded(table)))
         if number:
@@ -113,8 +114,9 @@ def store_values(
 ) -> SensitiveValues:
     """The distribution of a column over all counted rows, and its labels where it has a hierarchy."""
     item, position = codes.item, codes.position
+    place = _place(prefix, item.name, position)
     query = sensitive_sql.reference(counted, position, codes.table, len(item.flagged))
-    values = scratch.create(f"distribution of {item.name}", f"{prefix}v{position}", query)
+    values = scratch.create(f"distribution of {item.name}", f"distribution_{place}", query)
     if item.rule is None:
         return SensitiveValues(item, ValueTables(values), codes.named, (values,))
     hierarchy = store_hierarchy(
@@ -122,13 +124,18 @@ def store_values(
         item.hierarchy(),
         domain(table_expression(codes.table), column("value")),
         scratch,
-        f"{prefix}s{position}",
+        f"s{place}",
         has_null=False,
     )
     labels = sensitive_sql.labels(values, codes.table, hierarchy.table.table, hierarchy.height)
-    table = scratch.create(f"labels of {item.name}", f"{prefix}x{position}", labels)
+    table = scratch.create(f"labels of {item.name}", f"labels_{place}", labels)
     made = (values, table, hierarchy.table.table)
     return SensitiveValues(item, ValueTables(values, table), codes.named, made, hierarchy)
+
+
+def _place(prefix: str, name: str, position: int) -> str:
+    """A name for what is made of a column, apart from all others: plain names have no two underscores in a row."""
+    return f"{prefix}__{explained([name])[name]}_{position}"
 
 
 def unread_values(codes: ValueCodes) -> SensitiveValues:

@@ -23,6 +23,17 @@ class SensitiveColumn:
     key: exp.Expression
     """The column as a grouping key, read from alias `source`."""
     codes: Table | exp.Query
+    plain: str = ""
+    """A plain name of the column."""
+
+    @property
+    def alias(self) -> str:
+        return f"values_{self.plain}"
+
+    @property
+    def code(self) -> str:
+        """What counted rows call the code of the column's value."""
+        return f"{self.plain}_code"
 
 
 def value_codes(
@@ -79,11 +90,11 @@ def flagged_values(codes: Table, flags: int) -> exp.Select:
     return exp.select(*found).from_(relation(codes, "codes"))
 
 
-def reference(counted: Counted, position: int, codes: Table | exp.Query, flags: int) -> exp.Select:
+def reference(counted: Counted, position: int, codes: Table | exp.Query, flags: int, code_name: str = "") -> exp.Select:
     """How the whole source, as one class, distributes a column; what `ValueTables.values` names."""
     everything = Counted(counted.rows, (), counted.persons)
-    values = Values(everything, position, ValueTables(codes))
-    held = everything.grouped(named(everything.size(), "m"), by=[("s", column(f"s_{position}"))])
+    values = Values(everything, position, ValueTables(codes, code=code_name))
+    held = everything.grouped(named(everything.size(), "m"), by=[("s", column(code_name or f"s_{position}"))])
     both = exp.select(
         named(column("s", "held"), "code"),
         named(column("m", "held"), "q_held"),
@@ -117,7 +128,7 @@ def labels(
     result: exp.Query | None = None
     for level in range(height):
         key = column("value", "codes")
-        label = column("code", "codes") if level == 0 else code(key, "h", level)
+        label = column("code", "codes") if level == 0 else code(key, "hierarchy", level)
         select = exp.select(
             named(literal(level), "level"),
             named(column("code", "codes"), "code"),
@@ -129,7 +140,9 @@ def labels(
             relation(values, "reference"), on=equal(column("code", "codes"), column("code", "reference"))
         )
         select = select.join(
-            relation(hierarchy, "h"), on=equal(column("value", "codes"), column("value", "h")), join_type="left"
+            relation(hierarchy, "hierarchy"),
+            on=equal(column("value", "codes"), column("value", "hierarchy")),
+            join_type="left",
         )
         result = select if result is None else exp.union(result, select, distinct=False, copy=False)
     if result is None:

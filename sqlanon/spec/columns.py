@@ -5,19 +5,25 @@ Pure.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition, Real, Whole
+from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.refusals import Finding, refuse
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
-Scheme = Literal["bhs", "ghs", "gops", "gsps", "ops", "sps"]
+if TYPE_CHECKING:
+    Scheme = str
+else:
+    Scheme = Literal[names_of("scheme")]
 ColumnName = Annotated[str, Field(min_length=1)]
 LevelNumber = Annotated[Whole, Field(ge=0)]
 Weight = Annotated[Real, Field(gt=0)]
+Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
 
 
 class LevelBounds(Definition):
@@ -48,6 +54,9 @@ class Column(Definition):
         None, description="The generalization scheme of this column. Default: the one that search.algorithm names."
     )
     weight: Weight = Field(1.0, description="How much generalizing this column counts in weighted measures.")
+    accept: Reason | None = Field(
+        None, description="Why the column may be released as it is although it looks like an identifier."
+    )
 
     @model_validator(mode="after")
     def _check_role(self) -> Self:
@@ -58,5 +67,12 @@ class Column(Definition):
             for key in ("levels", "scheme", "weight"):
                 if key in self.model_fields_set:
                     findings.append(((key,), f"only a quasi_identifier has this, not {self.role}"))
+        if self.accept is not None and self.role not in ("sensitive", "insensitive"):
+            findings.append((("accept",), f"only a sensitive or insensitive column has this, not {self.role}"))
         refuse(findings)
         return self
+
+
+def accepted_columns(columns: Mapping[str, Column]) -> dict[str, str]:
+    """The columns that are released although they look like identifiers, each with the reason."""
+    return {name: column.accept for name, column in columns.items() if column.accept is not None}

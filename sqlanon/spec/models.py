@@ -1,12 +1,16 @@
 """The privacy models beyond k-anonymity, one class per entry of the spec.
 
-Pure: typed as the contract writes them. What each one asks of a class is the business of the privacy package.
+Pure: typed as the contract writes them. Each entry brings the words that spec, command line, scripts and report need,
+and names the function of the privacy package that makes its model. To add one, write its class here and its key in
+`Privacy`; every list of models reads the keys of `Privacy`.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -30,10 +34,53 @@ ValueText = Annotated[str, BeforeValidator(_value_text)]
 """A value of a column as the spec writes it: 01 stays 01."""
 
 
-class LDiversity(Definition):
-    """Each class holds l well-represented values of a sensitive column."""
+@dataclass(frozen=True)
+class AuditFlag:
+    """How `sqlanon audit` takes a model as a flag."""
+
+    metavar: str
+    threshold: str
+    """The key of its number."""
+    more: tuple[str, ...]
+    """Keys that may follow, in their order."""
+    help: str
+
+
+class SensitiveEntry(Definition):
+    """An entry that protects a sensitive column."""
+
+    made_by: ClassVar[str]
+    """The function that makes the model, as module:name; it takes the entry, the column and the number of the flag."""
+    told_apart_by: ClassVar[str | None] = None
+    """The key that, with the column, tells one entry from another."""
+    names_value: ClassVar[bool] = False
+    """It is about one value of the column, which rows are flagged for."""
+    promise: ClassVar[str]
+    """For the report, with {column} and {asked}."""
+    flag: ClassVar[AuditFlag]
 
     column: ColumnName = Field(description="A sensitive column.")
+
+    @property
+    def least_rows(self) -> int:
+        """Values with fewer rows than this are rare by the model's own number."""
+        return 0
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """For the heading of a script, without a full stop."""
+
+
+class LDiversity(SensitiveEntry):
+    """Each class holds l well-represented values of a sensitive column."""
+
+    made_by: ClassVar[str] = "sqlanon.privacy.recursive:diversity"
+    told_apart_by: ClassVar[str | None] = "kind"
+    promise: ClassVar[str] = "the values of {column} in every class are diverse ({asked})"
+    flag: ClassVar[AuditFlag] = AuditFlag(
+        "COLUMN=L[,KIND[,C]]", "l", ("kind", "c"), "At least L values; KIND entropy, or recursive with C."
+    )
+
     l: Count = Field(description="How many values.")  # noqa: E741 (the papers' and the contract's name)
     kind: Literal["distinct", "entropy", "recursive"] = Field("distinct", description="What well-represented means.")
     c: PositiveThreshold | None = Field(None, description="The constant of kind recursive.")
@@ -44,11 +91,25 @@ class LDiversity(Definition):
             raise ValueError("c belongs to kind recursive, which needs it")
         return self
 
+    @property
+    def least_rows(self) -> int:
+        return self.l
 
-class TCloseness(Definition):
+    def sentence(self) -> str:
+        constant = "" if self.c is None else f", c = {self.c:f}"
+        return f"Every class is l-diverse in {self.column} ({self.kind}, l = {self.l}{constant})"
+
+
+class TCloseness(SensitiveEntry):
     """Each class distributes a sensitive column nearly as the whole table does."""
 
-    column: ColumnName = Field(description="A sensitive column.")
+    made_by: ClassVar[str] = "sqlanon.privacy.t_closeness:closeness"
+    told_apart_by: ClassVar[str | None] = "distance"
+    promise: ClassVar[str] = "the distribution of {column} in every class is close to that of the whole table ({asked})"
+    flag: ClassVar[AuditFlag] = AuditFlag(
+        "COLUMN=T[,DISTANCE]", "t", ("distance",), "No farther than T from the whole; or ordered."
+    )
+
     t: Share = Field(description="The largest distance.")
     distance: Literal["equal", "ordered", "hierarchical"] = Field(
         "equal", description="How values differ: all alike, by their order, or by the column's hierarchy."
@@ -65,41 +126,80 @@ class TCloseness(Definition):
             refuse([(("order",), "each value may stand once")])
         return self
 
+    def sentence(self) -> str:
+        return f"Every class is t-close to the whole source in {self.column} ({self.distance}, t = {self.t:f})"
 
-class Alpha(Definition):
+
+class Alpha(SensitiveEntry):
     """No class holds more than a share of one sensitive value: the alpha of (alpha, k)-anonymity."""
 
-    column: ColumnName = Field(description="A sensitive column.")
+    made_by: ClassVar[str] = "sqlanon.privacy.alpha:alpha_share"
+    told_apart_by: ClassVar[str | None] = "value"
+    names_value: ClassVar[bool] = True
+    promise: ClassVar[str] = "no class holds the named value of {column} in a larger share than allowed ({asked})"
+    flag: ClassVar[AuditFlag] = AuditFlag("COLUMN=VALUE=SHARE", "alpha", (), "VALUE in at most this share of a class.")
+
     value: ValueText = Field(description="The value, as text.")
     alpha: PositiveShare = Field(description="The largest share.")
 
+    def sentence(self) -> str:
+        return f"No class has the value of {self.column} that the spec names in a share above {self.alpha:f}"
 
-class PSensitive(Definition):
+
+class PSensitive(SensitiveEntry):
     """Each class holds at least p distinct values of a sensitive column."""
 
-    column: ColumnName = Field(description="A sensitive column.")
+    made_by: ClassVar[str] = "sqlanon.privacy.p_sensitive:p_sensitivity"
+    promise: ClassVar[str] = "every class has several values of {column} ({asked})"
+    flag: ClassVar[AuditFlag] = AuditFlag("COLUMN=P", "p", (), "At least P distinct values.")
+
     p: Count = Field(description="How many values.")
 
+    @property
+    def least_rows(self) -> int:
+        return self.p
 
-class BetaLikeness(Definition):
+    def sentence(self) -> str:
+        return f"Every class is p-sensitive in {self.column} (p = {self.p})"
+
+
+class BetaLikeness(SensitiveEntry):
     """No value is more than beta times likelier in a class than in the table, relative to the table."""
 
-    column: ColumnName = Field(description="A sensitive column.")
+    made_by: ClassVar[str] = "sqlanon.privacy.beta_likeness:likeness"
+    told_apart_by: ClassVar[str | None] = "kind"
+    promise: ClassVar[str] = "no class raises the share of a value of {column} by more than allowed ({asked})"
+    flag: ClassVar[AuditFlag] = AuditFlag(
+        "COLUMN=BETA[,KIND]", "beta", ("kind",), "Gains of at most BETA; or enhanced."
+    )
+
     beta: PositiveThreshold = Field(description="The largest relative gain.")
     kind: Literal["basic", "enhanced"] = Field("basic", description="basic, or enhanced with a logarithmic bound.")
 
+    def sentence(self) -> str:
+        return f"Every class is beta-like the whole source in {self.column} ({self.kind}, beta = {self.beta:f})"
 
-class DeltaDisclosure(Definition):
+
+class DeltaDisclosure(SensitiveEntry):
     """The logarithm of a value's share in a class against the table stays within delta."""
 
-    column: ColumnName = Field(description="A sensitive column.")
+    made_by: ClassVar[str] = "sqlanon.privacy.delta_disclosure:disclosure"
+    told_apart_by: ClassVar[str | None] = "kind"
+    promise: ClassVar[str] = "no class changes the share of a value of {column} by more than allowed ({asked})"
+    flag: ClassVar[AuditFlag] = AuditFlag(
+        "COLUMN=DELTA[,KIND]", "delta", ("kind",), "Shares off by e^DELTA at most; all: all values."
+    )
+
     delta: PositiveThreshold = Field(description="The bound.")
     kind: Literal["occurring", "all"] = Field(
         "occurring", description="occurring: values that a class holds. all: every class holds every value, too."
     )
 
+    def sentence(self) -> str:
+        return f"Every class is delta-disclosure private in {self.column} ({self.kind}, delta = {self.delta:f})"
 
-SensitiveModel = LDiversity | TCloseness | Alpha | PSensitive | BetaLikeness | DeltaDisclosure
+
+SensitiveModel = SensitiveEntry
 """An entry that protects a sensitive column."""
 
 

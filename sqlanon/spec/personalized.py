@@ -12,11 +12,12 @@ from pydantic import Field
 
 from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition
+from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.amounts import PositiveShare
 from sqlanon.spec.columns import ColumnName, Weight
 
 DEFAULT_ALGORITHM = "personalized"
-ALGORITHMS = (DEFAULT_ALGORITHM, "greedy")
+ALGORITHMS = names_of("personalized")
 """The recoders that hold a personalized requirement."""
 
 INFINITY = "infinity"

@@ -13,7 +13,8 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -26,6 +27,7 @@ from pydantic import (
     Tag,
     WithJsonSchema,
     field_validator,
+    model_validator,
 )
 
 from sqlanon.hierarchies.definition import Definition
@@ -93,12 +95,26 @@ class _FilePath(Definition):
         return "tsv" if lowered.endswith(".tsv") else "csv"
 
 
+_FORMULAS_WORDS = "Texts of a csv file that spreadsheets run as formulas: keep, escape (a quote in front), or refuse."
+
+
 class FileSource(_FilePath):
     """A file to read, on engines that read files."""
 
 
 class FileTarget(_FilePath):
     """A file to write, on engines that write files."""
+
+    formulas: Literal["keep", "escape", "refuse"] = Field(
+        default="keep",
+        description=_FORMULAS_WORDS,
+    )
+
+    @model_validator(mode="after")
+    def _formulas_of_texts(self) -> Self:
+        if self.formulas != "keep" and self.format == "parquet":
+            raise ValueError("formulas is for csv and tsv files; spreadsheets do not open parquet files")
+        return self
 
 
 class QuerySource(Definition):
@@ -126,20 +142,32 @@ def _checked(value: object, expected: str) -> object:
     if isinstance(value, BaseModel):
         return value
     keys = re.findall(r"\{(\w+):", expected)
-    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in keys:
+    options = {"formulas"} if isinstance(value, Mapping) and "file" in value and "view" in keys else set()
+    named = [key for key in value if key not in options] if isinstance(value, Mapping) else []
+    if len(named) != 1 or named[0] not in keys:
         raise ValueError(f"{expected} is expected")
     return value
 
 
 def _key(value: object) -> str | None:
     keys = value if isinstance(value, Mapping) else type(value).model_fields if isinstance(value, BaseModel) else ()
-    return next((str(key) for key in keys), None)
+    return next((str(key) for key in keys if key != "formulas"), None)
 
 
-def _described(keys: Mapping[str, str]) -> dict[str, Any]:
+_FORMULAS = {
+    "formulas": {
+        "enum": ["keep", "escape", "refuse"],
+        "default": "keep",
+        "description": _FORMULAS_WORDS,
+    }
+}
+
+
+def _described(keys: Mapping[str, str], of_files: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     choices: list[dict[str, Any]] = [{"type": "string", "description": "A name like schema.table, or a path."}]
     for key, description in keys.items():
-        properties = {key: {"type": "string", "minLength": 1, "description": description}}
+        properties: dict[str, Any] = {key: {"type": "string", "minLength": 1, "description": description}}
+        properties |= of_files if key == "file" else {}
         choices.append({"type": "object", "properties": properties, "required": [key], "additionalProperties": False})
     return {"anyOf": choices}
 
@@ -156,7 +184,7 @@ Target = Annotated[
     Annotated[TableTarget, Tag("table")] | Annotated[ViewTarget, Tag("view")] | Annotated[FileTarget, Tag("file")],
     Discriminator(_key),
     BeforeValidator(_target),
-    WithJsonSchema(_described({"table": "A table.", "view": "A view.", "file": "A csv or parquet file."})),
+    WithJsonSchema(_described({"table": "A table.", "view": "A view.", "file": "A csv or parquet file."}, _FORMULAS)),
 ]
 """What a release becomes."""
 

@@ -6,7 +6,7 @@ Pure. What needs the columns to be judged is checked with the whole spec.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -22,13 +22,11 @@ from sqlanon.spec.models import (
     Population,
     PSensitive,
     QuasiIdentifierGroup,
+    SensitiveEntry,
     SensitiveModel,
     TCloseness,
 )
 from sqlanon.spec.personalized import Personalized
-
-MODELS = ("l_diversity", "t_closeness", "alpha", "p_sensitive", "beta_likeness", "delta_disclosure")
-"""The models that protect sensitive columns."""
 
 Anonymity = Literal["classic", "(1,k)", "(k,1)", "(k,k)", "global (1,k)"]
 """What k counts: rows of a class, or rows that fit each other (Gionis, Mazza and Tassa 2008)."""
@@ -127,3 +125,15 @@ class Privacy(Definition):
     def only_k(self) -> bool:
         """Whether nothing but k-anonymity stands, of a single quasi-identifier."""
         return self.asks_for_k and not self.beyond_k and not self.several_groupings
+
+
+def _entry_of(annotation: object) -> type[SensitiveEntry] | None:
+    """The class of the entries that a key lists, if it lists entries of a model."""
+    listed = get_args(annotation)[:1]
+    return listed[0] if listed and isinstance(listed[0], type) and issubclass(listed[0], SensitiveEntry) else None
+
+
+MODELS: dict[str, type[SensitiveEntry]] = {
+    key: entry for key, item in Privacy.model_fields.items() if (entry := _entry_of(item.annotation)) is not None
+}
+"""The models that protect sensitive columns, by their keys."""

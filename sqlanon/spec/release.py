@@ -23,6 +23,8 @@ from pydantic import model_validator
 
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies import Sql
+from sqlanon.spec.algorithms import ALGORITHMS, names_of
+from sqlanon.spec.honoured import honoured_findings, recipients_finding
 from sqlanon.spec.keys import SpecKeys
 from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
 from sqlanon.spec.personalized import with_algorithm
@@ -30,24 +32,20 @@ from sqlanon.spec.places import TableSource, TableTarget, ViewTarget, same_place
 from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.recipients import replaced
 from sqlanon.spec.refusals import Finding, refuse
-from sqlanon.spec.search import CELL_ALGORITHMS, CELL_MODELS, OF_CUTS, SCHEMES
+from sqlanon.spec.search import CELL_MODELS
 
-LATTICE_ALGORITHMS = frozenset({"samarati", "incognito", "optimal", "datafly", "exhaustive", "minimal", "mu_argus"})
-"""Those that give every column one level."""
 WITHOUT_ROW_SUPPRESSION = frozenset({"AG_", "_AS", "CG_", "_CS"})
-
-_SUBJECT = {
-    "l_diversity": "kind",
-    "t_closeness": "distance",
-    "alpha": "value",
-    "beta_likeness": "kind",
-    "delta_disclosure": "kind",
-}
-"""What, beside its column, tells one entry of a model from another."""
 
 
 def findings_across(spec: SpecKeys) -> Iterator[Finding]:
-    """What is wrong with a spec of one release."""
+    """What is wrong with a spec of one release; of a key that is wrong in itself only that."""
+    found = list(_across_keys(spec))
+    named = {path for path, _ in found}
+    yield from found
+    yield from (finding for finding in honoured_findings(spec) if finding[0] not in named)
+
+
+def _across_keys(spec: SpecKeys) -> Iterator[Finding]:
     yield from _places(spec)
     yield from _columns(spec)
     yield from _requirement(spec)
@@ -59,24 +57,6 @@ def findings_across(spec: SpecKeys) -> Iterator[Finding]:
     yield from _model(spec)
     yield from _forms_of_release(spec)
     yield from _search(spec)
-    yield from _schemes(spec)
-
-
-def _schemes(spec: SpecKeys) -> Iterator[Finding]:
-    """Schemes belong to the algorithms that search them, and to the measures that these minimize."""
-    search = spec.search
-    exact, of_cuts = search.algorithm in SCHEMES, search.algorithm in OF_CUTS
-    for name, column in spec.columns.items():
-        if column.scheme is None or exact:
-            continue
-        if not of_cuts:
-            yield ("columns", name, "scheme"), f"search.algorithm {search.algorithm} knows no schemes; take one, as ops"
-        elif column.scheme != "ghs":
-            yield ("columns", name, "scheme"), f"search.algorithm {search.algorithm} takes ghs, cuts of the hierarchy"
-    if (exact or of_cuts) and "metric" in search.model_fields_set and search.metric not in ("dm", "hdm"):
-        yield ("search", "metric"), f"{search.algorithm} minimizes dm or hdm"
-    if not exact and search.direction != "auto":
-        yield ("search", "direction"), f"only exact searches of a scheme have one, not {search.algorithm}"
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:
@@ -123,7 +103,7 @@ def _sensitive_models(spec: SpecKeys) -> Iterator[Finding]:
 
 
 def _repeated_entries(spec: SpecKeys, model: str) -> Iterator[Finding]:
-    beside = _SUBJECT.get(model)
+    beside = MODELS[model].told_apart_by
     words = f"column and {beside}" if beside else "column"
     seen: set[tuple[str, object]] = set()
     for position, entry in enumerate(spec.privacy.entries(model)):
@@ -186,19 +166,16 @@ def _anonymity(spec: SpecKeys) -> Iterator[Finding]:
 
 def _model(spec: SpecKeys) -> Iterator[Finding]:
     model, algorithm, privacy = spec.search.model, spec.search.algorithm, spec.privacy
-    if algorithm in CELL_ALGORITHMS and model not in CELL_MODELS:
+    cells = ALGORITHMS[algorithm].kind == "cells"
+    if cells and model not in CELL_MODELS:
         yield ("search", "model"), f"{algorithm} recodes cells: CG_, _CS or AG_CS must stand here"
-    elif model in CELL_MODELS and algorithm not in CELL_ALGORITHMS:
-        yield ("search", "algorithm"), f"model {model} recodes cells: forest or matching must stand here"
-    elif model is not None and model not in CELL_MODELS and algorithm not in LATTICE_ALGORITHMS:
-        yield ("search", "model"), f"{algorithm} generalizes in a way of its own; leave the model out"
+    elif model in CELL_MODELS and not cells:
+        yield ("search", "algorithm"), f"model {model} recodes cells: {' or '.join(names_of('cells'))} must stand here"
     if model in WITHOUT_ROW_SUPPRESSION and not privacy.suppression.limit.is_zero:
         yield ("privacy", "suppression", "limit"), f"model {model} suppresses no rows; the limit must be 0"
     if model in CELL_MODELS:
         if privacy.k is None or privacy.beyond_k or privacy.several_groupings or spec.respondent is not None:
             yield ("search", "model"), f"model {model} takes k alone, of rows and a single quasi-identifier"
-        if isinstance(spec.target, ViewTarget):
-            yield ("target",), f"model {model} decides from the rows as they are now, which a view cannot; name a table"
         for name in spec.quasi_identifiers if model != "AG_CS" else ():
             if spec.columns[name].levels.max is not None:
                 yield ("columns", name, "levels", "max"), f"model {model} generalizes cells as far as they need"
@@ -350,6 +327,8 @@ class Spec(SpecKeys):
             yield ("target",), "with recipients each has a target of its own; remove this one"
         if self.regions is not None:
             yield ("regions",), "a table of classes belongs to one release; with recipients leave it out"
+        for name in self.recipients:
+            yield from recipients_finding(self.for_recipient(name))
         for (one, first), (other, second) in combinations(self.recipients.items(), 2):
             if same_place(first.target, second.target):
                 yield ("recipients", other, "target"), f"recipient {one} has the same target"

@@ -1,53 +1,33 @@
 """How the generalization is looked for: algorithm, measure, preferences, constraints and budget.
 
-Pure. Which algorithms and measures do what is the business of the search and metrics packages.
+Pure. Which algorithms there are and what each one honours stands in the table of algorithms.
 """
 
 from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from sqlanon.hierarchies.definition import Definition, Real, Whole
+from sqlanon.spec.algorithms import ALGORITHMS, inside_local, names_of
 from sqlanon.spec.amounts import SuppressionLimit
 from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
+from sqlanon.spec.metrics import METRICS
 
 Positive = Annotated[Real, Field(gt=0)]
-Algorithm = Literal[
-    "samarati",
-    "incognito",
-    "optimal",
-    "datafly",
-    "exhaustive",
-    "minimal",
-    "mu_argus",
-    "mondrian",
-    "local",
-    "forest",
-    "matching",
-    "bhs",
-    "ghs",
-    "gops",
-    "gsps",
-    "ops",
-    "sps",
-    "tds",
-    "genetic",
-    "annealing",
-    "personalized",
-    "greedy",
-]
-SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps")
-"""Algorithms that are exact searches of one generalization scheme."""
-OF_CUTS = ("tds", "genetic", "annealing")
-"""Heuristics over cuts of the hierarchies."""
+if TYPE_CHECKING:
+    Algorithm = str
+    InsideLocal = str
+    Metric = str
+else:
+    Algorithm = Literal[tuple(ALGORITHMS)]
+    Metric = Literal[tuple(METRICS)]
+    InsideLocal = Literal[inside_local()]
 Model = Literal["AG_TS", "AG_CS", "AG_", "CG_", "_TS", "_AS", "_CS"]
 """Attribute or cell generalization, or none, with tuple, attribute or cell suppression, or none (Samarati 2008)."""
 CELL_MODELS = frozenset({"AG_CS", "CG_", "_CS"})
-CELL_ALGORITHMS = frozenset({"forest", "matching"})
-Metric = Literal["height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm"]
 Preference = Literal[
     "minimum_suppression",
     "minimum_absolute_distance",
@@ -115,9 +95,7 @@ class Mondrian(Definition):
 class Local(Definition):
     """How algorithm local recodes what a node of the lattice would suppress."""
 
-    algorithm: Literal["samarati", "incognito", "optimal", "datafly", "exhaustive"] = Field(
-        "optimal", description="The search of every iteration."
-    )
+    algorithm: InsideLocal = Field("optimal", description="The search of every iteration.")
     leave: SuppressionLimit | None = Field(
         None,
         description="Most rows that the first iteration may leave to the next. Default: privacy.suppression.limit.",
@@ -151,6 +129,11 @@ class Search(Definition):
         default=Mondrian(kind="strict", cuts="guided", bounds="space"),
         description="How algorithm mondrian cuts regions.",
     )
+    bounds: Literal["hierarchy", "values"] = Field(
+        "hierarchy",
+        description="Where ranges of a column end whose levels.min is above 0. hierarchy: at bounds of its labels at "
+        "that level. values: at the least and the greatest value that occurs under them, which are somebody's.",
+    )
     direction: Literal["auto", "bottom_up", "top_down"] = Field(
         "auto", description="Which end the exact search of a scheme starts from. Default: by k and the columns."
     )
@@ -169,7 +152,7 @@ class Search(Definition):
         model, algorithm = given.get("model"), given.get("algorithm")
         if isinstance(model, str) and model in CELL_MODELS and "algorithm" not in given:
             return {**given, "algorithm": "forest"}
-        if isinstance(algorithm, str) and algorithm in CELL_ALGORITHMS and "model" not in given:
+        if isinstance(algorithm, str) and algorithm in names_of("cells") and "model" not in given:
             return {**given, "model": "CG_"}
         return values
 

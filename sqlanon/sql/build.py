@@ -49,13 +49,25 @@ def row_count(relation: exp.Expression) -> exp.Select:
 def all_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
     """Conjunction; TRUE of none."""
     parts = [_grouped(condition) for condition in conditions]
-    return reduce(lambda left, right: exp.And(this=left, expression=right), parts) if parts else exp.true()
+    return _connected(exp.And, parts) if parts else exp.true()
 
 
 def any_of(conditions: Iterable[exp.Expression]) -> exp.Expression:
     """Disjunction; FALSE of none."""
     parts = [_grouped(condition) for condition in conditions]
-    return reduce(lambda left, right: exp.Or(this=left, expression=right), parts) if parts else exp.false()
+    return _connected(exp.Or, parts) if parts else exp.false()
+
+
+MOST_CONNECTED = 100
+"""Conditions that follow each other without parentheses: parsers nest them, and SQLite's ends at a depth of 1,000."""
+
+
+def _connected(kind: type[exp.And] | type[exp.Or], parts: Sequence[exp.Expression]) -> exp.Expression:
+    """All conditions by one connective; many of them in groups, so that no parser has to go deep."""
+    while len(parts) > MOST_CONNECTED:
+        chunks = [parts[start : start + MOST_CONNECTED] for start in range(0, len(parts), MOST_CONNECTED)]
+        parts = [exp.Paren(this=_connected(kind, chunk)) for chunk in chunks]
+    return reduce(lambda left, right: kind(this=left, expression=right), parts)
 
 
 def _grouped(condition: exp.Expression) -> exp.Expression:
@@ -175,8 +187,22 @@ def drop_view(view: Table) -> exp.Drop:
 def assertion(condition: exp.Select, message: str) -> exp.Select:
     """A query that fails, with `message` in the error, unless `condition` yields TRUE.
 
-    The text cannot be cast to a number; it is chosen at run time, so no engine folds it away.
+    The text cannot be cast to a number; it is chosen at run time, so no engine folds it away. A condition on all rows
+    of a table has one row, also of none: it is asserted where it stands.
     """
-    holds = exp.Subquery(this=condition)
+    [holds] = condition.expressions
+    if _of_all_rows(holds.copy()) and not condition.args.get("group"):
+        query = condition.copy()
+        query.set("expressions", [_failing_unless(holds.copy(), message)])
+        return query
+    return exp.select(_failing_unless(exp.Subquery(this=condition), message))
+
+
+def _of_all_rows(value: exp.Expression) -> bool:
+    """Whether a value is an aggregate of the query that selects it."""
+    return any(found.find_ancestor(exp.Query) is None for found in value.find_all(exp.AggFunc))
+
+
+def _failing_unless(holds: exp.Expression, message: str) -> exp.Alias:
     chosen = exp.Case().when(holds, literal("1")).else_(literal(message))
-    return exp.select(named(cast(chosen, "int"), "audit"))
+    return named(cast(chosen, "int"), "audit")

@@ -43,6 +43,13 @@ class File:
 
     path: str
     format: Literal["csv", "tsv", "parquet"]
+    reading: Literal["found", "written", "text"] = "found"
+    """How a csv file is read: marks and types found in it, marks known because it was written here, all as texts."""
+
+    @property
+    def delimiter(self) -> str:
+        """What stands between the fields of a csv file that is written here."""
+        return "\t" if self.format == "tsv" else ","
 
     def __str__(self) -> str:
         return self.path

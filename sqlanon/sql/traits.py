@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
+from sqlanon.sql.names import unquoted
 from sqlanon.sql.relations import File, Query, Relation, Table, cast, identifier, table_expression
+
+LINE = 90
+"""How long a line of pretty SQL may become before it is broken, less its indentation."""
 
 _NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9_ .,:=]")
 
@@ -46,9 +50,20 @@ class Traits:
     nodes_together: bool = False
     """Many nodes are counted faster in one pass over a set, however large, than each by a query of its own."""
 
+    plans_by_statistics: bool = False
+    """Joins are planned by what is known of values: a table that many statements read has to be analyzed first."""
+    plain_names: bool = False
+    """Names of lower-case letters mean the same without quotes: people read them so."""
+
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
-        """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change."""
-        text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False, copy=copy)
+        """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change.
+
+        Pretty text is for people: on many lines, without quotes that change nothing.
+        """
+        if pretty and self.plain_names:
+            expression, copy = unquoted(expression), False
+        width = LINE if pretty else 80
+        text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False, copy=copy, max_text_width=width)
         return f"/* {_harmless(tag)} */ {text}" if tag else text
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
@@ -78,6 +93,14 @@ class Traits:
     def file(self, file: File, alias: str) -> exp.Expression:
         """A file for a FROM clause, on engines that read files."""
         raise TypeError(f"{self.dialect} reads no files")
+
+    def carries(self, file: File, kind: exp.DataType) -> bool:
+        """Whether a file of that format reads back the very values of a type."""
+        return True
+
+    def csv_text(self, value: exp.Expression, family: Family) -> exp.Expression:
+        """The value as a csv file holds it."""
+        return cast(value, "text")
 
     def copy_to_file(self, table: Table, file: File) -> exp.Expression:
         """The statement that writes a table to a file, on engines that write files."""

@@ -63,6 +63,8 @@ class ValueTables:
 
     values: Table | exp.Query
     labels: Table | exp.Query | None = None
+    code: str = ""
+    """What counted rows call the codes of the column: `s_` and its position, where nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Values:
         return exp.Case().when(one, exp.Max(this=column("r"))).else_(exp.Null())
 
     def _code(self) -> list[tuple[str, exp.Expression]]:
-        return [("s", column(f"s_{self.position}"))]
+        return [("s", column(self.tables.code or f"s_{self.position}"))]
 
     def _held_with_size(self) -> exp.Select:
         if not self.counted.persons:

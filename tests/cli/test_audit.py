@@ -63,7 +63,7 @@ def test_what_people_see(sqlanon: CommandLine, database: str) -> None:
     ended = audit(sqlanon, database, "--sensitive=age", "--l-diversity=disease=3", "--respondent=zip", "--k=2")
     assert ended.code == 1
     words = " ".join(ended.out.split())
-    assert "respondents 4" in words
+    assert "persons 4" in words
     assert "sensitive column distinct l entropy l t beta delta largest share" in words
     assert "requirement asked measured classes rows verdict" in words
     assert "l_diversity disease l = 3" in words

@@ -206,7 +206,7 @@ def test_a_value_outside_the_declared_order_stops_the_build(engine_url: str, pro
     done(engine_url, f"INSERT INTO staged VALUES {tuples([['ab1', 'single', 'plague', 1, 'p1']])}")
     with pytest.raises(EngineError) as raised:
         found(engine_url, project.query())
-    assert "a value is not in the declared order" in str(raised.value.detail)
+    assert "a value of illness is not in its declared order" in str(raised.value.detail)
 
 
 # -- files of the project; one engine is enough ------------------------------------------------------------------------

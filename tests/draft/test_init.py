@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from sqlanon.cli.init import connection_text
-from sqlanon.draft.drafting import guess_role, interval_widths, propose_hierarchy, yaml_text, yaml_value
+from sqlanon.draft.drafting import interval_widths, propose_hierarchy, yaml_text, yaml_value
 from sqlanon.draft.profile import Profile
+from sqlanon.draft.rules import guess_role
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec import load_spec
 from sqlanon.spec.document import read_document

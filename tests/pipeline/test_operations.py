@@ -422,6 +422,7 @@ def test_engines_without_statements_of_their_own_tell_it_in_words() -> None:
         assert any(words in line for line in lines), words
     assert list(told(replace(needs, target=File("b.csv", "csv"), scratch=()), "somebody"))[-2:] == [
         "--   to create, write and drop tables in the session's default schema, for scratch tables",
+        "--   to be the only one who may read tables in the session's default schema: scratch tables hold raw values",
         "--   to write b.csv",
     ]
 

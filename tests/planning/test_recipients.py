@@ -352,7 +352,7 @@ def odd_spec(url: str, mode: str, persons: bool) -> Spec:
         "source": {"table": '"source of rows"'},
         "columns": {
             person: {"role": "identifier"},
-            number: {"role": "insensitive"},
+            number: {"role": "insensitive", "accept": "the reference finds rows again by it"},
             **quasi_identifiers,
             **fixed,
         },

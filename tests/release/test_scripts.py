@@ -172,8 +172,8 @@ def test_the_key_of_the_person_is_never_in_the_target(engine_url: str) -> None:
     script = compiled(asking.spec(LIMIT, connection=engine_url), TOP)
     run_script(database, script.text)
     assert tuple(database.types("released")) == RELEASED
-    created = script.text.partition('TABLE "sqlanon_script_staging" AS')[2].partition("FROM")[0]
-    assert '"stage"' in created
+    created = script.text.partition("TABLE sqlanon_script_staging AS")[2].partition("FROM")[0]
+    assert "stage" in created
     assert "person" not in created
 
 

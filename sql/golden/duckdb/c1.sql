@@ -2,10 +2,11 @@
 -- Generalization: zip at level 1, marital at level 1, sex at level 0.
 -- Every class of the quasi-identifier has at least 3 rows.
 -- At most 2 rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | duckdb -bail warehouse.duckdb
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | duckdb -bail warehouse.duckdb
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- One transaction, from here to the end.
 BEGIN;
@@ -14,367 +15,178 @@ SET default_collation = '';
 SET default_null_order = 'nulls_last';
 
 -- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_0" (
-  "label_0" TEXT,
-  "label_1" TEXT,
-  "label_2" TEXT
+DROP TABLE IF EXISTS sqlanon_script_definition_zip;
+CREATE TEMPORARY TABLE sqlanon_script_definition_zip (
+  label_0 TEXT,
+  label_1 TEXT
 );
-INSERT INTO "sqlanon_script_definition_0"
+INSERT INTO sqlanon_script_definition_zip
 VALUES
-  ('22030', '2203*', '220**'),
-  ('22032', '2203*', '220**'),
-  ('22045', '2204*', '220**'),
-  ('22047', '2204*', '220**');
+  ('22030', '2203*'),
+  ('22032', '2203*'),
+  ('22045', '2204*'),
+  ('22047', '2204*');
 
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_0" AS
+-- Hierarchy of zip: the label of each value at level 1.
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;
+CREATE TEMPORARY TABLE sqlanon_script_hierarchy_zip AS
 SELECT
-  *
+  domain.value,
+  listed.label_1,
+  CAST(DENSE_RANK() OVER (ORDER BY CAST(listed.label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        "listed"."label_2" AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1",
-          "label_2"
-        FROM "sqlanon_script_definition_0"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  SELECT DISTINCT
+    CAST(source.zip AS TEXT) COLLATE "C" AS value
+  FROM source_table AS source
+  WHERE
+    NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
+) AS domain
+INNER JOIN sqlanon_script_definition_zip AS listed
+  ON CAST(domain.value AS TEXT) = listed.label_0;
 
 -- Definition of the hierarchy of marital, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_1";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_1" (
-  "label_0" TEXT,
-  "label_1" TEXT,
-  "label_2" TEXT
+DROP TABLE IF EXISTS sqlanon_script_definition_marital;
+CREATE TEMPORARY TABLE sqlanon_script_definition_marital (
+  label_0 TEXT,
+  label_1 TEXT
 );
-INSERT INTO "sqlanon_script_definition_1"
+INSERT INTO sqlanon_script_definition_marital
 VALUES
-  ('married', 'been_married', 'not_released'),
-  ('divorced', 'been_married', 'not_released'),
-  ('widow', 'been_married', 'not_released'),
-  ('single', 'never_married', 'not_released');
+  ('married', 'been_married'),
+  ('divorced', 'been_married'),
+  ('widow', 'been_married'),
+  ('single', 'never_married');
 
--- Hierarchy of marital: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_1" AS
+-- Hierarchy of marital: the label of each value at level 1.
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_marital;
+CREATE TEMPORARY TABLE sqlanon_script_hierarchy_marital AS
 SELECT
-  *
+  domain.value,
+  listed.label_1,
+  CAST(DENSE_RANK() OVER (ORDER BY CAST(listed.label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        "listed"."label_2" AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1",
-          "label_2"
-        FROM "sqlanon_script_definition_1"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."marital" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  SELECT DISTINCT
+    CAST(source.marital AS TEXT) COLLATE "C" AS value
+  FROM source_table AS source
+  WHERE
+    NOT CAST(source.marital AS TEXT) COLLATE "C" IS NULL
+) AS domain
+INNER JOIN sqlanon_script_definition_marital AS listed
+  ON CAST(domain.value AS TEXT) = listed.label_0;
 
--- Definition of the hierarchy of sex, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_2";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_2" (
-  "label_0" TEXT,
-  "label_1" TEXT
-);
-INSERT INTO "sqlanon_script_definition_2"
-VALUES
-  ('F', 'not_released'),
-  ('M', 'not_released');
-
--- Hierarchy of sex: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_2";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_2" AS
+-- Stop if a value of sex, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_definition_2"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."sex" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM source_table AS source
 WHERE
-  NOT "value" IS NULL AND "occurrences" = 1 AND NOT "label_1" IS NULL;
+  NOT CAST(source.sex AS TEXT) COLLATE "C" IS NULL
+  AND NOT CAST(CAST(source.sex AS TEXT) COLLATE "C" AS TEXT) IN ('F', 'M');
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier.
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-CREATE TEMPORARY TABLE "sqlanon_script_counted" AS
+-- The classes of the generalized quasi-identifier, each with its verdict.
+DROP TABLE IF EXISTS sqlanon_script_classes;
+CREATE TEMPORARY TABLE sqlanon_script_classes AS
 SELECT
-  COALESCE(
+  zip_code,
+  marital_code,
+  sex_value,
+  COUNT(*) AS n,
+  COUNT(*) >= 3 AS kept
+FROM (
+  SELECT
+    CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
     CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
+      WHEN CAST(source.marital AS TEXT) COLLATE "C" IS NULL
       THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ) AS "k_0",
-  COALESCE(
-    CASE
-      WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_1"."code_1"
-    END,
-    -1
-  ) AS "k_1",
-  COALESCE(
-    CASE
-      WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_2"."code_0"
-    END,
-    -1
-  ) AS "k_2",
-  COUNT(*) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
-LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-  ON CAST("source"."marital" AS TEXT) COLLATE "C" = "h_1"."value"
-LEFT JOIN "sqlanon_script_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
+      ELSE hierarchy_marital.code_1
+    END AS marital_code,
+    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value
+  FROM source_table AS source
+  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+  LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
+    ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
+) AS coded
 GROUP BY
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ),
-  COALESCE(
-    CASE
-      WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_1"."code_1"
-    END,
-    -1
-  ),
-  COALESCE(
-    CASE
-      WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_2"."code_0"
-    END,
-    -1
-  );
+  zip_code,
+  marital_code,
+  sex_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
--- The classes of the generalized quasi-identifier, each with its verdict.
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-CREATE TEMPORARY TABLE "sqlanon_script_classes" AS
-SELECT
-  NULLIF("k_0", -1) AS "k_0",
-  NULLIF("k_1", -1) AS "k_1",
-  NULLIF("k_2", -1) AS "k_2",
-  "n",
-  "n" >= 3 AS "kept"
-FROM (
-  SELECT
-    "k_0" AS "k_0",
-    "k_1" AS "k_1",
-    "k_2" AS "k_2",
-    SUM("n") AS "n"
-  FROM "sqlanon_script_counted" AS "counted"
-  GROUP BY
-    "k_0",
-    "k_1",
-    "k_2"
-) AS "classes";
-
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_classes"
-          WHERE
-            "k_0" IS NULL OR "k_1" IS NULL OR "k_2" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INT) AS "audit";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM sqlanon_script_classes
+WHERE
+  zip_code IS NULL OR marital_code IS NULL;
 
 -- Stop if more than 2 rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) <= 2
-      FROM "sqlanon_script_classes"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) <= 2
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
-DROP TABLE IF EXISTS "sqlanon_script_staging";
-CREATE TABLE "sqlanon_script_staging" AS
+DROP TABLE IF EXISTS sqlanon_script_staging;
+CREATE TABLE sqlanon_script_staging AS
 SELECT
-  "h_0"."label_1" AS "zip",
-  "h_1"."label_1" AS "marital",
-  "source"."sex" AS "sex",
-  "source"."disease"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
-LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-  ON CAST("source"."marital" AS TEXT) COLLATE "C" = "h_1"."value"
-LEFT JOIN "sqlanon_script_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
-JOIN "sqlanon_script_classes" AS "class"
-  ON CASE
-    WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_0"."code_1"
-  END = "class"."k_0"
+  hierarchy_zip.label_1 AS zip,
+  hierarchy_marital.label_1 AS marital,
+  source.sex,
+  source.disease
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+  ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
+  ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
+INNER JOIN sqlanon_script_classes AS class
+  ON CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END = class.zip_code
   AND CASE
-    WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
+    WHEN CAST(source.marital AS TEXT) COLLATE "C" IS NULL
     THEN 0
-    ELSE "h_1"."code_1"
-  END = "class"."k_1"
-  AND CASE
-    WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_2"."code_0"
-  END = "class"."k_2"
+    ELSE hierarchy_marital.code_1
+  END = class.marital_code
+  AND COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') = class.sex_value
 WHERE
-  "class"."kept"
+  class.kept
 ORDER BY
   RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
 -- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-CREATE TEMPORARY TABLE "sqlanon_script_audit_0" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+CREATE TEMPORARY TABLE sqlanon_script_audit_0 AS
 SELECT
-  COALESCE(SUM("size"), 0) AS "rows",
-  COUNT(*) AS "classes",
-  COALESCE(MIN("size"), 0) AS "smallest_class",
-  COALESCE(SUM(CASE WHEN "size" < 3 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+  COALESCE(SUM(size), 0) AS rows,
+  COUNT(*) AS classes,
+  COALESCE(MIN(size), 0) AS smallest_class,
+  COALESCE(SUM(CASE WHEN size < 3 THEN 1 ELSE 0 END), 0) AS classes_failing_k
 FROM (
   SELECT
-    COUNT(*) AS "size"
-  FROM "sqlanon_script_staging" AS "audited"
+    COUNT(*) AS size
+  FROM sqlanon_script_staging AS audited
   GROUP BY
-    CAST("audited"."zip" AS TEXT) COLLATE "C",
-    CAST("audited"."marital" AS TEXT) COLLATE "C",
-    CAST("audited"."sex" AS TEXT) COLLATE "C"
-) AS "classes";
+    CAST(audited.zip AS TEXT) COLLATE "C",
+    CAST(audited.marital AS TEXT) COLLATE "C",
+    CAST(audited.sex AS TEXT) COLLATE "C"
+) AS classes;
 
 -- Audit: stop unless there are classes and every one has at least 3 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_audit_0"
-    )
+    WHEN MAX(classes_failing_k) = 0 AND MIN(rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless zip shows labels of level 1 alone.
 SELECT
   CAST(CASE
     WHEN (
@@ -382,38 +194,93 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM "sqlanon_script_staging" AS "audited"
-        ) = (
+          FROM (
+            SELECT
+              CAST(published.zip AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staging AS published
+            GROUP BY
+              CAST(published.zip AS TEXT) COLLATE "C"
+          ) AS shown
+          LEFT JOIN (
+            SELECT DISTINCT
+              CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS label
+            FROM sqlanon_script_hierarchy_zip AS hierarchy
+            WHERE
+              NOT CAST(hierarchy.label_1 AS TEXT) COLLATE "C" IS NULL
+          ) AS level
+            ON shown.label = level.label
+          WHERE
+            NOT shown.label IS NULL AND level.label IS NULL
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: zip shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless marital shows labels of level 1 alone.
+SELECT
+  CAST(CASE
+    WHEN (
+      SELECT
+        (
           SELECT
-            COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-          FROM "sqlanon_script_classes"
-        )
+            COUNT(*)
+          FROM (
+            SELECT
+              CAST(published.marital AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staging AS published
+            GROUP BY
+              CAST(published.marital AS TEXT) COLLATE "C"
+          ) AS shown
+          LEFT JOIN (
+            SELECT DISTINCT
+              CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS label
+            FROM sqlanon_script_hierarchy_marital AS hierarchy
+            WHERE
+              NOT CAST(hierarchy.label_1 AS TEXT) COLLATE "C" IS NULL
+          ) AS level
+            ON shown.label = level.label
+          WHERE
+            NOT shown.label IS NULL AND level.label IS NULL
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: marital shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CAST(CASE
+    WHEN COALESCE(SUM(CASE WHEN kept THEN n ELSE 0 END), 0) = (
+      SELECT
+        COUNT(*)
+      FROM sqlanon_script_staging
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
 -- Swap: the old release goes, the new one takes its name.
-DROP TABLE IF EXISTS "release_table";
+DROP TABLE IF EXISTS release_table;
 
 -- Until COMMIT nobody sees a difference.
-ALTER TABLE "sqlanon_script_staging"
-RENAME TO "release_table";
+ALTER TABLE sqlanon_script_staging
+RENAME TO release_table;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_2";
-DROP TABLE IF EXISTS "sqlanon_script_definition_2";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
-DROP TABLE IF EXISTS "sqlanon_script_definition_1";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+DROP TABLE IF EXISTS sqlanon_script_classes;
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_marital;
+DROP TABLE IF EXISTS sqlanon_script_definition_marital;
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;
+DROP TABLE IF EXISTS sqlanon_script_definition_zip;
 
 -- The end of the transaction.
 COMMIT;

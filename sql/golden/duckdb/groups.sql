@@ -5,10 +5,11 @@
 -- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
 -- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | duckdb -bail warehouse.duckdb
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | duckdb -bail warehouse.duckdb
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- One transaction, from here to the end.
 BEGIN;
@@ -17,12 +18,12 @@ SET default_collation = '';
 SET default_null_order = 'nulls_last';
 
 -- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_0" (
-  "label_0" TEXT,
-  "label_1" TEXT
+DROP TABLE IF EXISTS sqlanon_script_definition_zip;
+CREATE TEMPORARY TABLE sqlanon_script_definition_zip (
+  label_0 TEXT,
+  label_1 TEXT
 );
-INSERT INTO "sqlanon_script_definition_0"
+INSERT INTO sqlanon_script_definition_zip
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -30,2834 +31,2766 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_0" AS
+-- Hierarchy of zip: the label of each value at level 1.
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;
+CREATE TEMPORARY TABLE sqlanon_script_hierarchy_zip AS
 SELECT
-  *
+  domain.value,
+  listed.label_1,
+  CAST(DENSE_RANK() OVER (ORDER BY CAST(listed.label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        CASE WHEN NOT "listed"."label_0" IS NULL THEN '*' END AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_definition_0"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  SELECT DISTINCT
+    CAST(source.zip AS TEXT) COLLATE "C" AS value
+  FROM source_table AS source
+  WHERE
+    NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
+) AS domain
+INNER JOIN sqlanon_script_definition_zip AS listed
+  ON CAST(domain.value AS TEXT) = listed.label_0;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their declared order; NULL is 0.
-DROP TABLE IF EXISTS "sqlanon_script_values_0";
-CREATE TEMPORARY TABLE "sqlanon_script_values_0" AS
+DROP TABLE IF EXISTS sqlanon_script_values_disease;
+CREATE TEMPORARY TABLE sqlanon_script_values_disease AS
 SELECT
-  "value",
+  value,
   CASE
-    WHEN "value" IS NULL
+    WHEN value IS NULL
     THEN 0
-    WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'ulcer'
+    WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'ulcer'
     THEN 1
-    WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'flu'
+    WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'flu'
     THEN 2
-    WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'gastritis'
+    WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'gastritis'
     THEN 3
-    WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'cough'
+    WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'cough'
     THEN 4
-    WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'asthma'
+    WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'asthma'
     THEN 5
-  END AS "code"
+  END AS code
 FROM (
   SELECT DISTINCT
-    CAST("source"."disease" AS TEXT) COLLATE "C" AS "value"
-  FROM "source_table" AS "source"
-) AS "domain";
+    CAST(source.disease AS TEXT) COLLATE "C" AS value
+  FROM source_table AS source
+) AS domain;
 
 -- Stop if a value of disease is not in its declared order.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COALESCE(SUM(CASE WHEN "code" IS NULL THEN 1 ELSE 0 END), 0)
-          FROM "sqlanon_script_values_0" AS "codes"
-        ) = 0
-    )
+    WHEN COALESCE(SUM(CASE WHEN code IS NULL THEN 1 ELSE 0 END), 0) = 0
     THEN '1'
     ELSE 'sqlanon: a value of disease is not in its declared order'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_values_disease AS codes;
 
 -- Values of stage, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS "sqlanon_script_values_1";
-CREATE TEMPORARY TABLE "sqlanon_script_values_1" AS
+DROP TABLE IF EXISTS sqlanon_script_values_stage;
+CREATE TEMPORARY TABLE sqlanon_script_values_stage AS
 SELECT
-  "value",
+  value,
   CASE
-    WHEN "value" IS NULL
+    WHEN value IS NULL
     THEN 0
-    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY "value" IS NULL ORDER BY "value") AS INT)
-  END AS "code"
+    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY value IS NULL ORDER BY value) AS INT)
+  END AS code
 FROM (
   SELECT DISTINCT
-    "source"."stage" AS "value"
-  FROM "source_table" AS "source"
-) AS "domain";
+    source.stage AS value
+  FROM source_table AS source
+) AS domain;
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-CREATE TEMPORARY TABLE "sqlanon_script_counted" AS
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
+DROP TABLE IF EXISTS sqlanon_script_counted;
+CREATE TEMPORARY TABLE sqlanon_script_counted AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ) AS "k_0",
-  CASE
-    WHEN CAST("source"."disease" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "c_0"."code"
-  END AS "s_0",
-  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END AS "s_1",
-  COUNT(*) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
-LEFT JOIN "sqlanon_script_values_0" AS "c_0"
-  ON CAST("source"."disease" AS TEXT) COLLATE "C" = "c_0"."value"
-LEFT JOIN "sqlanon_script_values_1" AS "c_1"
-  ON "source"."stage" = "c_1"."value"
+  zip_code,
+  disease_code,
+  stage_code,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    COALESCE(
+      CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END,
+      -1
+    ) AS zip_code,
+    CASE WHEN CAST(source.disease AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE values_disease.code END AS disease_code,
+    CASE WHEN source.stage IS NULL THEN 0 ELSE values_stage.code END AS stage_code
+  FROM source_table AS source
+  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+  LEFT JOIN sqlanon_script_values_disease AS values_disease
+    ON CAST(source.disease AS TEXT) COLLATE "C" = values_disease.value
+  LEFT JOIN sqlanon_script_values_stage AS values_stage
+    ON source.stage = values_stage.value
+) AS coded
 GROUP BY
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ),
-  CASE
-    WHEN CAST("source"."disease" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "c_0"."code"
-  END,
-  CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END;
+  zip_code,
+  disease_code,
+  stage_code;
 
 -- How the whole source distributes disease.
-DROP TABLE IF EXISTS "sqlanon_script_distribution_0";
-CREATE TEMPORARY TABLE "sqlanon_script_distribution_0" AS
+DROP TABLE IF EXISTS sqlanon_script_distribution_disease;
+CREATE TEMPORARY TABLE sqlanon_script_distribution_disease AS
 SELECT
-  "running"."code",
-  "running"."q_held",
-  "running"."q_assigned",
-  "running"."q_below",
-  CAST(SUM("running"."q_assigned") OVER () AS BIGINT) AS "total",
-  CAST(SUM("running"."q_below") OVER () AS DECIMAL(38, 0)) AS "q_everywhere",
-  CAST(COUNT(*) OVER () - 1 AS BIGINT) AS "steps"
+  running.code,
+  running.q_held,
+  running.q_assigned,
+  running.q_below,
+  CAST(SUM(running.q_assigned) OVER () AS BIGINT) AS total,
+  CAST(SUM(running.q_below) OVER () AS DECIMAL(38, 0)) AS q_everywhere,
+  CAST(COUNT(*) OVER () - 1 AS BIGINT) AS steps
 FROM (
   SELECT
     *,
-    CAST(SUM("q_assigned") OVER (ORDER BY "code") AS BIGINT) AS "q_below"
+    CAST(SUM(q_assigned) OVER (ORDER BY code) AS BIGINT) AS q_below
   FROM (
     SELECT
-      "held"."s" AS "code",
-      "held"."m" AS "q_held",
-      COALESCE("assigned"."m", 0) AS "q_assigned"
+      held.s AS code,
+      held.m AS q_held,
+      COALESCE(assigned.m, 0) AS q_assigned
     FROM (
       SELECT
-        "s_0" AS "s",
-        CAST(SUM("n") AS BIGINT) AS "m"
-      FROM "sqlanon_script_counted" AS "counted"
+        disease_code AS s,
+        CAST(SUM(n) AS BIGINT) AS m
+      FROM sqlanon_script_counted
       GROUP BY
-        "s_0"
-    ) AS "held"
+        disease_code
+    ) AS held
     LEFT JOIN (
       SELECT
-        "s_0" AS "s",
-        CAST(SUM("n") AS BIGINT) AS "m"
-      FROM "sqlanon_script_counted" AS "counted"
+        disease_code AS s,
+        CAST(SUM(n) AS BIGINT) AS m
+      FROM sqlanon_script_counted
       GROUP BY
-        "s_0"
-    ) AS "assigned"
-      ON "held"."s" = "assigned"."s"
+        disease_code
+    ) AS assigned
+      ON held.s = assigned.s
   ) AS "both"
-) AS "running"
-JOIN "sqlanon_script_values_0" AS "codes"
-  ON "running"."code" = "codes"."code";
+) AS running
+JOIN sqlanon_script_values_disease AS codes
+  ON running.code = codes.code;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Before the first round of suppression every row is kept.
-DROP TABLE IF EXISTS "sqlanon_script_round_0";
-CREATE TEMPORARY TABLE "sqlanon_script_round_0" AS
+DROP TABLE IF EXISTS sqlanon_script_round_0;
+CREATE TEMPORARY TABLE sqlanon_script_round_0 AS
 SELECT
-  "k_0",
-  "s_0",
-  "s_1",
-  "n",
-  TRUE AS "kept"
-FROM "sqlanon_script_counted" AS "counted";
+  zip_code,
+  disease_code,
+  stage_code,
+  n,
+  TRUE AS kept
+FROM sqlanon_script_counted;
 
 -- Round 1 of 8: rows stay whose classes satisfy in every grouping.
-DROP TABLE IF EXISTS "sqlanon_script_round_1";
-CREATE TEMPORARY TABLE "sqlanon_script_round_1" AS
+DROP TABLE IF EXISTS sqlanon_script_round_1;
+CREATE TEMPORARY TABLE sqlanon_script_round_1 AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
-  "rows"."n",
-  "rows"."kept"
-  AND COALESCE("classes_0"."satisfied", FALSE)
-  AND COALESCE("classes_1"."satisfied", FALSE)
-  AND COALESCE("classes_2"."satisfied", FALSE)
-  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+  rows.zip_code,
+  rows.disease_code,
+  rows.stage_code,
+  rows.n,
+  rows.kept
+  AND COALESCE(classes_0.satisfied, FALSE)
+  AND COALESCE(classes_1.satisfied, FALSE)
+  AND COALESCE(classes_2.satisfied, FALSE)
+  AND COALESCE(classes_3.satisfied, FALSE) AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
-    "n",
-    "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
-  FROM "sqlanon_script_round_0"
-) AS "rows"
+    zip_code,
+    disease_code,
+    stage_code,
+    n,
+    kept,
+    zip_code AS g_0_zip_code,
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
+    stage_code AS g_3_stage_code
+  FROM sqlanon_script_round_0
+) AS rows
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
-    "n" >= 3 AS "satisfied"
+    zip_code AS g_0_zip_code,
+    n >= 3 AS satisfied
   FROM (
     SELECT
-      "k_0" AS "k_0",
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_0"
+      zip_code AS zip_code,
+      SUM(n) AS n
+    FROM sqlanon_script_round_0
     WHERE
-      "kept"
+      kept
     GROUP BY
-      "k_0"
-  ) AS "found"
-) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+      zip_code
+  ) AS found
+) AS classes_0
+  ON rows.g_0_zip_code = classes_0.g_0_zip_code
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.zip_code,
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "k_0",
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        zip_code,
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            zip_code,
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_0"
+              zip_code AS zip_code,
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_0
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_0"
+        zip_code,
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        zip_code,
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_0"
+          zip_code AS zip_code,
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_0
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+        zip_code,
+        stage_code
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code AND part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_1
+  ON rows.g_1_zip_code = classes_1.g_1_zip_code
+  AND rows.g_1_stage_code = classes_1.g_1_stage_code
 LEFT JOIN (
   SELECT
-    "n" >= 4 AS "satisfied"
+    n >= 4 AS satisfied
   FROM (
     SELECT
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_0"
+      SUM(n) AS n
+    FROM sqlanon_script_round_0
     WHERE
-      "kept"
-  ) AS "found"
-) AS "classes_2"
+      kept
+  ) AS found
+) AS classes_2
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    stage_code AS g_3_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_0"
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_0
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_0"
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_0"
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_0
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "s_1",
-          "s_0"
-      ) AS "held"
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+        stage_code
+    ) AS part_1
+      ON part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_3
+  ON rows.g_3_stage_code = classes_3.g_3_stage_code;
 
 -- Round 2 of 8: rows stay whose classes satisfy in every grouping.
-DROP TABLE IF EXISTS "sqlanon_script_round_2";
-CREATE TEMPORARY TABLE "sqlanon_script_round_2" AS
+DROP TABLE IF EXISTS sqlanon_script_round_2;
+CREATE TEMPORARY TABLE sqlanon_script_round_2 AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
-  "rows"."n",
-  "rows"."kept"
-  AND COALESCE("classes_0"."satisfied", FALSE)
-  AND COALESCE("classes_1"."satisfied", FALSE)
-  AND COALESCE("classes_2"."satisfied", FALSE)
-  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+  rows.zip_code,
+  rows.disease_code,
+  rows.stage_code,
+  rows.n,
+  rows.kept
+  AND COALESCE(classes_0.satisfied, FALSE)
+  AND COALESCE(classes_1.satisfied, FALSE)
+  AND COALESCE(classes_2.satisfied, FALSE)
+  AND COALESCE(classes_3.satisfied, FALSE) AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
-    "n",
-    "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
-  FROM "sqlanon_script_round_1"
-) AS "rows"
+    zip_code,
+    disease_code,
+    stage_code,
+    n,
+    kept,
+    zip_code AS g_0_zip_code,
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
+    stage_code AS g_3_stage_code
+  FROM sqlanon_script_round_1
+) AS rows
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
-    "n" >= 3 AS "satisfied"
+    zip_code AS g_0_zip_code,
+    n >= 3 AS satisfied
   FROM (
     SELECT
-      "k_0" AS "k_0",
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_1"
+      zip_code AS zip_code,
+      SUM(n) AS n
+    FROM sqlanon_script_round_1
     WHERE
-      "kept"
+      kept
     GROUP BY
-      "k_0"
-  ) AS "found"
-) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+      zip_code
+  ) AS found
+) AS classes_0
+  ON rows.g_0_zip_code = classes_0.g_0_zip_code
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.zip_code,
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "k_0",
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        zip_code,
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            zip_code,
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_1"
+              zip_code AS zip_code,
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_1
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_0"
+        zip_code,
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        zip_code,
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_1"
+          zip_code AS zip_code,
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_1
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+        zip_code,
+        stage_code
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code AND part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_1
+  ON rows.g_1_zip_code = classes_1.g_1_zip_code
+  AND rows.g_1_stage_code = classes_1.g_1_stage_code
 LEFT JOIN (
   SELECT
-    "n" >= 4 AS "satisfied"
+    n >= 4 AS satisfied
   FROM (
     SELECT
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_1"
+      SUM(n) AS n
+    FROM sqlanon_script_round_1
     WHERE
-      "kept"
-  ) AS "found"
-) AS "classes_2"
+      kept
+  ) AS found
+) AS classes_2
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    stage_code AS g_3_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_1"
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_1
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_0"
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_1"
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_1
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "s_1",
-          "s_0"
-      ) AS "held"
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+        stage_code
+    ) AS part_1
+      ON part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_3
+  ON rows.g_3_stage_code = classes_3.g_3_stage_code;
 
 -- Round 3 of 8: rows stay whose classes satisfy in every grouping.
-DROP TABLE IF EXISTS "sqlanon_script_round_3";
-CREATE TEMPORARY TABLE "sqlanon_script_round_3" AS
+DROP TABLE IF EXISTS sqlanon_script_round_3;
+CREATE TEMPORARY TABLE sqlanon_script_round_3 AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
-  "rows"."n",
-  "rows"."kept"
-  AND COALESCE("classes_0"."satisfied", FALSE)
-  AND COALESCE("classes_1"."satisfied", FALSE)
-  AND COALESCE("classes_2"."satisfied", FALSE)
-  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+  rows.zip_code,
+  rows.disease_code,
+  rows.stage_code,
+  rows.n,
+  rows.kept
+  AND COALESCE(classes_0.satisfied, FALSE)
+  AND COALESCE(classes_1.satisfied, FALSE)
+  AND COALESCE(classes_2.satisfied, FALSE)
+  AND COALESCE(classes_3.satisfied, FALSE) AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
-    "n",
-    "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
-  FROM "sqlanon_script_round_2"
-) AS "rows"
+    zip_code,
+    disease_code,
+    stage_code,
+    n,
+    kept,
+    zip_code AS g_0_zip_code,
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
+    stage_code AS g_3_stage_code
+  FROM sqlanon_script_round_2
+) AS rows
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
-    "n" >= 3 AS "satisfied"
+    zip_code AS g_0_zip_code,
+    n >= 3 AS satisfied
   FROM (
     SELECT
-      "k_0" AS "k_0",
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_2"
+      zip_code AS zip_code,
+      SUM(n) AS n
+    FROM sqlanon_script_round_2
     WHERE
-      "kept"
+      kept
     GROUP BY
-      "k_0"
-  ) AS "found"
-) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+      zip_code
+  ) AS found
+) AS classes_0
+  ON rows.g_0_zip_code = classes_0.g_0_zip_code
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.zip_code,
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "k_0",
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        zip_code,
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            zip_code,
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_2"
+              zip_code AS zip_code,
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_2
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_0"
+        zip_code,
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        zip_code,
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_2"
+          zip_code AS zip_code,
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_2
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+        zip_code,
+        stage_code
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code AND part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_1
+  ON rows.g_1_zip_code = classes_1.g_1_zip_code
+  AND rows.g_1_stage_code = classes_1.g_1_stage_code
 LEFT JOIN (
   SELECT
-    "n" >= 4 AS "satisfied"
+    n >= 4 AS satisfied
   FROM (
     SELECT
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_2"
+      SUM(n) AS n
+    FROM sqlanon_script_round_2
     WHERE
-      "kept"
-  ) AS "found"
-) AS "classes_2"
+      kept
+  ) AS found
+) AS classes_2
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    stage_code AS g_3_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_2"
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_2
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_0"
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_2"
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_2
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "s_1",
-          "s_0"
-      ) AS "held"
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+        stage_code
+    ) AS part_1
+      ON part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_3
+  ON rows.g_3_stage_code = classes_3.g_3_stage_code;
 
 -- Round 4 of 8: rows stay whose classes satisfy in every grouping.
-DROP TABLE IF EXISTS "sqlanon_script_round_4";
-CREATE TEMPORARY TABLE "sqlanon_script_round_4" AS
+DROP TABLE IF EXISTS sqlanon_script_round_4;
+CREATE TEMPORARY TABLE sqlanon_script_round_4 AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
-  "rows"."n",
-  "rows"."kept"
-  AND COALESCE("classes_0"."satisfied", FALSE)
-  AND COALESCE("classes_1"."satisfied", FALSE)
-  AND COALESCE("classes_2"."satisfied", FALSE)
-  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+  rows.zip_code,
+  rows.disease_code,
+  rows.stage_code,
+  rows.n,
+  rows.kept
+  AND COALESCE(classes_0.satisfied, FALSE)
+  AND COALESCE(classes_1.satisfied, FALSE)
+  AND COALESCE(classes_2.satisfied, FALSE)
+  AND COALESCE(classes_3.satisfied, FALSE) AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
-    "n",
-    "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
-  FROM "sqlanon_script_round_3"
-) AS "rows"
+    zip_code,
+    disease_code,
+    stage_code,
+    n,
+    kept,
+    zip_code AS g_0_zip_code,
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
+    stage_code AS g_3_stage_code
+  FROM sqlanon_script_round_3
+) AS rows
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
-    "n" >= 3 AS "satisfied"
+    zip_code AS g_0_zip_code,
+    n >= 3 AS satisfied
   FROM (
     SELECT
-      "k_0" AS "k_0",
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_3"
+      zip_code AS zip_code,
+      SUM(n) AS n
+    FROM sqlanon_script_round_3
     WHERE
-      "kept"
+      kept
     GROUP BY
-      "k_0"
-  ) AS "found"
-) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+      zip_code
+  ) AS found
+) AS classes_0
+  ON rows.g_0_zip_code = classes_0.g_0_zip_code
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.zip_code,
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "k_0",
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        zip_code,
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            zip_code,
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_3"
+              zip_code AS zip_code,
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_3
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_0"
+        zip_code,
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        zip_code,
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_3"
+          zip_code AS zip_code,
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_3
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+        zip_code,
+        stage_code
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code AND part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_1
+  ON rows.g_1_zip_code = classes_1.g_1_zip_code
+  AND rows.g_1_stage_code = classes_1.g_1_stage_code
 LEFT JOIN (
   SELECT
-    "n" >= 4 AS "satisfied"
+    n >= 4 AS satisfied
   FROM (
     SELECT
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_3"
+      SUM(n) AS n
+    FROM sqlanon_script_round_3
     WHERE
-      "kept"
-  ) AS "found"
-) AS "classes_2"
+      kept
+  ) AS found
+) AS classes_2
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    stage_code AS g_3_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_3"
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_3
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_0"
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_3"
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_3
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "s_1",
-          "s_0"
-      ) AS "held"
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+        stage_code
+    ) AS part_1
+      ON part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_3
+  ON rows.g_3_stage_code = classes_3.g_3_stage_code;
 
 -- Round 5 of 8: rows stay whose classes satisfy in every grouping.
-DROP TABLE IF EXISTS "sqlanon_script_round_5";
-CREATE TEMPORARY TABLE "sqlanon_script_round_5" AS
+DROP TABLE IF EXISTS sqlanon_script_round_5;
+CREATE TEMPORARY TABLE sqlanon_script_round_5 AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
-  "rows"."n",
-  "rows"."kept"
-  AND COALESCE("classes_0"."satisfied", FALSE)
-  AND COALESCE("classes_1"."satisfied", FALSE)
-  AND COALESCE("classes_2"."satisfied", FALSE)
-  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+  rows.zip_code,
+  rows.disease_code,
+  rows.stage_code,
+  rows.n,
+  rows.kept
+  AND COALESCE(classes_0.satisfied, FALSE)
+  AND COALESCE(classes_1.satisfied, FALSE)
+  AND COALESCE(classes_2.satisfied, FALSE)
+  AND COALESCE(classes_3.satisfied, FALSE) AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
-    "n",
-    "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
-  FROM "sqlanon_script_round_4"
-) AS "rows"
+    zip_code,
+    disease_code,
+    stage_code,
+    n,
+    kept,
+    zip_code AS g_0_zip_code,
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
+    stage_code AS g_3_stage_code
+  FROM sqlanon_script_round_4
+) AS rows
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
-    "n" >= 3 AS "satisfied"
+    zip_code AS g_0_zip_code,
+    n >= 3 AS satisfied
   FROM (
     SELECT
-      "k_0" AS "k_0",
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_4"
+      zip_code AS zip_code,
+      SUM(n) AS n
+    FROM sqlanon_script_round_4
     WHERE
-      "kept"
+      kept
     GROUP BY
-      "k_0"
-  ) AS "found"
-) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+      zip_code
+  ) AS found
+) AS classes_0
+  ON rows.g_0_zip_code = classes_0.g_0_zip_code
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.zip_code,
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "k_0",
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        zip_code,
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            zip_code,
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_4"
+              zip_code AS zip_code,
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_4
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_0"
+        zip_code,
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        zip_code,
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_4"
+          zip_code AS zip_code,
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_4
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+        zip_code,
+        stage_code
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code AND part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_1
+  ON rows.g_1_zip_code = classes_1.g_1_zip_code
+  AND rows.g_1_stage_code = classes_1.g_1_stage_code
 LEFT JOIN (
   SELECT
-    "n" >= 4 AS "satisfied"
+    n >= 4 AS satisfied
   FROM (
     SELECT
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_4"
+      SUM(n) AS n
+    FROM sqlanon_script_round_4
     WHERE
-      "kept"
-  ) AS "found"
-) AS "classes_2"
+      kept
+  ) AS found
+) AS classes_2
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    stage_code AS g_3_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_4"
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_4
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_0"
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_4"
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_4
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "s_1",
-          "s_0"
-      ) AS "held"
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+        stage_code
+    ) AS part_1
+      ON part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_3
+  ON rows.g_3_stage_code = classes_3.g_3_stage_code;
 
 -- Round 6 of 8: rows stay whose classes satisfy in every grouping.
-DROP TABLE IF EXISTS "sqlanon_script_round_6";
-CREATE TEMPORARY TABLE "sqlanon_script_round_6" AS
+DROP TABLE IF EXISTS sqlanon_script_round_6;
+CREATE TEMPORARY TABLE sqlanon_script_round_6 AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
-  "rows"."n",
-  "rows"."kept"
-  AND COALESCE("classes_0"."satisfied", FALSE)
-  AND COALESCE("classes_1"."satisfied", FALSE)
-  AND COALESCE("classes_2"."satisfied", FALSE)
-  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+  rows.zip_code,
+  rows.disease_code,
+  rows.stage_code,
+  rows.n,
+  rows.kept
+  AND COALESCE(classes_0.satisfied, FALSE)
+  AND COALESCE(classes_1.satisfied, FALSE)
+  AND COALESCE(classes_2.satisfied, FALSE)
+  AND COALESCE(classes_3.satisfied, FALSE) AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
-    "n",
-    "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
-  FROM "sqlanon_script_round_5"
-) AS "rows"
+    zip_code,
+    disease_code,
+    stage_code,
+    n,
+    kept,
+    zip_code AS g_0_zip_code,
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
+    stage_code AS g_3_stage_code
+  FROM sqlanon_script_round_5
+) AS rows
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
-    "n" >= 3 AS "satisfied"
+    zip_code AS g_0_zip_code,
+    n >= 3 AS satisfied
   FROM (
     SELECT
-      "k_0" AS "k_0",
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_5"
+      zip_code AS zip_code,
+      SUM(n) AS n
+    FROM sqlanon_script_round_5
     WHERE
-      "kept"
+      kept
     GROUP BY
-      "k_0"
-  ) AS "found"
-) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+      zip_code
+  ) AS found
+) AS classes_0
+  ON rows.g_0_zip_code = classes_0.g_0_zip_code
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.zip_code,
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "k_0",
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        zip_code,
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            zip_code,
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_5"
+              zip_code AS zip_code,
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_5
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_0"
+        zip_code,
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        zip_code,
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_5"
+          zip_code AS zip_code,
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_5
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+        zip_code,
+        stage_code
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code AND part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_1
+  ON rows.g_1_zip_code = classes_1.g_1_zip_code
+  AND rows.g_1_stage_code = classes_1.g_1_stage_code
 LEFT JOIN (
   SELECT
-    "n" >= 4 AS "satisfied"
+    n >= 4 AS satisfied
   FROM (
     SELECT
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_5"
+      SUM(n) AS n
+    FROM sqlanon_script_round_5
     WHERE
-      "kept"
-  ) AS "found"
-) AS "classes_2"
+      kept
+  ) AS found
+) AS classes_2
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    stage_code AS g_3_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_5"
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_5
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_0"
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_5"
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_5
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "s_1",
-          "s_0"
-      ) AS "held"
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+        stage_code
+    ) AS part_1
+      ON part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_3
+  ON rows.g_3_stage_code = classes_3.g_3_stage_code;
 
 -- Round 7 of 8: rows stay whose classes satisfy in every grouping.
-DROP TABLE IF EXISTS "sqlanon_script_round_7";
-CREATE TEMPORARY TABLE "sqlanon_script_round_7" AS
+DROP TABLE IF EXISTS sqlanon_script_round_7;
+CREATE TEMPORARY TABLE sqlanon_script_round_7 AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
-  "rows"."n",
-  "rows"."kept"
-  AND COALESCE("classes_0"."satisfied", FALSE)
-  AND COALESCE("classes_1"."satisfied", FALSE)
-  AND COALESCE("classes_2"."satisfied", FALSE)
-  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+  rows.zip_code,
+  rows.disease_code,
+  rows.stage_code,
+  rows.n,
+  rows.kept
+  AND COALESCE(classes_0.satisfied, FALSE)
+  AND COALESCE(classes_1.satisfied, FALSE)
+  AND COALESCE(classes_2.satisfied, FALSE)
+  AND COALESCE(classes_3.satisfied, FALSE) AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
-    "n",
-    "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
-  FROM "sqlanon_script_round_6"
-) AS "rows"
+    zip_code,
+    disease_code,
+    stage_code,
+    n,
+    kept,
+    zip_code AS g_0_zip_code,
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
+    stage_code AS g_3_stage_code
+  FROM sqlanon_script_round_6
+) AS rows
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
-    "n" >= 3 AS "satisfied"
+    zip_code AS g_0_zip_code,
+    n >= 3 AS satisfied
   FROM (
     SELECT
-      "k_0" AS "k_0",
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_6"
+      zip_code AS zip_code,
+      SUM(n) AS n
+    FROM sqlanon_script_round_6
     WHERE
-      "kept"
+      kept
     GROUP BY
-      "k_0"
-  ) AS "found"
-) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+      zip_code
+  ) AS found
+) AS classes_0
+  ON rows.g_0_zip_code = classes_0.g_0_zip_code
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.zip_code,
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "k_0",
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        zip_code,
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            zip_code,
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_6"
+              zip_code AS zip_code,
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_6
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_0"
+        zip_code,
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        zip_code,
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_6"
+          zip_code AS zip_code,
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_6
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+        zip_code,
+        stage_code
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code AND part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_1
+  ON rows.g_1_zip_code = classes_1.g_1_zip_code
+  AND rows.g_1_stage_code = classes_1.g_1_stage_code
 LEFT JOIN (
   SELECT
-    "n" >= 4 AS "satisfied"
+    n >= 4 AS satisfied
   FROM (
     SELECT
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_6"
+      SUM(n) AS n
+    FROM sqlanon_script_round_6
     WHERE
-      "kept"
-  ) AS "found"
-) AS "classes_2"
+      kept
+  ) AS found
+) AS classes_2
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    stage_code AS g_3_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_6"
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_6
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_0"
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_6"
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_6
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "s_1",
-          "s_0"
-      ) AS "held"
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+        stage_code
+    ) AS part_1
+      ON part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_3
+  ON rows.g_3_stage_code = classes_3.g_3_stage_code;
 
 -- Round 8 of 8: rows stay whose classes satisfy in every grouping.
-DROP TABLE IF EXISTS "sqlanon_script_round_8";
-CREATE TEMPORARY TABLE "sqlanon_script_round_8" AS
+DROP TABLE IF EXISTS sqlanon_script_round_8;
+CREATE TEMPORARY TABLE sqlanon_script_round_8 AS
 SELECT
-  "rows"."k_0",
-  "rows"."s_0",
-  "rows"."s_1",
-  "rows"."n",
-  "rows"."kept"
-  AND COALESCE("classes_0"."satisfied", FALSE)
-  AND COALESCE("classes_1"."satisfied", FALSE)
-  AND COALESCE("classes_2"."satisfied", FALSE)
-  AND COALESCE("classes_3"."satisfied", FALSE) AS "kept"
+  rows.zip_code,
+  rows.disease_code,
+  rows.stage_code,
+  rows.n,
+  rows.kept
+  AND COALESCE(classes_0.satisfied, FALSE)
+  AND COALESCE(classes_1.satisfied, FALSE)
+  AND COALESCE(classes_2.satisfied, FALSE)
+  AND COALESCE(classes_3.satisfied, FALSE) AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_0",
-    "s_1",
-    "n",
-    "kept",
-    "k_0" AS "g_0_k_0",
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
-    "s_1" AS "g_3_s_1"
-  FROM "sqlanon_script_round_7"
-) AS "rows"
+    zip_code,
+    disease_code,
+    stage_code,
+    n,
+    kept,
+    zip_code AS g_0_zip_code,
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
+    stage_code AS g_3_stage_code
+  FROM sqlanon_script_round_7
+) AS rows
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_0_k_0",
-    "n" >= 3 AS "satisfied"
+    zip_code AS g_0_zip_code,
+    n >= 3 AS satisfied
   FROM (
     SELECT
-      "k_0" AS "k_0",
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_7"
+      zip_code AS zip_code,
+      SUM(n) AS n
+    FROM sqlanon_script_round_7
     WHERE
-      "kept"
+      kept
     GROUP BY
-      "k_0"
-  ) AS "found"
-) AS "classes_0"
-  ON "rows"."g_0_k_0" = "classes_0"."g_0_k_0"
+      zip_code
+  ) AS found
+) AS classes_0
+  ON rows.g_0_zip_code = classes_0.g_0_zip_code
 LEFT JOIN (
   SELECT
-    "k_0" AS "g_1_k_0",
-    "s_1" AS "g_1_s_1",
+    zip_code AS g_1_zip_code,
+    stage_code AS g_1_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.zip_code,
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "k_0",
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        zip_code,
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "s_1") AS BIGINT) AS "size"
+            zip_code,
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_7"
+              zip_code AS zip_code,
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_7
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "k_0",
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_0"
+        zip_code,
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        zip_code,
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_7"
+          zip_code AS zip_code,
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_7
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "k_0",
-          "s_1",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0" AND "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_1"
-  ON "rows"."g_1_k_0" = "classes_1"."g_1_k_0"
-  AND "rows"."g_1_s_1" = "classes_1"."g_1_s_1"
+        zip_code,
+        stage_code
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code AND part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_1
+  ON rows.g_1_zip_code = classes_1.g_1_zip_code
+  AND rows.g_1_stage_code = classes_1.g_1_stage_code
 LEFT JOIN (
   SELECT
-    "n" >= 4 AS "satisfied"
+    n >= 4 AS satisfied
   FROM (
     SELECT
-      SUM("n") AS "n"
-    FROM "sqlanon_script_round_7"
+      SUM(n) AS n
+    FROM sqlanon_script_round_7
     WHERE
-      "kept"
-  ) AS "found"
-) AS "classes_2"
+      kept
+  ) AS found
+) AS classes_2
   ON TRUE
 LEFT JOIN (
   SELECT
-    "s_1" AS "g_3_s_1",
+    stage_code AS g_3_stage_code,
     (
       (
-        "values_0" = 2 AND "least_0" = "most_0"
+        values_0 = 2 AND least_0 = most_0
       )
       OR (
-        "values_0" > 2
-        AND CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "surprise_0" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
-          CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+        values_0 > 2
+        AND CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - surprise_0 - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
+          CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         )
       )
     )
     AND (
       CAST((
-        "gaps_0" + (
-          CAST("size" AS DECIMAL(38, 0)) * CAST("before_0" AS DECIMAL(38, 0))
+        gaps_0 + (
+          CAST(size AS DECIMAL(38, 0)) * CAST(before_0 AS DECIMAL(38, 0))
         )
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST("ordered_steps_0" AS DECIMAL(38, 0)) * CAST("ordered_total_0" AS DECIMAL(38, 0))
-    ) AS "satisfied"
+      CAST(size AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(ordered_steps_0 AS DECIMAL(38, 0)) * CAST(ordered_total_0 AS DECIMAL(38, 0))
+    ) AS satisfied
   FROM (
     SELECT
-      "part_0"."s_1",
-      "part_0"."n",
-      "part_0"."size",
-      "part_0"."gaps_0",
-      "part_0"."before_0",
-      "part_0"."ordered_steps_0",
-      "part_0"."ordered_total_0",
-      "part_1"."values_0",
-      "part_1"."least_0",
-      "part_1"."most_0",
-      "part_1"."surprise_0"
+      part_0.stage_code,
+      part_0.n,
+      part_0.size,
+      part_0.gaps_0,
+      part_0.before_0,
+      part_0.ordered_steps_0,
+      part_0.ordered_total_0,
+      part_1.values_0,
+      part_1.least_0,
+      part_1.most_0,
+      part_1.surprise_0
     FROM (
       SELECT
-        "s_1",
-        MAX("size") AS "n",
-        MAX("size") AS "size",
+        stage_code,
+        MAX(size) AS n,
+        MAX(size) AS size,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_0",
-        MAX("q_everywhere") - SUM("q") AS "before_0",
-        MAX("steps") AS "ordered_steps_0",
-        MAX("total") AS "ordered_total_0"
+        ) AS gaps_0,
+        MAX(q_everywhere) - SUM(q) AS before_0,
+        MAX(steps) AS ordered_steps_0,
+        MAX(total) AS ordered_total_0
       FROM (
         SELECT
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.stage_code,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s_1",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "s_1") AS BIGINT) AS "size"
+            stage_code,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY stage_code) AS BIGINT) AS size
           FROM (
             SELECT
-              "s_1" AS "s_1",
-              "s_0" AS "s",
-              CAST(SUM("n") AS BIGINT) AS "m"
-            FROM "sqlanon_script_round_7"
+              stage_code AS stage_code,
+              disease_code AS s,
+              CAST(SUM(n) AS BIGINT) AS m
+            FROM sqlanon_script_round_7
             WHERE
-              "kept"
+              kept
             GROUP BY
-              "s_1",
-              "s_0"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              stage_code,
+              disease_code
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."s_1",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.stage_code,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_0"
+        stage_code
+    ) AS part_0
     JOIN (
       SELECT
-        "s_1",
-        COUNT(*) AS "values_0",
-        MIN("m") AS "least_0",
-        MAX("m") AS "most_0",
-        SUM(CAST("m" AS DOUBLE) * LN(CAST("m" AS DOUBLE))) AS "surprise_0"
+        stage_code,
+        COUNT(*) AS values_0,
+        MIN(m) AS least_0,
+        MAX(m) AS most_0,
+        SUM(CAST(m AS DOUBLE) * LN(CAST(m AS DOUBLE))) AS surprise_0
       FROM (
         SELECT
-          "s_1" AS "s_1",
-          "s_0" AS "s",
-          CAST(SUM("n") AS BIGINT) AS "m"
-        FROM "sqlanon_script_round_7"
+          stage_code AS stage_code,
+          disease_code AS s,
+          CAST(SUM(n) AS BIGINT) AS m
+        FROM sqlanon_script_round_7
         WHERE
-          "kept"
+          kept
         GROUP BY
-          "s_1",
-          "s_0"
-      ) AS "held"
+          stage_code,
+          disease_code
+      ) AS held
       GROUP BY
-        "s_1"
-    ) AS "part_1"
-      ON "part_0"."s_1" = "part_1"."s_1"
-  ) AS "found"
-) AS "classes_3"
-  ON "rows"."g_3_s_1" = "classes_3"."g_3_s_1";
+        stage_code
+    ) AS part_1
+      ON part_0.stage_code = part_1.stage_code
+  ) AS found
+) AS classes_3
+  ON rows.g_3_stage_code = classes_3.g_3_stage_code;
 
 -- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-CREATE TEMPORARY TABLE "sqlanon_script_classes" AS
+DROP TABLE IF EXISTS sqlanon_script_classes;
+CREATE TEMPORARY TABLE sqlanon_script_classes AS
 SELECT
-  NULLIF("k_0", -1) AS "k_0",
-  "s_1",
-  "n",
-  "kept" AS "kept"
+  NULLIF(zip_code, -1) AS zip_code,
+  stage_code,
+  n,
+  kept AS kept
 FROM (
   SELECT
-    "k_0",
-    "s_1",
-    SUM("n") AS "n",
-    "kept"
-  FROM "sqlanon_script_round_8"
+    zip_code,
+    stage_code,
+    SUM(n) AS n,
+    kept
+  FROM sqlanon_script_round_8
   GROUP BY
-    "k_0",
-    "s_1",
-    "kept"
-) AS "classes";
+    zip_code,
+    stage_code,
+    kept
+) AS classes;
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_classes"
-          WHERE
-            "k_0" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INT) AS "audit";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM sqlanon_script_classes
+WHERE
+  zip_code IS NULL;
 
 -- Stop if more than 30% of the rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 10 <= COALESCE(SUM("n"), 0) * 3
-      FROM "sqlanon_script_classes"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) * 10 <= COALESCE(SUM(n), 0) * 3
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
-DROP TABLE IF EXISTS "sqlanon_script_staging";
-CREATE TABLE "sqlanon_script_staging" AS
+DROP TABLE IF EXISTS sqlanon_script_staging;
+CREATE TABLE sqlanon_script_staging AS
 SELECT
-  "h_0"."label_1" AS "zip",
-  '*' AS "age",
-  '*' AS "sex",
-  "source"."disease",
-  "source"."stage"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
-LEFT JOIN "sqlanon_script_values_1" AS "c_1"
-  ON "source"."stage" = "c_1"."value"
-JOIN "sqlanon_script_classes" AS "class"
-  ON CASE
-    WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_0"."code_1"
-  END = "class"."k_0"
-  AND CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END = "class"."s_1"
+  hierarchy_zip.label_1 AS zip,
+  '*' AS age,
+  '*' AS sex,
+  source.disease,
+  source.stage
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+  ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+LEFT JOIN sqlanon_script_values_stage AS values_stage
+  ON source.stage = values_stage.value
+INNER JOIN sqlanon_script_classes AS class
+  ON CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END = class.zip_code
+  AND CASE WHEN source.stage IS NULL THEN 0 ELSE values_stage.code END = class.stage_code
 WHERE
-  "class"."kept"
+  class.kept
 ORDER BY
   RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
 -- Audit: the classes of patient in the staged table.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-CREATE TEMPORARY TABLE "sqlanon_script_audit_0" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+CREATE TEMPORARY TABLE sqlanon_script_audit_0 AS
 SELECT
-  COALESCE(SUM("size"), 0) AS "rows",
-  COUNT(*) AS "classes",
-  COALESCE(MIN("size"), 0) AS "smallest_class",
-  COALESCE(SUM(CASE WHEN "size" < 3 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+  COALESCE(SUM(size), 0) AS rows,
+  COUNT(*) AS classes,
+  COALESCE(MIN(size), 0) AS smallest_class,
+  COALESCE(SUM(CASE WHEN size < 3 THEN 1 ELSE 0 END), 0) AS classes_failing_k
 FROM (
   SELECT
-    COUNT(*) AS "size"
-  FROM "sqlanon_script_staging" AS "audited"
+    COUNT(*) AS size
+  FROM sqlanon_script_staging AS audited
   GROUP BY
-    CAST("audited"."zip" AS TEXT) COLLATE "C",
-    CAST("audited"."age" AS TEXT) COLLATE "C"
-) AS "classes";
+    CAST(audited.zip AS TEXT) COLLATE "C",
+    CAST(audited.age AS TEXT) COLLATE "C"
+) AS classes;
 
 -- Audit: stop unless there are classes of patient and every one has at least 3 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_audit_0"
-    )
+    WHEN MAX(classes_failing_k) = 0 AND MIN(rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k of patient'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0;
 
 -- Audit: the values of disease.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_0_values";
-CREATE TEMPORARY TABLE "sqlanon_script_audit_0_0_values" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_0_0_values;
+CREATE TEMPORARY TABLE sqlanon_script_audit_0_0_values AS
 SELECT
   (
     SELECT
       COUNT(*)
-    FROM "sqlanon_script_staging" AS "audited"
-  ) AS "rows",
+    FROM sqlanon_script_staging AS audited
+  ) AS rows,
   (
     SELECT
       COUNT(*)
-    FROM "source_table" AS "source"
-  ) AS "reference_rows",
-  COUNT(*) AS "distinct_values",
-  COALESCE(SUM(CASE WHEN "value" IS NULL THEN 1 ELSE 0 END), 0) AS "nulls",
+    FROM source_table AS source
+  ) AS reference_rows,
+  COUNT(*) AS distinct_values,
+  COALESCE(SUM(CASE WHEN value IS NULL THEN 1 ELSE 0 END), 0) AS nulls,
   COALESCE(
     SUM(
       CASE
         WHEN CASE
-          WHEN "value" IS NULL
+          WHEN value IS NULL
           THEN 0
-          WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'ulcer'
+          WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'ulcer'
           THEN 1
-          WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'flu'
+          WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'flu'
           THEN 2
-          WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'gastritis'
+          WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'gastritis'
           THEN 3
-          WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'cough'
+          WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'cough'
           THEN 4
-          WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'asthma'
+          WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'asthma'
           THEN 5
           ELSE 6
         END > 5
@@ -2866,544 +2799,526 @@ SELECT
       END
     ),
     0
-  ) AS "outside_order",
-  0 AS "outside_hierarchy"
+  ) AS outside_order,
+  0 AS outside_hierarchy
 FROM (
   SELECT DISTINCT
-    CAST("audited"."disease" AS TEXT) COLLATE "C" AS "value"
-  FROM "sqlanon_script_staging" AS "audited"
+    CAST(audited.disease AS TEXT) COLLATE "C" AS value
+  FROM sqlanon_script_staging AS audited
   UNION
   SELECT DISTINCT
-    CAST("source"."disease" AS TEXT) COLLATE "C" AS "value"
-  FROM "source_table" AS "source"
-) AS "domain";
+    CAST(source.disease AS TEXT) COLLATE "C" AS value
+  FROM source_table AS source
+) AS domain;
 
 -- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "outside_order" = 0 AND "outside_hierarchy" = 0 AND "reference_rows" > 0
-      FROM "sqlanon_script_audit_0_0_values"
-    )
+    WHEN MAX(outside_order) = 0 AND MAX(outside_hierarchy) = 0 AND MIN(reference_rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: a value of disease has no place in its order or hierarchy'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0_values;
 
 -- Audit: disease in the classes of patient of the staged table, and how many of them fail.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_0";
-CREATE TEMPORARY TABLE "sqlanon_script_audit_0_0" AS
-WITH "sqlanon_audit_domain" AS (
+DROP TABLE IF EXISTS sqlanon_script_audit_0_0;
+CREATE TEMPORARY TABLE sqlanon_script_audit_0_0 AS
+WITH sqlanon_audit_domain AS (
   SELECT
-    "value",
-    "reference",
-    ROW_NUMBER() OVER (ORDER BY "value" NULLS FIRST) AS "code"
+    value,
+    reference,
+    ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS code
   FROM (
     SELECT
-      "value",
-      CAST(SUM("reference") AS BIGINT) AS "reference"
+      value,
+      CAST(SUM(reference) AS BIGINT) AS reference
     FROM (
       SELECT
-        CAST("source"."disease" AS TEXT) COLLATE "C" AS "value",
-        COUNT(*) AS "reference"
-      FROM "source_table" AS "source"
+        CAST(source.disease AS TEXT) COLLATE "C" AS value,
+        COUNT(*) AS reference
+      FROM source_table AS source
       GROUP BY
-        CAST("source"."disease" AS TEXT) COLLATE "C"
+        CAST(source.disease AS TEXT) COLLATE "C"
       UNION ALL
       SELECT DISTINCT
-        CAST("audited"."disease" AS TEXT) COLLATE "C" AS "value",
-        CAST(0 AS BIGINT) AS "reference"
-      FROM "sqlanon_script_staging" AS "audited"
+        CAST(audited.disease AS TEXT) COLLATE "C" AS value,
+        CAST(0 AS BIGINT) AS reference
+      FROM sqlanon_script_staging AS audited
     ) AS "both"
     GROUP BY
-      "value"
-  ) AS "found"
-), "sqlanon_audit_counted" AS (
+      value
+  ) AS found
+), sqlanon_audit_counted AS (
   SELECT
     *
-  FROM "sqlanon_audit_domain" AS "domain"
-), "sqlanon_audit_ranked" AS (
+  FROM sqlanon_audit_domain AS domain
+), sqlanon_audit_ranked AS (
   SELECT
     *,
     CASE
-      WHEN "value" IS NULL
+      WHEN value IS NULL
       THEN 0
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'ulcer'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'ulcer'
       THEN 1
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'flu'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'flu'
       THEN 2
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'gastritis'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'gastritis'
       THEN 3
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'cough'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'cough'
       THEN 4
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'asthma'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'asthma'
       THEN 5
       ELSE 6
-    END AS "rank"
-  FROM "sqlanon_audit_counted" AS "counted"
-), "sqlanon_audit_placed" AS (
+    END AS rank
+  FROM sqlanon_audit_counted AS counted
+), sqlanon_audit_placed AS (
   SELECT
     *,
-    SUM(CAST("below" AS DECIMAL(38, 0))) OVER (ORDER BY "place") - CAST("below" AS DECIMAL(38, 0)) AS "before",
-    COUNT(*) OVER () AS "places",
-    SUM(CAST("below" AS DECIMAL(38, 0))) OVER () AS "work"
+    SUM(CAST(below AS DECIMAL(38, 0))) OVER (ORDER BY place) - CAST(below AS DECIMAL(38, 0)) AS before,
+    COUNT(*) OVER () AS places,
+    SUM(CAST(below AS DECIMAL(38, 0))) OVER () AS work
   FROM (
     SELECT
       *,
-      ROW_NUMBER() OVER (ORDER BY "rank", "code") AS "place",
-      CAST(SUM("reference") OVER (ORDER BY "rank", "code") AS BIGINT) AS "below"
-    FROM "sqlanon_audit_ranked" AS "ranked"
-  ) AS "first"
-), "sqlanon_audit_reference" AS (
+      ROW_NUMBER() OVER (ORDER BY rank, code) AS place,
+      CAST(SUM(reference) OVER (ORDER BY rank, code) AS BIGINT) AS below
+    FROM sqlanon_audit_ranked AS ranked
+  ) AS first
+), sqlanon_audit_reference AS (
   SELECT
     *,
-    CAST(SUM("reference") OVER () AS BIGINT) AS "total",
-    COUNT(CASE WHEN "reference" > 0 THEN 1 END) OVER () AS "reference_values",
-    CASE WHEN "reference" > 0 THEN CAST("reference" AS DOUBLE) END AS "divisor"
-  FROM "sqlanon_audit_placed" AS "placed"
-), "sqlanon_audit_grouped" AS (
+    CAST(SUM(reference) OVER () AS BIGINT) AS total,
+    COUNT(CASE WHEN reference > 0 THEN 1 END) OVER () AS reference_values,
+    CASE WHEN reference > 0 THEN CAST(reference AS DOUBLE) END AS divisor
+  FROM sqlanon_audit_placed AS placed
+), sqlanon_audit_grouped AS (
   SELECT
-    CAST("audited"."zip" AS TEXT) COLLATE "C" AS "k_0",
-    CAST("audited"."age" AS TEXT) COLLATE "C" AS "k_1",
-    "audited"."stage" AS "k_2",
-    CAST("audited"."disease" AS TEXT) COLLATE "C" AS "value",
-    COUNT(*) AS "members"
-  FROM "sqlanon_script_staging" AS "audited"
+    CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
+    CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
+    audited.stage AS k_2,
+    CAST(audited.disease AS TEXT) COLLATE "C" AS value,
+    COUNT(*) AS members
+  FROM sqlanon_script_staging AS audited
   GROUP BY
-    CAST("audited"."zip" AS TEXT) COLLATE "C",
-    CAST("audited"."age" AS TEXT) COLLATE "C",
-    "audited"."stage",
-    CAST("audited"."disease" AS TEXT) COLLATE "C"
-), "sqlanon_audit_numbered" AS (
+    CAST(audited.zip AS TEXT) COLLATE "C",
+    CAST(audited.age AS TEXT) COLLATE "C",
+    audited.stage,
+    CAST(audited.disease AS TEXT) COLLATE "C"
+), sqlanon_audit_numbered AS (
   SELECT
-    "grouped"."k_0",
-    "grouped"."k_1",
-    "grouped"."k_2",
-    "grouped"."members",
-    CASE WHEN "grouped"."value" IS NULL THEN 1 ELSE "domain"."code" END AS "code",
-    ROW_NUMBER() OVER () AS "number"
-  FROM "sqlanon_audit_grouped" AS "grouped"
-  LEFT JOIN "sqlanon_audit_domain" AS "domain"
-    ON "grouped"."value" = "domain"."value"
-), "sqlanon_audit_sizes" AS (
+    grouped.k_0,
+    grouped.k_1,
+    grouped.k_2,
+    grouped.members,
+    CASE WHEN grouped.value IS NULL THEN 1 ELSE domain.code END AS code,
+    ROW_NUMBER() OVER () AS number
+  FROM sqlanon_audit_grouped AS grouped
+  LEFT JOIN sqlanon_audit_domain AS domain
+    ON grouped.value = domain.value
+), sqlanon_audit_sizes AS (
   SELECT
-    MIN("number") OVER (PARTITION BY "k_0", "k_1", "k_2") AS "class",
-    CAST(SUM("members") OVER (PARTITION BY "k_0", "k_1", "k_2") AS BIGINT) AS "size",
-    "code",
-    "members"
-  FROM "sqlanon_audit_numbered" AS "numbered"
-), "sqlanon_audit_weighed" AS (
+    MIN(number) OVER (PARTITION BY k_0, k_1, k_2) AS class,
+    CAST(SUM(members) OVER (PARTITION BY k_0, k_1, k_2) AS BIGINT) AS size,
+    code,
+    members
+  FROM sqlanon_audit_numbered AS numbered
+), sqlanon_audit_weighed AS (
   SELECT
-    "sizes"."class",
-    "sizes"."size",
-    "sizes"."members",
-    "reference".*
-  FROM "sqlanon_audit_sizes" AS "sizes"
-  JOIN "sqlanon_audit_reference" AS "reference"
-    ON "sizes"."code" = "reference"."code"
-), "sqlanon_audit_spread" AS (
-  SELECT
-    *,
-    CAST(SUM("members") OVER (PARTITION BY "class" ORDER BY "place") AS BIGINT) AS "reached",
-    LAG("place") OVER (PARTITION BY "class" ORDER BY "place") AS "last_place",
-    LEAD("place") OVER (PARTITION BY "class" ORDER BY "place") AS "next_place",
-    LEAD("before") OVER (PARTITION BY "class" ORDER BY "place") AS "next_before"
-  FROM "sqlanon_audit_weighed" AS "weighed"
-), "sqlanon_audit_walked" AS (
+    sizes.class,
+    sizes.size,
+    sizes.members,
+    reference.*
+  FROM sqlanon_audit_sizes AS sizes
+  JOIN sqlanon_audit_reference AS reference
+    ON sizes.code = reference.code
+), sqlanon_audit_spread AS (
   SELECT
     *,
-    "reached" * CAST("total" // "size" AS BIGINT) + CAST("reached" * (
-      "total" % "size"
-    ) // "size" AS BIGINT) AS "mark"
-  FROM "sqlanon_audit_spread" AS "spread"
-), "sqlanon_audit_marks" AS (
+    CAST(SUM(members) OVER (PARTITION BY class ORDER BY place) AS BIGINT) AS reached,
+    LAG(place) OVER (PARTITION BY class ORDER BY place) AS last_place,
+    LEAD(place) OVER (PARTITION BY class ORDER BY place) AS next_place,
+    LEAD(before) OVER (PARTITION BY class ORDER BY place) AS next_before
+  FROM sqlanon_audit_weighed AS weighed
+), sqlanon_audit_walked AS (
   SELECT
-    "mark",
-    MAX("place") AS "place",
-    MAX("upto") AS "upto"
+    *,
+    reached * CAST(total // size AS BIGINT) + CAST(reached * (
+      total % size
+    ) // size AS BIGINT) AS mark
+  FROM sqlanon_audit_spread AS spread
+), sqlanon_audit_marks AS (
+  SELECT
+    mark,
+    MAX(place) AS place,
+    MAX(upto) AS upto
   FROM (
     SELECT
-      "below" AS "mark",
-      "place",
-      "before" + CAST("below" AS DECIMAL(38, 0)) AS "upto"
-    FROM "sqlanon_audit_reference" AS "reference"
+      below AS mark,
+      place,
+      before + CAST(below AS DECIMAL(38, 0)) AS upto
+    FROM sqlanon_audit_reference AS reference
     UNION ALL
     SELECT DISTINCT
-      "mark",
-      0 AS "place",
-      CAST(0 AS DECIMAL(38, 0)) AS "upto"
-    FROM "sqlanon_audit_walked" AS "walked"
+      mark,
+      0 AS place,
+      CAST(0 AS DECIMAL(38, 0)) AS upto
+    FROM sqlanon_audit_walked AS walked
   ) AS "both"
   GROUP BY
-    "mark"
-), "sqlanon_audit_crossings" AS (
+    mark
+), sqlanon_audit_crossings AS (
   SELECT
-    "mark",
-    MAX("place") OVER (ORDER BY "mark") AS "crossing",
-    MAX("upto") OVER (ORDER BY "mark") AS "crossing_upto"
-  FROM "sqlanon_audit_marks" AS "marks"
-), "sqlanon_audit_sorted" AS (
+    mark,
+    MAX(place) OVER (ORDER BY mark) AS crossing,
+    MAX(upto) OVER (ORDER BY mark) AS crossing_upto
+  FROM sqlanon_audit_marks AS marks
+), sqlanon_audit_sorted AS (
   SELECT
-    "walked".*,
-    CAST("reached" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * (
-      2 * CAST(LEAST(GREATEST("crossing", (
-        "place" - 1
-      )), COALESCE("next_place" - 1, "places")) AS DECIMAL(38, 0)) - CAST((
-        "place" - 1
-      ) AS DECIMAL(38, 0)) - CAST(COALESCE("next_place" - 1, "places") AS DECIMAL(38, 0))
-    ) + CAST("size" AS DECIMAL(38, 0)) * (
-      CAST("before" AS DECIMAL(38, 0)) + CAST(COALESCE("next_before", "work") AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST("crossing_upto", "before"), COALESCE("next_before", "work")) AS DECIMAL(38, 0))
+    walked.*,
+    CAST(reached AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * (
+      2 * CAST(LEAST(GREATEST(crossing, (
+        place - 1
+      )), COALESCE(next_place - 1, places)) AS DECIMAL(38, 0)) - CAST((
+        place - 1
+      ) AS DECIMAL(38, 0)) - CAST(COALESCE(next_place - 1, places) AS DECIMAL(38, 0))
+    ) + CAST(size AS DECIMAL(38, 0)) * (
+      CAST(before AS DECIMAL(38, 0)) + CAST(COALESCE(next_before, work) AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST(crossing_upto, before), COALESCE(next_before, work)) AS DECIMAL(38, 0))
     ) + CASE
-      WHEN "last_place" IS NULL
-      THEN CAST("size" AS DECIMAL(38, 0)) * CAST("before" AS DECIMAL(38, 0))
+      WHEN last_place IS NULL
+      THEN CAST(size AS DECIMAL(38, 0)) * CAST(before AS DECIMAL(38, 0))
       ELSE CAST(0 AS DECIMAL(38, 0))
-    END AS "stretch"
-  FROM "sqlanon_audit_walked" AS "walked"
-  JOIN "sqlanon_audit_crossings" AS "crossings"
-    ON "walked"."mark" = "crossings"."mark"
-), "sqlanon_audit_measured" AS (
+    END AS stretch
+  FROM sqlanon_audit_walked AS walked
+  JOIN sqlanon_audit_crossings AS crossings
+    ON walked.mark = crossings.mark
+), sqlanon_audit_measured AS (
   SELECT
-    "class",
-    "size",
-    MAX("total") AS "total",
-    SUM("members") AS "counted",
-    COUNT(*) AS "different",
-    SUM(CAST("members" AS DOUBLE) * LN(CAST(GREATEST("members", 1) AS DOUBLE))) AS "weight",
-    MAX("members") AS "most",
-    SUM("stretch") AS "stretches",
-    GREATEST(MAX("places") - 1, 1) AS "steps"
-  FROM "sqlanon_audit_sorted" AS "sorted"
+    class,
+    size,
+    MAX(total) AS total,
+    SUM(members) AS counted,
+    COUNT(*) AS different,
+    SUM(CAST(members AS DOUBLE) * LN(CAST(GREATEST(members, 1) AS DOUBLE))) AS weight,
+    MAX(members) AS most,
+    SUM(stretch) AS stretches,
+    GREATEST(MAX(places) - 1, 1) AS steps
+  FROM sqlanon_audit_sorted AS sorted
   GROUP BY
-    "class",
-    "size"
+    class,
+    size
 )
 SELECT
-  COUNT(*) AS "classes",
-  COALESCE(SUM(CASE WHEN "counted" <> "size" THEN 1 ELSE 0 END), 0) AS "uncounted",
+  COUNT(*) AS classes,
+  COALESCE(SUM(CASE WHEN counted <> size THEN 1 ELSE 0 END), 0) AS uncounted,
   COALESCE(
     SUM(
       CASE
         WHEN CASE
-          WHEN "different" < 2
+          WHEN different < 2
           THEN FALSE
-          WHEN "different" = 2
-          THEN "most" * "different" = "size"
-          ELSE CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "weight" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= -CAST(1e-13 AS DOUBLE) * CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+          WHEN different = 2
+          THEN most * different = size
+          ELSE CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - weight - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= -CAST(1e-13 AS DOUBLE) * CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         END
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_0",
+  ) AS classes_failing_0,
   COALESCE(
     SUM(
       CASE
-        WHEN CAST("stretches" AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0)) <= CAST("size" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * CAST("steps" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
+        WHEN CAST(stretches AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0)) <= CAST(size AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(steps AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_1"
-FROM "sqlanon_audit_measured" AS "measured";
+  ) AS classes_failing_1
+FROM sqlanon_audit_measured AS measured;
 
 -- Audit: stop unless l_diversity of disease holds of patient: l = 2 (entropy).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX(classes_failing_0) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease of patient'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0;
 
 -- Audit: stop unless t_closeness of disease holds of patient: t = 0.9 (ordered).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX(classes_failing_1) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease of patient'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0;
 
 -- Audit: the classes of doctor in the staged table.
-DROP TABLE IF EXISTS "sqlanon_script_audit_1";
-CREATE TEMPORARY TABLE "sqlanon_script_audit_1" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_1;
+CREATE TEMPORARY TABLE sqlanon_script_audit_1 AS
 SELECT
-  COALESCE(SUM("size"), 0) AS "rows",
-  COUNT(*) AS "classes",
-  COALESCE(MIN("size"), 0) AS "smallest_class",
-  COALESCE(SUM(CASE WHEN "size" < 4 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+  COALESCE(SUM(size), 0) AS rows,
+  COUNT(*) AS classes,
+  COALESCE(MIN(size), 0) AS smallest_class,
+  COALESCE(SUM(CASE WHEN size < 4 THEN 1 ELSE 0 END), 0) AS classes_failing_k
 FROM (
   SELECT
-    COUNT(*) AS "size"
-  FROM "sqlanon_script_staging" AS "audited"
+    COUNT(*) AS size
+  FROM sqlanon_script_staging AS audited
   GROUP BY
-    CAST("audited"."sex" AS TEXT) COLLATE "C",
-    CAST("audited"."age" AS TEXT) COLLATE "C"
-) AS "classes";
+    CAST(audited.sex AS TEXT) COLLATE "C",
+    CAST(audited.age AS TEXT) COLLATE "C"
+) AS classes;
 
 -- Audit: stop unless there are classes of doctor and every one has at least 4 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_audit_1"
-    )
+    WHEN MAX(classes_failing_k) = 0 AND MIN(rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k of doctor'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_1;
 
 -- Audit: disease in the classes of doctor of the staged table, and how many of them fail.
-DROP TABLE IF EXISTS "sqlanon_script_audit_1_0";
-CREATE TEMPORARY TABLE "sqlanon_script_audit_1_0" AS
-WITH "sqlanon_audit_domain" AS (
+DROP TABLE IF EXISTS sqlanon_script_audit_1_0;
+CREATE TEMPORARY TABLE sqlanon_script_audit_1_0 AS
+WITH sqlanon_audit_domain AS (
   SELECT
-    "value",
-    "reference",
-    ROW_NUMBER() OVER (ORDER BY "value" NULLS FIRST) AS "code"
+    value,
+    reference,
+    ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS code
   FROM (
     SELECT
-      "value",
-      CAST(SUM("reference") AS BIGINT) AS "reference"
+      value,
+      CAST(SUM(reference) AS BIGINT) AS reference
     FROM (
       SELECT
-        CAST("source"."disease" AS TEXT) COLLATE "C" AS "value",
-        COUNT(*) AS "reference"
-      FROM "source_table" AS "source"
+        CAST(source.disease AS TEXT) COLLATE "C" AS value,
+        COUNT(*) AS reference
+      FROM source_table AS source
       GROUP BY
-        CAST("source"."disease" AS TEXT) COLLATE "C"
+        CAST(source.disease AS TEXT) COLLATE "C"
       UNION ALL
       SELECT DISTINCT
-        CAST("audited"."disease" AS TEXT) COLLATE "C" AS "value",
-        CAST(0 AS BIGINT) AS "reference"
-      FROM "sqlanon_script_staging" AS "audited"
+        CAST(audited.disease AS TEXT) COLLATE "C" AS value,
+        CAST(0 AS BIGINT) AS reference
+      FROM sqlanon_script_staging AS audited
     ) AS "both"
     GROUP BY
-      "value"
-  ) AS "found"
-), "sqlanon_audit_counted" AS (
+      value
+  ) AS found
+), sqlanon_audit_counted AS (
   SELECT
     *
-  FROM "sqlanon_audit_domain" AS "domain"
-), "sqlanon_audit_ranked" AS (
+  FROM sqlanon_audit_domain AS domain
+), sqlanon_audit_ranked AS (
   SELECT
     *,
     CASE
-      WHEN "value" IS NULL
+      WHEN value IS NULL
       THEN 0
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'ulcer'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'ulcer'
       THEN 1
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'flu'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'flu'
       THEN 2
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'gastritis'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'gastritis'
       THEN 3
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'cough'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'cough'
       THEN 4
-      WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'asthma'
+      WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'asthma'
       THEN 5
       ELSE 6
-    END AS "rank"
-  FROM "sqlanon_audit_counted" AS "counted"
-), "sqlanon_audit_placed" AS (
+    END AS rank
+  FROM sqlanon_audit_counted AS counted
+), sqlanon_audit_placed AS (
   SELECT
     *,
-    SUM(CAST("below" AS DECIMAL(38, 0))) OVER (ORDER BY "place") - CAST("below" AS DECIMAL(38, 0)) AS "before",
-    COUNT(*) OVER () AS "places",
-    SUM(CAST("below" AS DECIMAL(38, 0))) OVER () AS "work"
+    SUM(CAST(below AS DECIMAL(38, 0))) OVER (ORDER BY place) - CAST(below AS DECIMAL(38, 0)) AS before,
+    COUNT(*) OVER () AS places,
+    SUM(CAST(below AS DECIMAL(38, 0))) OVER () AS work
   FROM (
     SELECT
       *,
-      ROW_NUMBER() OVER (ORDER BY "rank", "code") AS "place",
-      CAST(SUM("reference") OVER (ORDER BY "rank", "code") AS BIGINT) AS "below"
-    FROM "sqlanon_audit_ranked" AS "ranked"
-  ) AS "first"
-), "sqlanon_audit_reference" AS (
+      ROW_NUMBER() OVER (ORDER BY rank, code) AS place,
+      CAST(SUM(reference) OVER (ORDER BY rank, code) AS BIGINT) AS below
+    FROM sqlanon_audit_ranked AS ranked
+  ) AS first
+), sqlanon_audit_reference AS (
   SELECT
     *,
-    CAST(SUM("reference") OVER () AS BIGINT) AS "total",
-    COUNT(CASE WHEN "reference" > 0 THEN 1 END) OVER () AS "reference_values",
-    CASE WHEN "reference" > 0 THEN CAST("reference" AS DOUBLE) END AS "divisor"
-  FROM "sqlanon_audit_placed" AS "placed"
-), "sqlanon_audit_grouped" AS (
+    CAST(SUM(reference) OVER () AS BIGINT) AS total,
+    COUNT(CASE WHEN reference > 0 THEN 1 END) OVER () AS reference_values,
+    CASE WHEN reference > 0 THEN CAST(reference AS DOUBLE) END AS divisor
+  FROM sqlanon_audit_placed AS placed
+), sqlanon_audit_grouped AS (
   SELECT
-    CAST("audited"."sex" AS TEXT) COLLATE "C" AS "k_0",
-    CAST("audited"."age" AS TEXT) COLLATE "C" AS "k_1",
-    "audited"."stage" AS "k_2",
-    CAST("audited"."disease" AS TEXT) COLLATE "C" AS "value",
-    COUNT(*) AS "members"
-  FROM "sqlanon_script_staging" AS "audited"
+    CAST(audited.sex AS TEXT) COLLATE "C" AS k_0,
+    CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
+    audited.stage AS k_2,
+    CAST(audited.disease AS TEXT) COLLATE "C" AS value,
+    COUNT(*) AS members
+  FROM sqlanon_script_staging AS audited
   GROUP BY
-    CAST("audited"."sex" AS TEXT) COLLATE "C",
-    CAST("audited"."age" AS TEXT) COLLATE "C",
-    "audited"."stage",
-    CAST("audited"."disease" AS TEXT) COLLATE "C"
-), "sqlanon_audit_numbered" AS (
+    CAST(audited.sex AS TEXT) COLLATE "C",
+    CAST(audited.age AS TEXT) COLLATE "C",
+    audited.stage,
+    CAST(audited.disease AS TEXT) COLLATE "C"
+), sqlanon_audit_numbered AS (
   SELECT
-    "grouped"."k_0",
-    "grouped"."k_1",
-    "grouped"."k_2",
-    "grouped"."members",
-    CASE WHEN "grouped"."value" IS NULL THEN 1 ELSE "domain"."code" END AS "code",
-    ROW_NUMBER() OVER () AS "number"
-  FROM "sqlanon_audit_grouped" AS "grouped"
-  LEFT JOIN "sqlanon_audit_domain" AS "domain"
-    ON "grouped"."value" = "domain"."value"
-), "sqlanon_audit_sizes" AS (
+    grouped.k_0,
+    grouped.k_1,
+    grouped.k_2,
+    grouped.members,
+    CASE WHEN grouped.value IS NULL THEN 1 ELSE domain.code END AS code,
+    ROW_NUMBER() OVER () AS number
+  FROM sqlanon_audit_grouped AS grouped
+  LEFT JOIN sqlanon_audit_domain AS domain
+    ON grouped.value = domain.value
+), sqlanon_audit_sizes AS (
   SELECT
-    MIN("number") OVER (PARTITION BY "k_0", "k_1", "k_2") AS "class",
-    CAST(SUM("members") OVER (PARTITION BY "k_0", "k_1", "k_2") AS BIGINT) AS "size",
-    "code",
-    "members"
-  FROM "sqlanon_audit_numbered" AS "numbered"
-), "sqlanon_audit_weighed" AS (
+    MIN(number) OVER (PARTITION BY k_0, k_1, k_2) AS class,
+    CAST(SUM(members) OVER (PARTITION BY k_0, k_1, k_2) AS BIGINT) AS size,
+    code,
+    members
+  FROM sqlanon_audit_numbered AS numbered
+), sqlanon_audit_weighed AS (
   SELECT
-    "sizes"."class",
-    "sizes"."size",
-    "sizes"."members",
-    "reference".*
-  FROM "sqlanon_audit_sizes" AS "sizes"
-  JOIN "sqlanon_audit_reference" AS "reference"
-    ON "sizes"."code" = "reference"."code"
-), "sqlanon_audit_spread" AS (
-  SELECT
-    *,
-    CAST(SUM("members") OVER (PARTITION BY "class" ORDER BY "place") AS BIGINT) AS "reached",
-    LAG("place") OVER (PARTITION BY "class" ORDER BY "place") AS "last_place",
-    LEAD("place") OVER (PARTITION BY "class" ORDER BY "place") AS "next_place",
-    LEAD("before") OVER (PARTITION BY "class" ORDER BY "place") AS "next_before"
-  FROM "sqlanon_audit_weighed" AS "weighed"
-), "sqlanon_audit_walked" AS (
+    sizes.class,
+    sizes.size,
+    sizes.members,
+    reference.*
+  FROM sqlanon_audit_sizes AS sizes
+  JOIN sqlanon_audit_reference AS reference
+    ON sizes.code = reference.code
+), sqlanon_audit_spread AS (
   SELECT
     *,
-    "reached" * CAST("total" // "size" AS BIGINT) + CAST("reached" * (
-      "total" % "size"
-    ) // "size" AS BIGINT) AS "mark"
-  FROM "sqlanon_audit_spread" AS "spread"
-), "sqlanon_audit_marks" AS (
+    CAST(SUM(members) OVER (PARTITION BY class ORDER BY place) AS BIGINT) AS reached,
+    LAG(place) OVER (PARTITION BY class ORDER BY place) AS last_place,
+    LEAD(place) OVER (PARTITION BY class ORDER BY place) AS next_place,
+    LEAD(before) OVER (PARTITION BY class ORDER BY place) AS next_before
+  FROM sqlanon_audit_weighed AS weighed
+), sqlanon_audit_walked AS (
   SELECT
-    "mark",
-    MAX("place") AS "place",
-    MAX("upto") AS "upto"
+    *,
+    reached * CAST(total // size AS BIGINT) + CAST(reached * (
+      total % size
+    ) // size AS BIGINT) AS mark
+  FROM sqlanon_audit_spread AS spread
+), sqlanon_audit_marks AS (
+  SELECT
+    mark,
+    MAX(place) AS place,
+    MAX(upto) AS upto
   FROM (
     SELECT
-      "below" AS "mark",
-      "place",
-      "before" + CAST("below" AS DECIMAL(38, 0)) AS "upto"
-    FROM "sqlanon_audit_reference" AS "reference"
+      below AS mark,
+      place,
+      before + CAST(below AS DECIMAL(38, 0)) AS upto
+    FROM sqlanon_audit_reference AS reference
     UNION ALL
     SELECT DISTINCT
-      "mark",
-      0 AS "place",
-      CAST(0 AS DECIMAL(38, 0)) AS "upto"
-    FROM "sqlanon_audit_walked" AS "walked"
+      mark,
+      0 AS place,
+      CAST(0 AS DECIMAL(38, 0)) AS upto
+    FROM sqlanon_audit_walked AS walked
   ) AS "both"
   GROUP BY
-    "mark"
-), "sqlanon_audit_crossings" AS (
+    mark
+), sqlanon_audit_crossings AS (
   SELECT
-    "mark",
-    MAX("place") OVER (ORDER BY "mark") AS "crossing",
-    MAX("upto") OVER (ORDER BY "mark") AS "crossing_upto"
-  FROM "sqlanon_audit_marks" AS "marks"
-), "sqlanon_audit_sorted" AS (
+    mark,
+    MAX(place) OVER (ORDER BY mark) AS crossing,
+    MAX(upto) OVER (ORDER BY mark) AS crossing_upto
+  FROM sqlanon_audit_marks AS marks
+), sqlanon_audit_sorted AS (
   SELECT
-    "walked".*,
-    CAST("reached" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * (
-      2 * CAST(LEAST(GREATEST("crossing", (
-        "place" - 1
-      )), COALESCE("next_place" - 1, "places")) AS DECIMAL(38, 0)) - CAST((
-        "place" - 1
-      ) AS DECIMAL(38, 0)) - CAST(COALESCE("next_place" - 1, "places") AS DECIMAL(38, 0))
-    ) + CAST("size" AS DECIMAL(38, 0)) * (
-      CAST("before" AS DECIMAL(38, 0)) + CAST(COALESCE("next_before", "work") AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST("crossing_upto", "before"), COALESCE("next_before", "work")) AS DECIMAL(38, 0))
+    walked.*,
+    CAST(reached AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * (
+      2 * CAST(LEAST(GREATEST(crossing, (
+        place - 1
+      )), COALESCE(next_place - 1, places)) AS DECIMAL(38, 0)) - CAST((
+        place - 1
+      ) AS DECIMAL(38, 0)) - CAST(COALESCE(next_place - 1, places) AS DECIMAL(38, 0))
+    ) + CAST(size AS DECIMAL(38, 0)) * (
+      CAST(before AS DECIMAL(38, 0)) + CAST(COALESCE(next_before, work) AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST(crossing_upto, before), COALESCE(next_before, work)) AS DECIMAL(38, 0))
     ) + CASE
-      WHEN "last_place" IS NULL
-      THEN CAST("size" AS DECIMAL(38, 0)) * CAST("before" AS DECIMAL(38, 0))
+      WHEN last_place IS NULL
+      THEN CAST(size AS DECIMAL(38, 0)) * CAST(before AS DECIMAL(38, 0))
       ELSE CAST(0 AS DECIMAL(38, 0))
-    END AS "stretch"
-  FROM "sqlanon_audit_walked" AS "walked"
-  JOIN "sqlanon_audit_crossings" AS "crossings"
-    ON "walked"."mark" = "crossings"."mark"
-), "sqlanon_audit_measured" AS (
+    END AS stretch
+  FROM sqlanon_audit_walked AS walked
+  JOIN sqlanon_audit_crossings AS crossings
+    ON walked.mark = crossings.mark
+), sqlanon_audit_measured AS (
   SELECT
-    "class",
-    "size",
-    MAX("total") AS "total",
-    SUM("members") AS "counted",
-    COUNT(*) AS "different",
-    SUM(CAST("members" AS DOUBLE) * LN(CAST(GREATEST("members", 1) AS DOUBLE))) AS "weight",
-    MAX("members") AS "most",
-    SUM("stretch") AS "stretches",
-    GREATEST(MAX("places") - 1, 1) AS "steps"
-  FROM "sqlanon_audit_sorted" AS "sorted"
+    class,
+    size,
+    MAX(total) AS total,
+    SUM(members) AS counted,
+    COUNT(*) AS different,
+    SUM(CAST(members AS DOUBLE) * LN(CAST(GREATEST(members, 1) AS DOUBLE))) AS weight,
+    MAX(members) AS most,
+    SUM(stretch) AS stretches,
+    GREATEST(MAX(places) - 1, 1) AS steps
+  FROM sqlanon_audit_sorted AS sorted
   GROUP BY
-    "class",
-    "size"
+    class,
+    size
 )
 SELECT
-  COUNT(*) AS "classes",
-  COALESCE(SUM(CASE WHEN "counted" <> "size" THEN 1 ELSE 0 END), 0) AS "uncounted",
+  COUNT(*) AS classes,
+  COALESCE(SUM(CASE WHEN counted <> size THEN 1 ELSE 0 END), 0) AS uncounted,
   COALESCE(
     SUM(
       CASE
         WHEN CASE
-          WHEN "different" < 2
+          WHEN different < 2
           THEN FALSE
-          WHEN "different" = 2
-          THEN "most" * "different" = "size"
-          ELSE CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE)) - "weight" - CAST("size" AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= -CAST(1e-13 AS DOUBLE) * CAST("size" AS DOUBLE) * LN(CAST("size" AS DOUBLE))
+          WHEN different = 2
+          THEN most * different = size
+          ELSE CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE)) - weight - CAST(size AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= -CAST(1e-13 AS DOUBLE) * CAST(size AS DOUBLE) * LN(CAST(size AS DOUBLE))
         END
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_0",
+  ) AS classes_failing_0,
   COALESCE(
     SUM(
       CASE
-        WHEN CAST("stretches" AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0)) <= CAST("size" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * CAST("steps" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
+        WHEN CAST(stretches AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0)) <= CAST(size AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(steps AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_1"
-FROM "sqlanon_audit_measured" AS "measured";
+  ) AS classes_failing_1
+FROM sqlanon_audit_measured AS measured;
 
 -- Audit: stop unless l_diversity of disease holds of doctor: l = 2 (entropy).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_1_0"
-    )
+    WHEN MAX(classes_failing_0) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease of doctor'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_1_0;
 
 -- Audit: stop unless t_closeness of disease holds of doctor: t = 0.9 (ordered).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_1_0"
-    )
+    WHEN MAX(classes_failing_1) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease of doctor'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_1_0;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless zip shows labels of level 1 alone.
 SELECT
   CAST(CASE
     WHEN (
@@ -3411,50 +3326,124 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM "sqlanon_script_staging" AS "audited"
-        ) = (
+          FROM (
+            SELECT
+              CAST(published.zip AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staging AS published
+            GROUP BY
+              CAST(published.zip AS TEXT) COLLATE "C"
+          ) AS shown
+          LEFT JOIN (
+            SELECT DISTINCT
+              CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS label
+            FROM sqlanon_script_hierarchy_zip AS hierarchy
+            WHERE
+              NOT CAST(hierarchy.label_1 AS TEXT) COLLATE "C" IS NULL
+          ) AS level
+            ON shown.label = level.label
+          WHERE
+            NOT shown.label IS NULL AND level.label IS NULL
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: zip shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless age shows labels of level 2 alone.
+SELECT
+  CAST(CASE
+    WHEN (
+      SELECT
+        (
           SELECT
-            COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-          FROM "sqlanon_script_classes"
-        )
+            COUNT(*)
+          FROM (
+            SELECT
+              CAST(published.age AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staging AS published
+            GROUP BY
+              CAST(published.age AS TEXT) COLLATE "C"
+          ) AS shown
+          WHERE
+            NOT shown.label IS NULL AND shown.label <> '*'
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: age shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless sex shows labels of level 1 alone.
+SELECT
+  CAST(CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM (
+            SELECT
+              CAST(published.sex AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staging AS published
+            GROUP BY
+              CAST(published.sex AS TEXT) COLLATE "C"
+          ) AS shown
+          WHERE
+            NOT shown.label IS NULL AND shown.label <> '*'
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: sex shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CAST(CASE
+    WHEN COALESCE(SUM(CASE WHEN kept THEN n ELSE 0 END), 0) = (
+      SELECT
+        COUNT(*)
+      FROM sqlanon_script_staging
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
 -- Swap: the old release goes, the new one takes its name.
-DROP TABLE IF EXISTS "release_table";
+DROP TABLE IF EXISTS release_table;
 
 -- Until COMMIT nobody sees a difference.
-ALTER TABLE "sqlanon_script_staging"
-RENAME TO "release_table";
+ALTER TABLE sqlanon_script_staging
+RENAME TO release_table;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
-DROP TABLE IF EXISTS "sqlanon_script_audit_1_0";
-DROP TABLE IF EXISTS "sqlanon_script_audit_1";
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_0";
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_0_values";
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-DROP TABLE IF EXISTS "sqlanon_script_round_8";
-DROP TABLE IF EXISTS "sqlanon_script_round_7";
-DROP TABLE IF EXISTS "sqlanon_script_round_6";
-DROP TABLE IF EXISTS "sqlanon_script_round_5";
-DROP TABLE IF EXISTS "sqlanon_script_round_4";
-DROP TABLE IF EXISTS "sqlanon_script_round_3";
-DROP TABLE IF EXISTS "sqlanon_script_round_2";
-DROP TABLE IF EXISTS "sqlanon_script_round_1";
-DROP TABLE IF EXISTS "sqlanon_script_round_0";
-DROP TABLE IF EXISTS "sqlanon_script_distribution_0";
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-DROP TABLE IF EXISTS "sqlanon_script_values_1";
-DROP TABLE IF EXISTS "sqlanon_script_values_0";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
+DROP TABLE IF EXISTS sqlanon_script_audit_1_0;
+DROP TABLE IF EXISTS sqlanon_script_audit_1;
+DROP TABLE IF EXISTS sqlanon_script_audit_0_0;
+DROP TABLE IF EXISTS sqlanon_script_audit_0_0_values;
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+DROP TABLE IF EXISTS sqlanon_script_classes;
+DROP TABLE IF EXISTS sqlanon_script_round_8;
+DROP TABLE IF EXISTS sqlanon_script_round_7;
+DROP TABLE IF EXISTS sqlanon_script_round_6;
+DROP TABLE IF EXISTS sqlanon_script_round_5;
+DROP TABLE IF EXISTS sqlanon_script_round_4;
+DROP TABLE IF EXISTS sqlanon_script_round_3;
+DROP TABLE IF EXISTS sqlanon_script_round_2;
+DROP TABLE IF EXISTS sqlanon_script_round_1;
+DROP TABLE IF EXISTS sqlanon_script_round_0;
+DROP TABLE IF EXISTS sqlanon_script_distribution_disease;
+DROP TABLE IF EXISTS sqlanon_script_counted;
+DROP TABLE IF EXISTS sqlanon_script_values_stage;
+DROP TABLE IF EXISTS sqlanon_script_values_disease;
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;
+DROP TABLE IF EXISTS sqlanon_script_definition_zip;
 
 -- The end of the transaction.
 COMMIT;

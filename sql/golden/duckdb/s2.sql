@@ -2,10 +2,11 @@
 -- Generalization: race at level 1, zip at level 0.
 -- Every class of the quasi-identifier has at least 2 rows.
 -- At most 1 rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | duckdb -bail warehouse.duckdb
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | duckdb -bail warehouse.duckdb
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- One transaction, from here to the end.
 BEGIN;
@@ -13,195 +14,85 @@ SET timezone = 'UTC';
 SET default_collation = '';
 SET default_null_order = 'nulls_last';
 
--- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_1";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_1" (
-  "label_0" TEXT,
-  "label_1" TEXT,
-  "label_2" TEXT
-);
-INSERT INTO "sqlanon_script_definition_1"
-VALUES
-  ('94138', '9413*', '941**'),
-  ('94139', '9413*', '941**'),
-  ('94141', '9414*', '941**'),
-  ('94142', '9414*', '941**');
-
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_1" AS
+-- Stop if a value of zip, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        "listed"."label_2" AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1",
-          "label_2"
-        FROM "sqlanon_script_definition_1"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM source_table AS source
 WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
+  AND NOT CAST(CAST(source.zip AS TEXT) COLLATE "C" AS TEXT) IN ('94138', '94139', '94141', '94142');
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier.
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-CREATE TEMPORARY TABLE "sqlanon_script_counted" AS
-SELECT
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_1"."code_0"
-    END,
-    -1
-  ) AS "k_1",
-  COUNT(*) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_1"."value"
-GROUP BY
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_1"."code_0"
-    END,
-    -1
-  );
-
--- 03_release.sql: classes are judged, the rows of those that pass are staged.
-
 -- The classes of the generalized quasi-identifier, each with its verdict.
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-CREATE TEMPORARY TABLE "sqlanon_script_classes" AS
+DROP TABLE IF EXISTS sqlanon_script_classes;
+CREATE TEMPORARY TABLE sqlanon_script_classes AS
 SELECT
-  NULLIF("k_1", -1) AS "k_1",
-  "n",
-  "n" >= 2 AS "kept"
+  zip_value,
+  COUNT(*) AS n,
+  COUNT(*) >= 2 AS kept
 FROM (
   SELECT
-    "k_1" AS "k_1",
-    SUM("n") AS "n"
-  FROM "sqlanon_script_counted" AS "counted"
-  GROUP BY
-    "k_1"
-) AS "classes";
+    COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value
+  FROM source_table AS source
+) AS coded
+GROUP BY
+  zip_value;
 
--- Stop if a value lies outside its hierarchy.
-SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_classes"
-          WHERE
-            "k_1" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INT) AS "audit";
+-- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Stop if more than 1 rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) <= 1
-      FROM "sqlanon_script_classes"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) <= 1
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
-DROP TABLE IF EXISTS "sqlanon_script_staging";
-CREATE TABLE "sqlanon_script_staging" AS
+DROP TABLE IF EXISTS sqlanon_script_staging;
+CREATE TABLE sqlanon_script_staging AS
 SELECT
-  'person' AS "race",
-  "source"."zip" AS "zip"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_1"."value"
-JOIN "sqlanon_script_classes" AS "class"
-  ON CASE
-    WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_1"."code_0"
-  END = "class"."k_1"
+  'person' AS race,
+  source.zip
+FROM source_table AS source
+INNER JOIN sqlanon_script_classes AS class
+  ON COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') = class.zip_value
 WHERE
-  "class"."kept"
+  class.kept
 ORDER BY
   RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
 -- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-CREATE TEMPORARY TABLE "sqlanon_script_audit_0" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+CREATE TEMPORARY TABLE sqlanon_script_audit_0 AS
 SELECT
-  COALESCE(SUM("size"), 0) AS "rows",
-  COUNT(*) AS "classes",
-  COALESCE(MIN("size"), 0) AS "smallest_class",
-  COALESCE(SUM(CASE WHEN "size" < 2 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+  COALESCE(SUM(size), 0) AS rows,
+  COUNT(*) AS classes,
+  COALESCE(MIN(size), 0) AS smallest_class,
+  COALESCE(SUM(CASE WHEN size < 2 THEN 1 ELSE 0 END), 0) AS classes_failing_k
 FROM (
   SELECT
-    COUNT(*) AS "size"
-  FROM "sqlanon_script_staging" AS "audited"
+    COUNT(*) AS size
+  FROM sqlanon_script_staging AS audited
   GROUP BY
-    CAST("audited"."race" AS TEXT) COLLATE "C",
-    CAST("audited"."zip" AS TEXT) COLLATE "C"
-) AS "classes";
+    CAST(audited.race AS TEXT) COLLATE "C",
+    CAST(audited.zip AS TEXT) COLLATE "C"
+) AS classes;
 
 -- Audit: stop unless there are classes and every one has at least 2 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_audit_0"
-    )
+    WHEN MAX(classes_failing_k) = 0 AND MIN(rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless race shows labels of level 1 alone.
 SELECT
   CAST(CASE
     WHEN (
@@ -209,34 +100,49 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM "sqlanon_script_staging" AS "audited"
-        ) = (
-          SELECT
-            COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-          FROM "sqlanon_script_classes"
-        )
+          FROM (
+            SELECT
+              CAST(published.race AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staging AS published
+            GROUP BY
+              CAST(published.race AS TEXT) COLLATE "C"
+          ) AS shown
+          WHERE
+            NOT shown.label IS NULL AND shown.label <> 'person'
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: race shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CAST(CASE
+    WHEN COALESCE(SUM(CASE WHEN kept THEN n ELSE 0 END), 0) = (
+      SELECT
+        COUNT(*)
+      FROM sqlanon_script_staging
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
 -- Swap: the old release goes, the new one takes its name.
-DROP TABLE IF EXISTS "release_table";
+DROP TABLE IF EXISTS release_table;
 
 -- Until COMMIT nobody sees a difference.
-ALTER TABLE "sqlanon_script_staging"
-RENAME TO "release_table";
+ALTER TABLE sqlanon_script_staging
+RENAME TO release_table;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
-DROP TABLE IF EXISTS "sqlanon_script_definition_1";
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+DROP TABLE IF EXISTS sqlanon_script_classes;
 
 -- The end of the transaction.
 COMMIT;

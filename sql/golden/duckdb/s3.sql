@@ -2,10 +2,11 @@
 -- Generalization: race at level 0, dob at level 1, sex at level 0, zip at level 0, marital at level 0.
 -- Every class of the quasi-identifier has at least 2 rows.
 -- At most 1 rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | duckdb -bail warehouse.duckdb
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | duckdb -bail warehouse.duckdb
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- One transaction, from here to the end.
 BEGIN;
@@ -13,669 +14,175 @@ SET timezone = 'UTC';
 SET default_collation = '';
 SET default_null_order = 'nulls_last';
 
--- Definition of the hierarchy of race, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_0" (
-  "label_0" TEXT,
-  "label_1" TEXT
-);
-INSERT INTO "sqlanon_script_definition_0"
-VALUES
-  ('asian', 'person'),
-  ('black', 'person'),
-  ('white', 'person');
-
--- Hierarchy of race: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_0" AS
+-- Stop if a value of race, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM source_table AS source
+WHERE
+  NOT CAST(source.race AS TEXT) COLLATE "C" IS NULL
+  AND NOT CAST(CAST(source.race AS TEXT) COLLATE "C" AS TEXT) IN ('asian', 'black', 'white');
+
+-- Hierarchy of dob: the label of each value at level 1.
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_dob;
+CREATE TEMPORARY TABLE sqlanon_script_hierarchy_dob AS
+SELECT
+  value,
+  label_1,
+  CAST(DENSE_RANK() OVER (ORDER BY CAST(label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+    value,
+    CASE
+      WHEN value = CAST('infinity' AS DATE)
+      THEN 'infinity'
+      WHEN value = CAST('-infinity' AS DATE)
+      THEN '-infinity'
+      WHEN CAST(EXTRACT(YEAR FROM value) AS INT) >= 1
+      THEN CASE
+        WHEN CAST(EXTRACT(YEAR FROM value) AS INT) > 9999
+        THEN CAST(CAST(EXTRACT(YEAR FROM value) AS INT) AS TEXT)
+        ELSE LPAD(CAST(CAST(EXTRACT(YEAR FROM value) AS INT) AS TEXT), 4, '0')
+      END || '-' || LPAD(CAST(CAST(EXTRACT(MONTH FROM value) AS INT) AS TEXT), 2, '0')
+    END AS label_1
   FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_definition_0"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."race" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."race" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+    SELECT DISTINCT
+      source.dob AS value
+    FROM source_table AS source
+    WHERE
+      NOT source.dob IS NULL
+  ) AS domain
+) AS labelled
 WHERE
-  NOT "value" IS NULL AND "occurrences" = 1 AND NOT "label_1" IS NULL;
+  NOT label_1 IS NULL;
 
--- Hierarchy of dob: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_1" AS
+-- Stop if a value of sex, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "value",
-        CAST("value" AS TEXT) AS "label_0",
-        CASE
-          WHEN "value" = CAST('infinity' AS DATE)
-          THEN 'infinity'
-          WHEN "value" = CAST('-infinity' AS DATE)
-          THEN '-infinity'
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
-          THEN LPAD(
-            CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT),
-            CAST(CASE
-              WHEN 4 IS NULL
-              OR LENGTH(CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT)) IS NULL
-              THEN NULL
-              ELSE GREATEST(4, LENGTH(CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT)))
-            END AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST(CAST(EXTRACT(MONTH FROM "value") AS INT) AS TEXT),
-            CAST(CASE
-              WHEN 2 IS NULL
-              OR LENGTH(CAST(CAST(EXTRACT(MONTH FROM "value") AS INT) AS TEXT)) IS NULL
-              THEN NULL
-              ELSE GREATEST(2, LENGTH(CAST(CAST(EXTRACT(MONTH FROM "value") AS INT) AS TEXT)))
-            END AS INT),
-            '0'
-          )
-        END AS "label_1",
-        CASE
-          WHEN "value" = CAST('infinity' AS DATE)
-          THEN 'infinity'
-          WHEN "value" = CAST('-infinity' AS DATE)
-          THEN '-infinity'
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
-          THEN LPAD(
-            CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT),
-            CAST(CASE
-              WHEN 4 IS NULL
-              OR LENGTH(CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT)) IS NULL
-              THEN NULL
-              ELSE GREATEST(4, LENGTH(CAST(CAST(EXTRACT(YEAR FROM "value") AS INT) AS TEXT)))
-            END AS INT),
-            '0'
-          )
-        END AS "label_2",
-        CASE
-          WHEN "value" = CAST('infinity' AS DATE)
-          THEN 'infinity'
-          WHEN "value" = CAST('-infinity' AS DATE)
-          THEN '-infinity'
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
-          THEN '[' || LPAD(
-            CAST((
-              CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
-            ) AS TEXT),
-            CAST(CASE
-              WHEN 4 IS NULL
-              OR LENGTH(
-                CAST((
-                  CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
-                ) AS TEXT)
-              ) IS NULL
-              THEN NULL
-              ELSE GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
-                  ) AS TEXT)
-                )
-              )
-            END AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST((
-              (
-                CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
-              ) + 4
-            ) AS TEXT),
-            CAST(CASE
-              WHEN 4 IS NULL
-              OR LENGTH(
-                CAST((
-                  (
-                    CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
-                  ) + 4
-                ) AS TEXT)
-              ) IS NULL
-              THEN NULL
-              ELSE GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    (
-                      CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 5
-                    ) + 4
-                  ) AS TEXT)
-                )
-              )
-            END AS INT),
-            '0'
-          ) || ']'
-        END AS "label_3",
-        CASE
-          WHEN "value" = CAST('infinity' AS DATE)
-          THEN 'infinity'
-          WHEN "value" = CAST('-infinity' AS DATE)
-          THEN '-infinity'
-          WHEN CAST(EXTRACT(YEAR FROM "value") AS INT) >= 1
-          THEN '[' || LPAD(
-            CAST((
-              CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
-            ) AS TEXT),
-            CAST(CASE
-              WHEN 4 IS NULL
-              OR LENGTH(
-                CAST((
-                  CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
-                ) AS TEXT)
-              ) IS NULL
-              THEN NULL
-              ELSE GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
-                  ) AS TEXT)
-                )
-              )
-            END AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST((
-              (
-                CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
-              ) + 9
-            ) AS TEXT),
-            CAST(CASE
-              WHEN 4 IS NULL
-              OR LENGTH(
-                CAST((
-                  (
-                    CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
-                  ) + 9
-                ) AS TEXT)
-              ) IS NULL
-              THEN NULL
-              ELSE GREATEST(
-                4,
-                LENGTH(
-                  CAST((
-                    (
-                      CAST(EXTRACT(YEAR FROM "value") AS INT) - CAST(EXTRACT(YEAR FROM "value") AS INT) % 10
-                    ) + 9
-                  ) AS TEXT)
-                )
-              )
-            END AS INT),
-            '0'
-          ) || ']'
-        END AS "label_4",
-        CAST('*' AS TEXT) AS "label_5"
-      FROM (
-        SELECT DISTINCT
-          "source"."dob" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT "source"."dob" IS NULL
-      ) AS "domain"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      "label_3",
-      "label_4",
-      "label_5",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_2" AS TEXT) COLLATE "C") AS INT) AS "code_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_3" AS TEXT) COLLATE "C") AS INT) AS "code_3",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_4" AS TEXT) COLLATE "C") AS INT) AS "code_4"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM source_table AS source
 WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL
-  AND NOT "label_3" IS NULL
-  AND NOT "label_4" IS NULL
-  AND NOT "label_5" IS NULL;
+  NOT CAST(source.sex AS TEXT) COLLATE "C" IS NULL
+  AND NOT CAST(CAST(source.sex AS TEXT) COLLATE "C" AS TEXT) IN ('female', 'male');
 
--- Definition of the hierarchy of sex, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_2";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_2" (
-  "label_0" TEXT,
-  "label_1" TEXT
-);
-INSERT INTO "sqlanon_script_definition_2"
-VALUES
-  ('female', 'not_released'),
-  ('male', 'not_released');
-
--- Hierarchy of sex: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_2";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_2" AS
+-- Stop if a value of zip, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_definition_2"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."sex" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM source_table AS source
 WHERE
-  NOT "value" IS NULL AND "occurrences" = 1 AND NOT "label_1" IS NULL;
+  NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
+  AND NOT CAST(CAST(source.zip AS TEXT) COLLATE "C" AS TEXT) IN ('94138', '94139', '94141', '94142');
 
--- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_3";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_3" (
-  "label_0" TEXT,
-  "label_1" TEXT,
-  "label_2" TEXT
-);
-INSERT INTO "sqlanon_script_definition_3"
-VALUES
-  ('94138', '9413*', '941**'),
-  ('94139', '9413*', '941**'),
-  ('94141', '9414*', '941**'),
-  ('94142', '9414*', '941**');
-
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_3";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_3" AS
+-- Stop if a value of marital, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        "listed"."label_2" AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1",
-          "label_2"
-        FROM "sqlanon_script_definition_3"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM source_table AS source
 WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
-
--- Definition of the hierarchy of marital, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_4";
-CREATE TEMPORARY TABLE "sqlanon_script_definition_4" (
-  "label_0" TEXT,
-  "label_1" TEXT,
-  "label_2" TEXT
-);
-INSERT INTO "sqlanon_script_definition_4"
-VALUES
-  ('married', 'been_married', 'not_released'),
-  ('divorced', 'been_married', 'not_released'),
-  ('widow', 'been_married', 'not_released'),
-  ('single', 'never_married', 'not_released');
-
--- Hierarchy of marital: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_4";
-CREATE TEMPORARY TABLE "sqlanon_script_hierarchy_4" AS
-SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        "listed"."label_2" AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1",
-          "label_2"
-        FROM "sqlanon_script_definition_4"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."marital" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  NOT CAST(source.marital AS TEXT) COLLATE "C" IS NULL
+  AND NOT CAST(CAST(source.marital AS TEXT) COLLATE "C" AS TEXT) IN ('married', 'divorced', 'widow', 'single');
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier.
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-CREATE TEMPORARY TABLE "sqlanon_script_counted" AS
+-- The classes of the generalized quasi-identifier, each with its verdict.
+DROP TABLE IF EXISTS sqlanon_script_classes;
+CREATE TEMPORARY TABLE sqlanon_script_classes AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN CAST("source"."race" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_0"."code_0"
-    END,
-    -1
-  ) AS "k_0",
-  COALESCE(CASE WHEN "source"."dob" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1) AS "k_1",
-  COALESCE(
-    CASE
-      WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_2"."code_0"
-    END,
-    -1
-  ) AS "k_2",
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_3"."code_0"
-    END,
-    -1
-  ) AS "k_3",
-  COALESCE(
-    CASE
-      WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_4"."code_0"
-    END,
-    -1
-  ) AS "k_4",
-  COUNT(*) AS "n"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON CAST("source"."race" AS TEXT) COLLATE "C" = "h_0"."value"
-LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-  ON "source"."dob" = "h_1"."value"
-LEFT JOIN "sqlanon_script_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
-LEFT JOIN "sqlanon_script_hierarchy_3" AS "h_3"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_3"."value"
-LEFT JOIN "sqlanon_script_hierarchy_4" AS "h_4"
-  ON CAST("source"."marital" AS TEXT) COLLATE "C" = "h_4"."value"
+  race_value,
+  dob_code,
+  sex_value,
+  zip_value,
+  marital_value,
+  COUNT(*) AS n,
+  COUNT(*) >= 2 AS kept
+FROM (
+  SELECT
+    COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
+    CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END AS dob_code,
+    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
+    COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value,
+    COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') AS marital_value
+  FROM source_table AS source
+  LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob
+    ON source.dob = hierarchy_dob.value
+) AS coded
 GROUP BY
-  COALESCE(
-    CASE
-      WHEN CAST("source"."race" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_0"."code_0"
-    END,
-    -1
-  ),
-  COALESCE(CASE WHEN "source"."dob" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1),
-  COALESCE(
-    CASE
-      WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_2"."code_0"
-    END,
-    -1
-  ),
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_3"."code_0"
-    END,
-    -1
-  ),
-  COALESCE(
-    CASE
-      WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_4"."code_0"
-    END,
-    -1
-  );
+  race_value,
+  dob_code,
+  sex_value,
+  zip_value,
+  marital_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
--- The classes of the generalized quasi-identifier, each with its verdict.
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-CREATE TEMPORARY TABLE "sqlanon_script_classes" AS
-SELECT
-  NULLIF("k_0", -1) AS "k_0",
-  NULLIF("k_1", -1) AS "k_1",
-  NULLIF("k_2", -1) AS "k_2",
-  NULLIF("k_3", -1) AS "k_3",
-  NULLIF("k_4", -1) AS "k_4",
-  "n",
-  "n" >= 2 AS "kept"
-FROM (
-  SELECT
-    "k_0" AS "k_0",
-    "k_1" AS "k_1",
-    "k_2" AS "k_2",
-    "k_3" AS "k_3",
-    "k_4" AS "k_4",
-    SUM("n") AS "n"
-  FROM "sqlanon_script_counted" AS "counted"
-  GROUP BY
-    "k_0",
-    "k_1",
-    "k_2",
-    "k_3",
-    "k_4"
-) AS "classes";
-
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_classes"
-          WHERE
-            "k_0" IS NULL OR "k_1" IS NULL OR "k_2" IS NULL OR "k_3" IS NULL OR "k_4" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INT) AS "audit";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM sqlanon_script_classes
+WHERE
+  dob_code IS NULL;
 
 -- Stop if more than 1 rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) <= 1
-      FROM "sqlanon_script_classes"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) <= 1
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
-DROP TABLE IF EXISTS "sqlanon_script_staging";
-CREATE TABLE "sqlanon_script_staging" AS
+DROP TABLE IF EXISTS sqlanon_script_staging;
+CREATE TABLE sqlanon_script_staging AS
 SELECT
-  "source"."race" AS "race",
-  "h_1"."label_1" AS "dob",
-  "source"."sex" AS "sex",
-  "source"."zip" AS "zip",
-  "source"."marital" AS "marital"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON CAST("source"."race" AS TEXT) COLLATE "C" = "h_0"."value"
-LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-  ON "source"."dob" = "h_1"."value"
-LEFT JOIN "sqlanon_script_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
-LEFT JOIN "sqlanon_script_hierarchy_3" AS "h_3"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_3"."value"
-LEFT JOIN "sqlanon_script_hierarchy_4" AS "h_4"
-  ON CAST("source"."marital" AS TEXT) COLLATE "C" = "h_4"."value"
-JOIN "sqlanon_script_classes" AS "class"
-  ON CASE
-    WHEN CAST("source"."race" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_0"."code_0"
-  END = "class"."k_0"
-  AND CASE WHEN "source"."dob" IS NULL THEN 0 ELSE "h_1"."code_1" END = "class"."k_1"
-  AND CASE
-    WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_2"."code_0"
-  END = "class"."k_2"
-  AND CASE
-    WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_3"."code_0"
-  END = "class"."k_3"
-  AND CASE
-    WHEN CAST("source"."marital" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_4"."code_0"
-  END = "class"."k_4"
+  source.race,
+  hierarchy_dob.label_1 AS dob,
+  source.sex,
+  source.zip,
+  source.marital
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob
+  ON source.dob = hierarchy_dob.value
+INNER JOIN sqlanon_script_classes AS class
+  ON COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') = class.race_value
+  AND CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END = class.dob_code
+  AND COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') = class.sex_value
+  AND COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') = class.zip_value
+  AND COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') = class.marital_value
 WHERE
-  "class"."kept"
+  class.kept
 ORDER BY
   RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
 -- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-CREATE TEMPORARY TABLE "sqlanon_script_audit_0" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+CREATE TEMPORARY TABLE sqlanon_script_audit_0 AS
 SELECT
-  COALESCE(SUM("size"), 0) AS "rows",
-  COUNT(*) AS "classes",
-  COALESCE(MIN("size"), 0) AS "smallest_class",
-  COALESCE(SUM(CASE WHEN "size" < 2 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+  COALESCE(SUM(size), 0) AS rows,
+  COUNT(*) AS classes,
+  COALESCE(MIN(size), 0) AS smallest_class,
+  COALESCE(SUM(CASE WHEN size < 2 THEN 1 ELSE 0 END), 0) AS classes_failing_k
 FROM (
   SELECT
-    COUNT(*) AS "size"
-  FROM "sqlanon_script_staging" AS "audited"
+    COUNT(*) AS size
+  FROM sqlanon_script_staging AS audited
   GROUP BY
-    CAST("audited"."race" AS TEXT) COLLATE "C",
-    CAST("audited"."dob" AS TEXT) COLLATE "C",
-    CAST("audited"."sex" AS TEXT) COLLATE "C",
-    CAST("audited"."zip" AS TEXT) COLLATE "C",
-    CAST("audited"."marital" AS TEXT) COLLATE "C"
-) AS "classes";
+    CAST(audited.race AS TEXT) COLLATE "C",
+    CAST(audited.dob AS TEXT) COLLATE "C",
+    CAST(audited.sex AS TEXT) COLLATE "C",
+    CAST(audited.zip AS TEXT) COLLATE "C",
+    CAST(audited.marital AS TEXT) COLLATE "C"
+) AS classes;
 
 -- Audit: stop unless there are classes and every one has at least 2 rows.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_audit_0"
-    )
+    WHEN MAX(classes_failing_k) = 0 AND MIN(rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless dob shows labels of level 1 alone.
 SELECT
   CAST(CASE
     WHEN (
@@ -683,41 +190,58 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM "sqlanon_script_staging" AS "audited"
-        ) = (
-          SELECT
-            COALESCE(SUM(CASE WHEN "kept" THEN "n" ELSE 0 END), 0)
-          FROM "sqlanon_script_classes"
-        )
+          FROM (
+            SELECT
+              CAST(published.dob AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staging AS published
+            GROUP BY
+              CAST(published.dob AS TEXT) COLLATE "C"
+          ) AS shown
+          LEFT JOIN (
+            SELECT DISTINCT
+              CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS label
+            FROM sqlanon_script_hierarchy_dob AS hierarchy
+            WHERE
+              NOT CAST(hierarchy.label_1 AS TEXT) COLLATE "C" IS NULL
+          ) AS level
+            ON shown.label = level.label
+          WHERE
+            NOT shown.label IS NULL AND level.label IS NULL
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: dob shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CAST(CASE
+    WHEN COALESCE(SUM(CASE WHEN kept THEN n ELSE 0 END), 0) = (
+      SELECT
+        COUNT(*)
+      FROM sqlanon_script_staging
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
 -- Swap: the old release goes, the new one takes its name.
-DROP TABLE IF EXISTS "release_table";
+DROP TABLE IF EXISTS release_table;
 
 -- Until COMMIT nobody sees a difference.
-ALTER TABLE "sqlanon_script_staging"
-RENAME TO "release_table";
+ALTER TABLE sqlanon_script_staging
+RENAME TO release_table;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_4";
-DROP TABLE IF EXISTS "sqlanon_script_definition_4";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_3";
-DROP TABLE IF EXISTS "sqlanon_script_definition_3";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_2";
-DROP TABLE IF EXISTS "sqlanon_script_definition_2";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+DROP TABLE IF EXISTS sqlanon_script_classes;
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_dob;
 
 -- The end of the transaction.
 COMMIT;

@@ -13,24 +13,26 @@
 -- Every class is delta-disclosure private in disease (occurring, delta = 3).
 -- Persons are told apart by person, which is not released.
 -- At most 25% of the rows are blanked. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql | psql -v ON_ERROR_STOP=1 -d warehouse
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- One transaction, from here to the end.
-BEGIN   ISOLATION LEVEL REPEATABLE READ;
+BEGIN;
+SET LOCAL transaction_isolation = 'repeatable read';
 SET LOCAL timezone = 'UTC';
 SET LOCAL datestyle = 'ISO, YMD';
 SET LOCAL extra_float_digits = 1;
 
 -- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
-CREATE UNLOGGED TABLE "sqlanon_script_definition_0" (
-  "label_0" TEXT,
-  "label_1" TEXT
+DROP TABLE IF EXISTS sqlanon_script_definition_zip;
+CREATE UNLOGGED TABLE sqlanon_script_definition_zip (
+  label_0 TEXT,
+  label_1 TEXT
 );
-INSERT INTO "sqlanon_script_definition_0"
+INSERT INTO sqlanon_script_definition_zip
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -38,183 +40,90 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-CREATE UNLOGGED TABLE "sqlanon_script_hierarchy_0" AS
+-- Hierarchy of zip: the label of each value at level 1.
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;
+CREATE UNLOGGED TABLE sqlanon_script_hierarchy_zip AS
 SELECT
-  *
+  domain.value,
+  listed.label_1,
+  CAST(DENSE_RANK() OVER (ORDER BY CAST(listed.label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        CASE WHEN NOT "listed"."label_0" IS NULL THEN '*' END AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_definition_0"
-      ) AS "listed"
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST("source"."zip" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-        UNION
-        SELECT DISTINCT
-          CAST("source"."zip" AS TEXT) COLLATE "C" AS "value"
-        FROM "people" AS "source"
-        WHERE
-          NOT CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  SELECT DISTINCT
+    CAST(source.zip AS TEXT) COLLATE "C" AS value
+  FROM source_table AS source
+  WHERE
+    NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
+  UNION
+  SELECT DISTINCT
+    CAST(population.zip AS TEXT) COLLATE "C" AS value
+  FROM people AS population
+  WHERE
+    NOT CAST(population.zip AS TEXT) COLLATE "C" IS NULL
+) AS domain
+INNER JOIN sqlanon_script_definition_zip AS listed
+  ON CAST(domain.value AS TEXT) = listed.label_0;
 
--- Hierarchy of age: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
-CREATE UNLOGGED TABLE "sqlanon_script_hierarchy_1" AS
+-- Hierarchy of age: the label of each value at level 1.
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_age;
+CREATE UNLOGGED TABLE sqlanon_script_hierarchy_age AS
 SELECT
-  *
+  value,
+  label_1,
+  CAST(DENSE_RANK() OVER (ORDER BY CAST(label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+    value,
+    CASE
+      WHEN value < -4000000000000000000
+      THEN '<0'
+      WHEN value >= 4000000000000000000
+      THEN '>=4'
+      WHEN CAST(value AS BIGINT) < 0
+      THEN '<0'
+      WHEN CAST(value AS BIGINT) >= 4
+      THEN '>=4'
+      ELSE '[' || CAST(CAST(value AS BIGINT) - (
+        (
+          CAST(value AS BIGINT) - 0
+        ) % 2 + 2
+      ) % 2 AS TEXT) || ', ' || CAST(CASE
+        WHEN CAST(value AS BIGINT) - (
+          (
+            CAST(value AS BIGINT) - 0
+          ) % 2 + 2
+        ) % 2 + 2 > 4
+        THEN 4
+        ELSE CAST(value AS BIGINT) - (
+          (
+            CAST(value AS BIGINT) - 0
+          ) % 2 + 2
+        ) % 2 + 2
+      END AS TEXT) || ')'
+    END AS label_1
   FROM (
-    WITH "labelled" AS (
-      SELECT
-        "value",
-        CAST("value" AS TEXT) AS "label_0",
-        CASE
-          WHEN "value" < -4000000000000000000
-          THEN '<0'
-          WHEN "value" >= 4000000000000000000
-          THEN '>=4'
-          WHEN CAST("value" AS BIGINT) < 0
-          THEN '<0'
-          WHEN CAST("value" AS BIGINT) >= 4
-          THEN '>=4'
-          ELSE '[' || CAST((
-            CAST("value" AS BIGINT) - (
-              (
-                (
-                  CAST("value" AS BIGINT) - 0
-                ) % 2 + 2
-              ) % 2
-            )
-          ) AS TEXT) || ', ' || CAST(LEAST(
-            (
-              (
-                CAST("value" AS BIGINT) - (
-                  (
-                    (
-                      CAST("value" AS BIGINT) - 0
-                    ) % 2 + 2
-                  ) % 2
-                )
-              ) + 2
-            ),
-            4
-          ) AS TEXT) || ')'
-        END AS "label_1",
-        CAST('*' AS TEXT) AS "label_2"
-      FROM (
-        SELECT DISTINCT
-          "source"."age" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT "source"."age" IS NULL
-        UNION
-        SELECT DISTINCT
-          "source"."age" AS "value"
-        FROM "people" AS "source"
-        WHERE
-          NOT "source"."age" IS NULL
-      ) AS "domain"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
+    SELECT DISTINCT
+      source.age AS value
+    FROM source_table AS source
+    WHERE
+      NOT source.age IS NULL
+    UNION
+    SELECT DISTINCT
+      population.age AS value
+    FROM people AS population
+    WHERE
+      NOT population.age IS NULL
+  ) AS domain
+) AS labelled
 WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
-
--- Hierarchy of sex: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_2";
-CREATE UNLOGGED TABLE "sqlanon_script_hierarchy_2" AS
-SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
-  FROM (
-    WITH "labelled" AS (
-      SELECT
-        "value",
-        CAST("value" AS TEXT) AS "label_0",
-        CAST('*' AS TEXT) AS "label_1"
-      FROM (
-        SELECT DISTINCT
-          CAST("source"."sex" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
-        WHERE
-          NOT CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-        UNION
-        SELECT DISTINCT
-          CAST("source"."sex" AS TEXT) COLLATE "C" AS "value"
-        FROM "people" AS "source"
-        WHERE
-          NOT CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-    )
-    SELECT
-      "value",
-      "label_0",
-      "label_1",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0"
-    FROM labelled
-  ) AS "coded"
-) AS "counted"
-WHERE
-  NOT "value" IS NULL AND "occurrences" = 1 AND NOT "label_1" IS NULL;
+  NOT label_1 IS NULL;
 
 -- Definition of the hierarchy of disease, level 0 first.
-DROP TABLE IF EXISTS "sqlanon_script_definition_sensitive_0";
-CREATE UNLOGGED TABLE "sqlanon_script_definition_sensitive_0" (
-  "label_0" TEXT,
-  "label_1" TEXT
+DROP TABLE IF EXISTS sqlanon_script_definition_disease;
+CREATE UNLOGGED TABLE sqlanon_script_definition_disease (
+  label_0 TEXT,
+  label_1 TEXT
 );
-INSERT INTO "sqlanon_script_definition_sensitive_0"
+INSERT INTO sqlanon_script_definition_disease
 VALUES
   ('flu', 'lung'),
   ('asthma', 'lung'),
@@ -222,597 +131,548 @@ VALUES
   ('ulcer', 'stomach'),
   ('gastritis', 'stomach');
 
--- Hierarchy of disease: one row per value.
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_sensitive_0";
-CREATE UNLOGGED TABLE "sqlanon_script_hierarchy_sensitive_0" AS
+-- Hierarchy of disease: the labels of each value.
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_disease;
+CREATE UNLOGGED TABLE sqlanon_script_hierarchy_disease AS
 SELECT
   *
 FROM (
   SELECT
     *,
-    COUNT(*) OVER (PARTITION BY "value") AS "occurrences"
+    COUNT(*) OVER (PARTITION BY value) AS occurrences
   FROM (
-    WITH "labelled" AS (
+    WITH labelled AS (
       SELECT
-        "domain"."value",
-        COALESCE("listed"."label_0", CAST("value" AS TEXT)) AS "label_0",
-        "listed"."label_1" AS "label_1",
-        CASE WHEN NOT "listed"."label_0" IS NULL THEN '*' END AS "label_2"
+        domain.value,
+        COALESCE(listed.label_0, CAST(value AS TEXT)) AS label_0,
+        listed.label_1 AS label_1,
+        CASE WHEN NOT listed.label_0 IS NULL THEN '*' END AS label_2
       FROM (
         SELECT DISTINCT
-          "label_0",
-          "label_1"
-        FROM "sqlanon_script_definition_sensitive_0"
-      ) AS "listed"
+          label_0,
+          label_1
+        FROM sqlanon_script_definition_disease
+      ) AS listed
       FULL OUTER JOIN (
         SELECT DISTINCT
-          CAST("source"."disease" AS TEXT) COLLATE "C" AS "value"
-        FROM "source_table" AS "source"
+          CAST(source.disease AS TEXT) COLLATE "C" AS value
+        FROM source_table AS source
         WHERE
-          NOT CAST("source"."disease" AS TEXT) COLLATE "C" IS NULL
-      ) AS "domain"
-        ON CAST("value" AS TEXT) = "listed"."label_0"
+          NOT CAST(source.disease AS TEXT) COLLATE "C" IS NULL
+      ) AS domain
+        ON CAST(value AS TEXT) = listed.label_0
     )
     SELECT
-      "value",
-      "label_0",
-      "label_1",
-      "label_2",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_0" AS TEXT) COLLATE "C") AS INT) AS "code_0",
-      CAST(DENSE_RANK() OVER (ORDER BY CAST("label_1" AS TEXT) COLLATE "C") AS INT) AS "code_1"
+      value,
+      label_0,
+      label_1,
+      label_2,
+      CAST(DENSE_RANK() OVER (ORDER BY CAST(label_0 AS TEXT) COLLATE "C") AS INT) AS code_0,
+      CAST(DENSE_RANK() OVER (ORDER BY CAST(label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
     FROM labelled
-  ) AS "coded"
-) AS "counted"
+  ) AS coded
+) AS counted
 WHERE
-  NOT "value" IS NULL
-  AND "occurrences" = 1
-  AND NOT "label_1" IS NULL
-  AND NOT "label_2" IS NULL;
+  NOT value IS NULL AND occurrences = 1 AND NOT label_1 IS NULL AND NOT label_2 IS NULL;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS "sqlanon_script_values_0";
-CREATE UNLOGGED TABLE "sqlanon_script_values_0" AS
+DROP TABLE IF EXISTS sqlanon_script_values_disease;
+CREATE UNLOGGED TABLE sqlanon_script_values_disease AS
 SELECT
-  "value",
+  value,
   CASE
-    WHEN "value" IS NULL
+    WHEN value IS NULL
     THEN 0
-    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY "value" IS NULL ORDER BY "value") AS INT)
-  END AS "code",
-  COALESCE(CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'flu', FALSE) AS "is_0"
+    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY value IS NULL ORDER BY value) AS INT)
+  END AS code,
+  COALESCE(CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'flu', FALSE) AS is_0
 FROM (
   SELECT DISTINCT
-    CAST("source"."disease" AS TEXT) COLLATE "C" AS "value"
-  FROM "source_table" AS "source"
-) AS "domain";
+    CAST(source.disease AS TEXT) COLLATE "C" AS value
+  FROM source_table AS source
+) AS domain;
 
 -- Values of stage, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS "sqlanon_script_values_1";
-CREATE UNLOGGED TABLE "sqlanon_script_values_1" AS
+DROP TABLE IF EXISTS sqlanon_script_values_stage;
+CREATE UNLOGGED TABLE sqlanon_script_values_stage AS
 SELECT
-  "value",
+  value,
   CASE
-    WHEN "value" IS NULL
+    WHEN value IS NULL
     THEN 0
-    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY "value" IS NULL ORDER BY "value") AS INT)
-  END AS "code"
+    ELSE CAST(ROW_NUMBER() OVER (PARTITION BY value IS NULL ORDER BY value) AS INT)
+  END AS code
 FROM (
   SELECT DISTINCT
-    "source"."stage" AS "value"
-  FROM "source_table" AS "source"
-) AS "domain";
+    source.stage AS value
+  FROM source_table AS source
+) AS domain;
 
--- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-CREATE UNLOGGED TABLE "sqlanon_script_counted" AS
+-- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
+DROP TABLE IF EXISTS sqlanon_script_counted;
+CREATE UNLOGGED TABLE sqlanon_script_counted AS
 SELECT
-  "k_0",
-  "k_1",
-  "k_2",
-  "s_0",
-  "s_1",
-  "r",
-  CAST(COALESCE(SUM("n"), 0) AS BIGINT) AS "n",
-  CAST(COALESCE(SUM("u"), 0) AS BIGINT) AS "u"
+  zip_code,
+  age_code,
+  sex_value,
+  disease_code,
+  stage_code,
+  r,
+  CAST(COALESCE(SUM(n), 0) AS BIGINT) AS n,
+  CAST(COALESCE(SUM(u), 0) AS BIGINT) AS u
 FROM (
   SELECT
-    "k_0",
-    "k_1",
-    "k_2",
-    "s_0",
-    "s_1",
-    "n",
+    zip_code,
+    age_code,
+    sex_value,
+    disease_code,
+    stage_code,
+    n,
     CASE
-      WHEN COUNT(*) OVER (PARTITION BY "who") > 1
-      THEN CAST(DENSE_RANK() OVER (ORDER BY "who") AS BIGINT)
-    END AS "r",
-    CASE WHEN COUNT(*) OVER (PARTITION BY "who") > 1 THEN 0 ELSE 1 END AS "u"
+      WHEN COUNT(*) OVER (PARTITION BY who) > 1
+      THEN CAST(DENSE_RANK() OVER (ORDER BY who) AS BIGINT)
+    END AS r,
+    CASE WHEN COUNT(*) OVER (PARTITION BY who) > 1 THEN 0 ELSE 1 END AS u
   FROM (
     SELECT
-      COALESCE(
-        CASE
-          WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-          THEN 0
-          ELSE "h_0"."code_1"
-        END,
-        -1
-      ) AS "k_0",
-      COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1) AS "k_1",
-      COALESCE(
-        CASE
-          WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-          THEN 0
-          ELSE "h_2"."code_0"
-        END,
-        -1
-      ) AS "k_2",
-      CASE
-        WHEN CAST("source"."disease" AS TEXT) COLLATE "C" IS NULL
-        THEN 0
-        ELSE "c_0"."code"
-      END AS "s_0",
-      CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END AS "s_1",
-      CAST("source"."person" AS TEXT) COLLATE "C" AS "who",
-      COUNT(*) AS "n"
-    FROM "source_table" AS "source"
-    LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-      ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
-    LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-      ON "source"."age" = "h_1"."value"
-    LEFT JOIN "sqlanon_script_hierarchy_2" AS "h_2"
-      ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
-    LEFT JOIN "sqlanon_script_values_0" AS "c_0"
-      ON CAST("source"."disease" AS TEXT) COLLATE "C" = "c_0"."value"
-    LEFT JOIN "sqlanon_script_values_1" AS "c_1"
-      ON "source"."stage" = "c_1"."value"
+      zip_code,
+      age_code,
+      sex_value,
+      disease_code,
+      stage_code,
+      who,
+      COUNT(*) AS n
+    FROM (
+      SELECT
+        COALESCE(
+          CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END,
+          -1
+        ) AS zip_code,
+        COALESCE(CASE WHEN source.age IS NULL THEN 0 ELSE hierarchy_age.code_1 END, -1) AS age_code,
+        COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
+        CASE WHEN CAST(source.disease AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE values_disease.code END AS disease_code,
+        CASE WHEN source.stage IS NULL THEN 0 ELSE values_stage.code END AS stage_code,
+        CAST(source.person AS TEXT) COLLATE "C" AS who
+      FROM source_table AS source
+      LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+        ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+      LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
+        ON source.age = hierarchy_age.value
+      LEFT JOIN sqlanon_script_values_disease AS values_disease
+        ON CAST(source.disease AS TEXT) COLLATE "C" = values_disease.value
+      LEFT JOIN sqlanon_script_values_stage AS values_stage
+        ON source.stage = values_stage.value
+    ) AS coded
     GROUP BY
-      COALESCE(
-        CASE
-          WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-          THEN 0
-          ELSE "h_0"."code_1"
-        END,
-        -1
-      ),
-      COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1),
-      COALESCE(
-        CASE
-          WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-          THEN 0
-          ELSE "h_2"."code_0"
-        END,
-        -1
-      ),
-      CASE
-        WHEN CAST("source"."disease" AS TEXT) COLLATE "C" IS NULL
-        THEN 0
-        ELSE "c_0"."code"
-      END,
-      CASE WHEN "source"."stage" IS NULL THEN 0 ELSE "c_1"."code" END,
-      CAST("source"."person" AS TEXT) COLLATE "C"
-  ) AS "rows"
-) AS "numbered"
+      zip_code,
+      age_code,
+      sex_value,
+      disease_code,
+      stage_code,
+      who
+  ) AS rows
+) AS numbered
 GROUP BY
-  "k_0",
-  "k_1",
-  "k_2",
-  "s_0",
-  "s_1",
-  "r";
+  zip_code,
+  age_code,
+  sex_value,
+  disease_code,
+  stage_code,
+  r;
 
 -- How the whole source distributes disease.
-DROP TABLE IF EXISTS "sqlanon_script_distribution_0";
-CREATE UNLOGGED TABLE "sqlanon_script_distribution_0" AS
+DROP TABLE IF EXISTS sqlanon_script_distribution_disease;
+CREATE UNLOGGED TABLE sqlanon_script_distribution_disease AS
 SELECT
-  "running"."code",
-  "running"."q_held",
-  "running"."q_assigned",
-  "running"."q_below",
-  "codes"."is_0",
-  CAST(SUM("running"."q_assigned") OVER () AS BIGINT) AS "total",
-  CAST(SUM("running"."q_below") OVER () AS DECIMAL(38, 0)) AS "q_everywhere",
-  CAST(COUNT(*) OVER () - 1 AS BIGINT) AS "steps"
+  running.code,
+  running.q_held,
+  running.q_assigned,
+  running.q_below,
+  codes.is_0,
+  CAST(SUM(running.q_assigned) OVER () AS BIGINT) AS total,
+  CAST(SUM(running.q_below) OVER () AS DECIMAL(38, 0)) AS q_everywhere,
+  CAST(COUNT(*) OVER () - 1 AS BIGINT) AS steps
 FROM (
   SELECT
     *,
-    CAST(SUM("q_assigned") OVER (ORDER BY "code") AS BIGINT) AS "q_below"
+    CAST(SUM(q_assigned) OVER (ORDER BY code) AS BIGINT) AS q_below
   FROM (
     SELECT
-      "held"."s" AS "code",
-      "held"."m" AS "q_held",
-      COALESCE("assigned"."m", 0) AS "q_assigned"
+      held.s AS code,
+      held.m AS q_held,
+      COALESCE(assigned.m, 0) AS q_assigned
     FROM (
       SELECT
-        "s_0" AS "s",
-        CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m"
-      FROM "sqlanon_script_counted" AS "counted"
+        disease_code AS s,
+        CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m
+      FROM sqlanon_script_counted
       GROUP BY
-        "s_0"
-    ) AS "held"
+        disease_code
+    ) AS held
     LEFT JOIN (
       SELECT
-        "s",
-        CAST(SUM("m") AS BIGINT) AS "m"
+        s,
+        CAST(SUM(m) AS BIGINT) AS m
       FROM (
         SELECT
-          "s_0" AS "s",
-          CAST(SUM("u") AS BIGINT) AS "m"
-        FROM "sqlanon_script_counted" AS "counted"
+          disease_code AS s,
+          CAST(SUM(u) AS BIGINT) AS m
+        FROM sqlanon_script_counted
         WHERE
-          "r" IS NULL
+          r IS NULL
         GROUP BY
-          "s_0"
+          disease_code
         UNION ALL
         SELECT
-          "s",
-          COUNT(*) AS "m"
+          s,
+          COUNT(*) AS m
         FROM (
           SELECT
-            "own"."s",
-            ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC NULLS LAST, "own"."s") AS "choice"
+            own.s,
+            ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
           FROM (
             SELECT
-              "s_0" AS "s",
-              "r" AS "who"
-            FROM "sqlanon_script_counted" AS "counted"
+              disease_code AS s,
+              r AS who
+            FROM sqlanon_script_counted
             WHERE
-              NOT "r" IS NULL
+              NOT r IS NULL
             GROUP BY
-              "s_0",
-              "r"
-          ) AS "own"
+              disease_code,
+              r
+          ) AS own
           JOIN (
             SELECT
-              "s_0" AS "s",
-              CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-              COALESCE(SUM("u"), 0) AS "alone",
+              disease_code AS s,
+              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+              COALESCE(SUM(u), 0) AS alone,
               CASE
-                WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                THEN MAX("r")
+                WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                THEN MAX(r)
                 ELSE NULL
-              END AS "holder"
-            FROM "sqlanon_script_counted" AS "counted"
+              END AS holder
+            FROM sqlanon_script_counted
             GROUP BY
-              "s_0"
-          ) AS "held"
-            ON "own"."s" = "held"."s"
-        ) AS "choices"
+              disease_code
+          ) AS held
+            ON own.s = held.s
+        ) AS choices
         WHERE
-          "choice" = 1
+          choice = 1
         GROUP BY
-          "s"
-      ) AS "assigned"
+          s
+      ) AS assigned
       GROUP BY
-        "s"
-    ) AS "assigned"
-      ON "held"."s" = "assigned"."s"
+        s
+    ) AS assigned
+      ON held.s = assigned.s
   ) AS "both"
-) AS "running"
-JOIN "sqlanon_script_values_0" AS "codes"
-  ON "running"."code" = "codes"."code";
+) AS running
+JOIN sqlanon_script_values_disease AS codes
+  ON running.code = codes.code;
 
 -- The same by the labels of disease.
-DROP TABLE IF EXISTS "sqlanon_script_labels_0";
-CREATE UNLOGGED TABLE "sqlanon_script_labels_0" AS
+DROP TABLE IF EXISTS sqlanon_script_labels_disease;
+CREATE UNLOGGED TABLE sqlanon_script_labels_disease AS
 SELECT
-  "level",
-  "code",
-  "label",
-  "total",
-  2 AS "levels",
-  CAST(SUM("q_of_value") OVER (PARTITION BY "level", "label") AS BIGINT) AS "q"
+  level,
+  code,
+  label,
+  total,
+  2 AS levels,
+  CAST(SUM(q_of_value) OVER (PARTITION BY level, label) AS BIGINT) AS q
 FROM (
   SELECT
-    0 AS "level",
-    "codes"."code" AS "code",
-    CAST("codes"."code" AS BIGINT) AS "label",
-    "reference"."q_assigned" AS "q_of_value",
-    "reference"."total" AS "total"
-  FROM "sqlanon_script_values_0" AS "codes"
-  JOIN "sqlanon_script_distribution_0" AS "reference"
-    ON "codes"."code" = "reference"."code"
-  LEFT JOIN "sqlanon_script_hierarchy_sensitive_0" AS "h"
-    ON "codes"."value" = "h"."value"
+    0 AS level,
+    codes.code AS code,
+    CAST(codes.code AS BIGINT) AS label,
+    reference.q_assigned AS q_of_value,
+    reference.total AS total
+  FROM sqlanon_script_values_disease AS codes
+  JOIN sqlanon_script_distribution_disease AS reference
+    ON codes.code = reference.code
+  LEFT JOIN sqlanon_script_hierarchy_disease AS hierarchy
+    ON codes.value = hierarchy.value
   UNION ALL
   SELECT
-    1 AS "level",
-    "codes"."code" AS "code",
-    CAST(CASE WHEN "codes"."value" IS NULL THEN 0 ELSE "h"."code_1" END AS BIGINT) AS "label",
-    "reference"."q_assigned" AS "q_of_value",
-    "reference"."total" AS "total"
-  FROM "sqlanon_script_values_0" AS "codes"
-  JOIN "sqlanon_script_distribution_0" AS "reference"
-    ON "codes"."code" = "reference"."code"
-  LEFT JOIN "sqlanon_script_hierarchy_sensitive_0" AS "h"
-    ON "codes"."value" = "h"."value"
-) AS "labelled";
+    1 AS level,
+    codes.code AS code,
+    CAST(CASE WHEN codes.value IS NULL THEN 0 ELSE hierarchy.code_1 END AS BIGINT) AS label,
+    reference.q_assigned AS q_of_value,
+    reference.total AS total
+  FROM sqlanon_script_values_disease AS codes
+  JOIN sqlanon_script_distribution_disease AS reference
+    ON codes.code = reference.code
+  LEFT JOIN sqlanon_script_hierarchy_disease AS hierarchy
+    ON codes.value = hierarchy.value
+) AS labelled;
 
 -- How the whole source distributes stage.
-DROP TABLE IF EXISTS "sqlanon_script_distribution_1";
-CREATE UNLOGGED TABLE "sqlanon_script_distribution_1" AS
+DROP TABLE IF EXISTS sqlanon_script_distribution_stage;
+CREATE UNLOGGED TABLE sqlanon_script_distribution_stage AS
 SELECT
-  "running"."code",
-  "running"."q_held",
-  "running"."q_assigned",
-  "running"."q_below",
-  CAST(SUM("running"."q_assigned") OVER () AS BIGINT) AS "total",
-  CAST(SUM("running"."q_below") OVER () AS DECIMAL(38, 0)) AS "q_everywhere",
-  CAST(COUNT(*) OVER () - 1 AS BIGINT) AS "steps"
+  running.code,
+  running.q_held,
+  running.q_assigned,
+  running.q_below,
+  CAST(SUM(running.q_assigned) OVER () AS BIGINT) AS total,
+  CAST(SUM(running.q_below) OVER () AS DECIMAL(38, 0)) AS q_everywhere,
+  CAST(COUNT(*) OVER () - 1 AS BIGINT) AS steps
 FROM (
   SELECT
     *,
-    CAST(SUM("q_assigned") OVER (ORDER BY "code") AS BIGINT) AS "q_below"
+    CAST(SUM(q_assigned) OVER (ORDER BY code) AS BIGINT) AS q_below
   FROM (
     SELECT
-      "held"."s" AS "code",
-      "held"."m" AS "q_held",
-      COALESCE("assigned"."m", 0) AS "q_assigned"
+      held.s AS code,
+      held.m AS q_held,
+      COALESCE(assigned.m, 0) AS q_assigned
     FROM (
       SELECT
-        "s_1" AS "s",
-        CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m"
-      FROM "sqlanon_script_counted" AS "counted"
+        stage_code AS s,
+        CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m
+      FROM sqlanon_script_counted
       GROUP BY
-        "s_1"
-    ) AS "held"
+        stage_code
+    ) AS held
     LEFT JOIN (
       SELECT
-        "s",
-        CAST(SUM("m") AS BIGINT) AS "m"
+        s,
+        CAST(SUM(m) AS BIGINT) AS m
       FROM (
         SELECT
-          "s_1" AS "s",
-          CAST(SUM("u") AS BIGINT) AS "m"
-        FROM "sqlanon_script_counted" AS "counted"
+          stage_code AS s,
+          CAST(SUM(u) AS BIGINT) AS m
+        FROM sqlanon_script_counted
         WHERE
-          "r" IS NULL
+          r IS NULL
         GROUP BY
-          "s_1"
+          stage_code
         UNION ALL
         SELECT
-          "s",
-          COUNT(*) AS "m"
+          s,
+          COUNT(*) AS m
         FROM (
           SELECT
-            "own"."s",
-            ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC NULLS LAST, "own"."s") AS "choice"
+            own.s,
+            ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
           FROM (
             SELECT
-              "s_1" AS "s",
-              "r" AS "who"
-            FROM "sqlanon_script_counted" AS "counted"
+              stage_code AS s,
+              r AS who
+            FROM sqlanon_script_counted
             WHERE
-              NOT "r" IS NULL
+              NOT r IS NULL
             GROUP BY
-              "s_1",
-              "r"
-          ) AS "own"
+              stage_code,
+              r
+          ) AS own
           JOIN (
             SELECT
-              "s_1" AS "s",
-              CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-              COALESCE(SUM("u"), 0) AS "alone",
+              stage_code AS s,
+              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+              COALESCE(SUM(u), 0) AS alone,
               CASE
-                WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                THEN MAX("r")
+                WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                THEN MAX(r)
                 ELSE NULL
-              END AS "holder"
-            FROM "sqlanon_script_counted" AS "counted"
+              END AS holder
+            FROM sqlanon_script_counted
             GROUP BY
-              "s_1"
-          ) AS "held"
-            ON "own"."s" = "held"."s"
-        ) AS "choices"
+              stage_code
+          ) AS held
+            ON own.s = held.s
+        ) AS choices
         WHERE
-          "choice" = 1
+          choice = 1
         GROUP BY
-          "s"
-      ) AS "assigned"
+          s
+      ) AS assigned
       GROUP BY
-        "s"
-    ) AS "assigned"
-      ON "held"."s" = "assigned"."s"
+        s
+    ) AS assigned
+      ON held.s = assigned.s
   ) AS "both"
-) AS "running"
-JOIN "sqlanon_script_values_1" AS "codes"
-  ON "running"."code" = "codes"."code";
+) AS running
+JOIN sqlanon_script_values_stage AS codes
+  ON running.code = codes.code;
 
 -- The population, counted by the same generalization.
-DROP TABLE IF EXISTS "sqlanon_script_everybody";
-CREATE UNLOGGED TABLE "sqlanon_script_everybody" AS
+DROP TABLE IF EXISTS sqlanon_script_everybody;
+CREATE UNLOGGED TABLE sqlanon_script_everybody AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ) AS "k_0",
-  COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1) AS "k_1",
-  COALESCE(
-    CASE
-      WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_2"."code_0"
-    END,
-    -1
-  ) AS "k_2",
-  COUNT(*) AS "w"
-FROM "people" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
-LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-  ON "source"."age" = "h_1"."value"
-LEFT JOIN "sqlanon_script_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
+  zip_code,
+  age_code,
+  sex_value,
+  COUNT(*) AS w
+FROM (
+  SELECT
+    COALESCE(
+      CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END,
+      -1
+    ) AS zip_code,
+    COALESCE(CASE WHEN source.age IS NULL THEN 0 ELSE hierarchy_age.code_1 END, -1) AS age_code,
+    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value
+  FROM people AS source
+  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+  LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
+    ON source.age = hierarchy_age.value
+) AS coded
 GROUP BY
-  COALESCE(
-    CASE
-      WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_0"."code_1"
-    END,
-    -1
-  ),
-  COALESCE(CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END, -1),
-  COALESCE(
-    CASE
-      WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-      THEN 0
-      ELSE "h_2"."code_0"
-    END,
-    -1
-  );
+  zip_code,
+  age_code,
+  sex_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-CREATE UNLOGGED TABLE "sqlanon_script_classes" AS
+DROP TABLE IF EXISTS sqlanon_script_classes;
+CREATE UNLOGGED TABLE sqlanon_script_classes AS
 SELECT
-  NULLIF("k_0", -1) AS "k_0",
-  NULLIF("k_1", -1) AS "k_1",
-  NULLIF("k_2", -1) AS "k_2",
-  "n",
-  "size" >= 2
-  AND "w" >= 3
+  NULLIF(zip_code, -1) AS zip_code,
+  NULLIF(age_code, -1) AS age_code,
+  sex_value AS sex_value,
+  n,
+  size >= 2
+  AND w >= 3
   AND (
     (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
+      CAST(size AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("w" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
+      CAST(w AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
     )
     AND (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+      CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
     ) >= (
-      CAST("w" AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
+      CAST(w AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
     )
   )
   AND (
-    "distinct_0" >= 2 AND "size" >= 2
+    distinct_0 >= 2 AND size >= 2
   )
   AND (
-    CAST("climbed_0" AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
+    CAST(climbed_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
   ) <= (
-    CAST("size" AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0)) * CAST("climbed_levels_0" AS DECIMAL(38, 0)) * CAST("climbed_total_0" AS DECIMAL(38, 0))
+    CAST(size AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0)) * CAST(climbed_levels_0 AS DECIMAL(38, 0)) * CAST(climbed_total_0 AS DECIMAL(38, 0))
   )
   AND (
-    CAST("share_0_0" AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
+    CAST(share_0_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
   ) <= (
-    CAST("size" AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
+    CAST(size AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
   )
-  AND "enhanced_gains_5_1_0" = 0
-  AND "far_3_1_0" = 0
+  AND enhanced_gains_5_1_0 = 0
+  AND far_3_1_0 = 0
   AND (
-    CAST("first_1" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+    CAST(first_1 AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
   ) < (
-    CAST("tail_2_1" AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
+    CAST(tail_2_1 AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
   )
   AND (
     CAST((
-      "gaps_1" + (
-        CAST("size" AS DECIMAL(38, 0)) * CAST("before_1" AS DECIMAL(38, 0))
+      gaps_1 + (
+        CAST(size AS DECIMAL(38, 0)) * CAST(before_1 AS DECIMAL(38, 0))
       )
     ) AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0))
   ) <= (
-    CAST("size" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) * CAST("ordered_steps_1" AS DECIMAL(38, 0)) * CAST("ordered_total_1" AS DECIMAL(38, 0))
+    CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) * CAST(ordered_steps_1 AS DECIMAL(38, 0)) * CAST(ordered_total_1 AS DECIMAL(38, 0))
   )
   AND (
-    "distinct_1" >= 2 AND "size" >= 2
-  ) AS "kept"
+    distinct_1 >= 2 AND size >= 2
+  ) AS kept
 FROM (
   SELECT
-    COALESCE("found"."k_0", "everybody"."k_0") AS "k_0",
-    COALESCE("found"."k_1", "everybody"."k_1") AS "k_1",
-    COALESCE("found"."k_2", "everybody"."k_2") AS "k_2",
-    "found"."n" AS "n",
-    COALESCE("found"."size", 0) AS "size",
-    COALESCE("everybody"."w", 0) AS "w",
-    "found"."share_0_0",
-    "found"."enhanced_gains_5_1_0",
-    "found"."far_3_1_0",
-    "found"."climbed_0",
-    "found"."climbed_levels_0",
-    "found"."climbed_total_0",
-    "found"."distinct_0",
-    "found"."gaps_1",
-    "found"."before_1",
-    "found"."ordered_steps_1",
-    "found"."ordered_total_1",
-    "found"."distinct_1",
-    "found"."first_1",
-    "found"."tail_2_1"
+    COALESCE(found.zip_code, everybody.zip_code) AS zip_code,
+    COALESCE(found.age_code, everybody.age_code) AS age_code,
+    COALESCE(found.sex_value, everybody.sex_value) AS sex_value,
+    found.n AS n,
+    COALESCE(found.size, 0) AS size,
+    COALESCE(everybody.w, 0) AS w,
+    found.share_0_0,
+    found.enhanced_gains_5_1_0,
+    found.far_3_1_0,
+    found.climbed_0,
+    found.climbed_levels_0,
+    found.climbed_total_0,
+    found.distinct_0,
+    found.gaps_1,
+    found.before_1,
+    found.ordered_steps_1,
+    found.ordered_total_1,
+    found.distinct_1,
+    found.first_1,
+    found.tail_2_1
   FROM (
     SELECT
-      "part_0"."k_0",
-      "part_0"."k_1",
-      "part_0"."k_2",
-      "part_0"."n",
-      "part_0"."size",
-      "part_1"."share_0_0",
-      "part_1"."enhanced_gains_5_1_0",
-      "part_1"."far_3_1_0",
-      "part_2"."climbed_0",
-      "part_2"."climbed_levels_0",
-      "part_2"."climbed_total_0",
-      "part_3"."distinct_0",
-      "part_4"."gaps_1",
-      "part_4"."before_1",
-      "part_4"."ordered_steps_1",
-      "part_4"."ordered_total_1",
-      "part_5"."distinct_1",
-      "part_6"."first_1",
-      "part_6"."tail_2_1"
+      part_0.zip_code,
+      part_0.age_code,
+      part_0.sex_value,
+      part_0.n,
+      part_0.size,
+      part_1.share_0_0,
+      part_1.enhanced_gains_5_1_0,
+      part_1.far_3_1_0,
+      part_2.climbed_0,
+      part_2.climbed_levels_0,
+      part_2.climbed_total_0,
+      part_3.distinct_0,
+      part_4.gaps_1,
+      part_4.before_1,
+      part_4.ordered_steps_1,
+      part_4.ordered_total_1,
+      part_5.distinct_1,
+      part_6.first_1,
+      part_6.tail_2_1
     FROM (
       SELECT
-        "k_0" AS "k_0",
-        "k_1" AS "k_1",
-        "k_2" AS "k_2",
-        SUM("n") AS "n",
-        CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "size"
-      FROM "sqlanon_script_counted" AS "counted"
+        zip_code AS zip_code,
+        age_code AS age_code,
+        sex_value AS sex_value,
+        SUM(n) AS n,
+        CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS size
+      FROM sqlanon_script_counted
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
-    ) AS "part_0"
+        zip_code,
+        age_code,
+        sex_value
+    ) AS part_0
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
-        COALESCE(SUM(CASE WHEN "is_0" THEN "m" ELSE 0 END), 0) AS "share_0_0",
+        zip_code,
+        age_code,
+        sex_value,
+        COALESCE(SUM(CASE WHEN is_0 THEN m ELSE 0 END), 0) AS share_0_0,
         COALESCE(
           SUM(
             CASE
               WHEN (
-                CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+                CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
               ) > (
-                CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
+                CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
               )
               OR CAST((
-                CAST("m" AS DOUBLE PRECISION) * CAST("total" AS DOUBLE PRECISION)
+                CAST(m AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
               ) AS DOUBLE PRECISION) / (
-                CAST("size" AS DOUBLE PRECISION) * CAST("q" AS DOUBLE PRECISION)
-              ) - 1 > LN(CAST("total" AS DOUBLE PRECISION) / CAST("q" AS DOUBLE PRECISION))
+                CAST(size AS DOUBLE PRECISION) * CAST(q AS DOUBLE PRECISION)
+              ) - 1 > LN(CAST(total AS DOUBLE PRECISION) / CAST(q AS DOUBLE PRECISION))
               THEN 1
               ELSE 0
             END
           ),
           0
-        ) AS "enhanced_gains_5_1_0",
+        ) AS enhanced_gains_5_1_0,
         COALESCE(
           SUM(
             CASE
               WHEN ABS(
                 LN(
                   CAST((
-                    CAST("m" AS DOUBLE PRECISION) * CAST("total" AS DOUBLE PRECISION)
+                    CAST(m AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
                   ) AS DOUBLE PRECISION) / (
-                    CAST("size" AS DOUBLE PRECISION) * CAST("q" AS DOUBLE PRECISION)
+                    CAST(size AS DOUBLE PRECISION) * CAST(q AS DOUBLE PRECISION)
                   )
                 )
               ) > CAST(3 AS DOUBLE PRECISION)
@@ -821,743 +681,730 @@ FROM (
             END
           ),
           0
-        ) AS "far_3_1_0"
+        ) AS far_3_1_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."k_1",
-          "cells"."k_2",
-          "cells"."s",
-          "cells"."m",
-          "cells"."size",
-          "reference"."q_held" AS "q",
-          "reference".*
+          cells.zip_code,
+          cells.age_code,
+          cells.sex_value,
+          cells.s,
+          cells.m,
+          cells.size,
+          reference.q_held AS q,
+          reference.*
         FROM (
           SELECT
-            "held"."k_0",
-            "held"."k_1",
-            "held"."k_2",
-            "held"."s",
-            "held"."m",
-            "sizes"."size"
+            held.zip_code,
+            held.age_code,
+            held.sex_value,
+            held.s,
+            held.m,
+            sizes.size
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "k_1" AS "k_1",
-              "k_2" AS "k_2",
-              "s_0" AS "s",
-              CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-              COALESCE(SUM("u"), 0) AS "alone",
+              zip_code AS zip_code,
+              age_code AS age_code,
+              sex_value AS sex_value,
+              disease_code AS s,
+              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+              COALESCE(SUM(u), 0) AS alone,
               CASE
-                WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                THEN MAX("r")
+                WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                THEN MAX(r)
                 ELSE NULL
-              END AS "holder"
-            FROM "sqlanon_script_counted" AS "counted"
+              END AS holder
+            FROM sqlanon_script_counted
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
-              "s_0"
-          ) AS "held"
+              zip_code,
+              age_code,
+              sex_value,
+              disease_code
+          ) AS held
           JOIN (
             SELECT
-              "k_0" AS "k_0",
-              "k_1" AS "k_1",
-              "k_2" AS "k_2",
-              CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "size"
-            FROM "sqlanon_script_counted" AS "counted"
+              zip_code AS zip_code,
+              age_code AS age_code,
+              sex_value AS sex_value,
+              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS size
+            FROM sqlanon_script_counted
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2"
-          ) AS "sizes"
-            ON "held"."k_0" = "sizes"."k_0"
-            AND "held"."k_1" = "sizes"."k_1"
-            AND "held"."k_2" = "sizes"."k_2"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" = "reference"."code"
-      ) AS "held"
+              zip_code,
+              age_code,
+              sex_value
+          ) AS sizes
+            ON held.zip_code = sizes.zip_code
+            AND held.age_code = sizes.age_code
+            AND held.sex_value = sizes.sex_value
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s = reference.code
+      ) AS held
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
-    ) AS "part_1"
-      ON "part_0"."k_0" = "part_1"."k_0"
-      AND "part_0"."k_1" = "part_1"."k_1"
-      AND "part_0"."k_2" = "part_1"."k_2"
+        zip_code,
+        age_code,
+        sex_value
+    ) AS part_1
+      ON part_0.zip_code = part_1.zip_code
+      AND part_0.age_code = part_1.age_code
+      AND part_0.sex_value = part_1.sex_value
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
+        zip_code,
+        age_code,
+        sex_value,
         SUM(
           GREATEST(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             ),
             0
           )
-        ) AS "climbed_0",
-        MAX("levels") AS "climbed_levels_0",
-        MAX("total") AS "climbed_total_0"
+        ) AS climbed_0,
+        MAX(levels) AS climbed_levels_0,
+        MAX(total) AS climbed_total_0
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."k_1",
-          "cells"."k_2",
-          "cells"."size",
-          "reference"."q",
-          "reference"."total",
-          "reference"."levels",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.age_code,
+          cells.sex_value,
+          cells.size,
+          reference.q,
+          reference.total,
+          reference.levels,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "k_1",
-            "k_2",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "k_1", "k_2") AS BIGINT) AS "size"
+            zip_code,
+            age_code,
+            sex_value,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, age_code, sex_value) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0",
-              "k_1",
-              "k_2",
-              "s",
-              CAST(SUM("m") AS BIGINT) AS "m"
+              zip_code,
+              age_code,
+              sex_value,
+              s,
+              CAST(SUM(m) AS BIGINT) AS m
             FROM (
               SELECT
-                "k_0" AS "k_0",
-                "k_1" AS "k_1",
-                "k_2" AS "k_2",
-                "s_0" AS "s",
-                CAST(SUM("u") AS BIGINT) AS "m"
-              FROM "sqlanon_script_counted" AS "counted"
+                zip_code AS zip_code,
+                age_code AS age_code,
+                sex_value AS sex_value,
+                disease_code AS s,
+                CAST(SUM(u) AS BIGINT) AS m
+              FROM sqlanon_script_counted
               WHERE
-                "r" IS NULL
+                r IS NULL
               GROUP BY
-                "k_0",
-                "k_1",
-                "k_2",
-                "s_0"
+                zip_code,
+                age_code,
+                sex_value,
+                disease_code
               UNION ALL
               SELECT
-                "k_0",
-                "k_1",
-                "k_2",
-                "s",
-                COUNT(*) AS "m"
+                zip_code,
+                age_code,
+                sex_value,
+                s,
+                COUNT(*) AS m
               FROM (
                 SELECT
-                  "own"."k_0",
-                  "own"."k_1",
-                  "own"."k_2",
-                  "own"."s",
+                  own.zip_code,
+                  own.age_code,
+                  own.sex_value,
+                  own.s,
                   ROW_NUMBER() OVER (
-                    PARTITION BY "own"."k_0", "own"."k_1", "own"."k_2", "own"."who"
-                    ORDER BY "held"."m" DESC NULLS LAST, "own"."s"
-                  ) AS "choice"
+                    PARTITION BY own.zip_code, own.age_code, own.sex_value, own.who
+                    ORDER BY held.m DESC NULLS LAST, own.s
+                  ) AS choice
                 FROM (
                   SELECT
-                    "k_0" AS "k_0",
-                    "k_1" AS "k_1",
-                    "k_2" AS "k_2",
-                    "s_0" AS "s",
-                    "r" AS "who"
-                  FROM "sqlanon_script_counted" AS "counted"
+                    zip_code AS zip_code,
+                    age_code AS age_code,
+                    sex_value AS sex_value,
+                    disease_code AS s,
+                    r AS who
+                  FROM sqlanon_script_counted
                   WHERE
-                    NOT "r" IS NULL
+                    NOT r IS NULL
                   GROUP BY
-                    "k_0",
-                    "k_1",
-                    "k_2",
-                    "s_0",
-                    "r"
-                ) AS "own"
+                    zip_code,
+                    age_code,
+                    sex_value,
+                    disease_code,
+                    r
+                ) AS own
                 JOIN (
                   SELECT
-                    "k_0" AS "k_0",
-                    "k_1" AS "k_1",
-                    "k_2" AS "k_2",
-                    "s_0" AS "s",
-                    CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-                    COALESCE(SUM("u"), 0) AS "alone",
+                    zip_code AS zip_code,
+                    age_code AS age_code,
+                    sex_value AS sex_value,
+                    disease_code AS s,
+                    CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+                    COALESCE(SUM(u), 0) AS alone,
                     CASE
-                      WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                      THEN MAX("r")
+                      WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                      THEN MAX(r)
                       ELSE NULL
-                    END AS "holder"
-                  FROM "sqlanon_script_counted" AS "counted"
+                    END AS holder
+                  FROM sqlanon_script_counted
                   GROUP BY
-                    "k_0",
-                    "k_1",
-                    "k_2",
-                    "s_0"
-                ) AS "held"
-                  ON "own"."k_0" = "held"."k_0"
-                  AND "own"."k_1" = "held"."k_1"
-                  AND "own"."k_2" = "held"."k_2"
-                  AND "own"."s" = "held"."s"
-              ) AS "choices"
+                    zip_code,
+                    age_code,
+                    sex_value,
+                    disease_code
+                ) AS held
+                  ON own.zip_code = held.zip_code
+                  AND own.age_code = held.age_code
+                  AND own.sex_value = held.sex_value
+                  AND own.s = held.s
+              ) AS choices
               WHERE
-                "choice" = 1
+                choice = 1
               GROUP BY
-                "k_0",
-                "k_1",
-                "k_2",
-                "s"
-            ) AS "assigned"
+                zip_code,
+                age_code,
+                sex_value,
+                s
+            ) AS assigned
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
-              "s"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_labels_0" AS "reference"
-          ON "cells"."s" = "reference"."code"
+              zip_code,
+              age_code,
+              sex_value,
+              s
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_labels_disease AS reference
+          ON cells.s = reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."k_1",
-          "cells"."k_2",
-          "cells"."size",
-          "reference"."level",
-          "reference"."label",
-          "reference"."q",
-          "reference"."total",
-          "reference"."levels"
-      ) AS "held"
+          cells.zip_code,
+          cells.age_code,
+          cells.sex_value,
+          cells.size,
+          reference.level,
+          reference.label,
+          reference.q,
+          reference.total,
+          reference.levels
+      ) AS held
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
-    ) AS "part_2"
-      ON "part_0"."k_0" = "part_2"."k_0"
-      AND "part_0"."k_1" = "part_2"."k_1"
-      AND "part_0"."k_2" = "part_2"."k_2"
+        zip_code,
+        age_code,
+        sex_value
+    ) AS part_2
+      ON part_0.zip_code = part_2.zip_code
+      AND part_0.age_code = part_2.age_code
+      AND part_0.sex_value = part_2.sex_value
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
-        COALESCE(SUM(CASE WHEN "m" >= 2 OR "alone" >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT "holder") AS "distinct_0"
+        zip_code,
+        age_code,
+        sex_value,
+        COALESCE(SUM(CASE WHEN m >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_0
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "k_1" AS "k_1",
-          "k_2" AS "k_2",
-          "s_0" AS "s",
-          CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-          COALESCE(SUM("u"), 0) AS "alone",
+          zip_code AS zip_code,
+          age_code AS age_code,
+          sex_value AS sex_value,
+          disease_code AS s,
+          CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+          COALESCE(SUM(u), 0) AS alone,
           CASE
-            WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-            THEN MAX("r")
+            WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+            THEN MAX(r)
             ELSE NULL
-          END AS "holder"
-        FROM "sqlanon_script_counted" AS "counted"
+          END AS holder
+        FROM sqlanon_script_counted
         GROUP BY
-          "k_0",
-          "k_1",
-          "k_2",
-          "s_0"
-      ) AS "held"
+          zip_code,
+          age_code,
+          sex_value,
+          disease_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
-    ) AS "part_3"
-      ON "part_0"."k_0" = "part_3"."k_0"
-      AND "part_0"."k_1" = "part_3"."k_1"
-      AND "part_0"."k_2" = "part_3"."k_2"
+        zip_code,
+        age_code,
+        sex_value
+    ) AS part_3
+      ON part_0.zip_code = part_3.zip_code
+      AND part_0.age_code = part_3.age_code
+      AND part_0.sex_value = part_3.sex_value
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
+        zip_code,
+        age_code,
+        sex_value,
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_1",
-        MAX("q_everywhere") - SUM("q") AS "before_1",
-        MAX("steps") AS "ordered_steps_1",
-        MAX("total") AS "ordered_total_1"
+        ) AS gaps_1,
+        MAX(q_everywhere) - SUM(q) AS before_1,
+        MAX(steps) AS ordered_steps_1,
+        MAX(total) AS ordered_total_1
       FROM (
         SELECT
-          "cells"."k_0",
-          "cells"."k_1",
-          "cells"."k_2",
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.zip_code,
+          cells.age_code,
+          cells.sex_value,
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "k_0",
-            "k_1",
-            "k_2",
-            "s",
-            "m",
-            CAST(SUM("m") OVER (PARTITION BY "k_0", "k_1", "k_2") AS BIGINT) AS "size"
+            zip_code,
+            age_code,
+            sex_value,
+            s,
+            m,
+            CAST(SUM(m) OVER (PARTITION BY zip_code, age_code, sex_value) AS BIGINT) AS size
           FROM (
             SELECT
-              "k_0",
-              "k_1",
-              "k_2",
-              "s",
-              CAST(SUM("m") AS BIGINT) AS "m"
+              zip_code,
+              age_code,
+              sex_value,
+              s,
+              CAST(SUM(m) AS BIGINT) AS m
             FROM (
               SELECT
-                "k_0" AS "k_0",
-                "k_1" AS "k_1",
-                "k_2" AS "k_2",
-                "s_1" AS "s",
-                CAST(SUM("u") AS BIGINT) AS "m"
-              FROM "sqlanon_script_counted" AS "counted"
+                zip_code AS zip_code,
+                age_code AS age_code,
+                sex_value AS sex_value,
+                stage_code AS s,
+                CAST(SUM(u) AS BIGINT) AS m
+              FROM sqlanon_script_counted
               WHERE
-                "r" IS NULL
+                r IS NULL
               GROUP BY
-                "k_0",
-                "k_1",
-                "k_2",
-                "s_1"
+                zip_code,
+                age_code,
+                sex_value,
+                stage_code
               UNION ALL
               SELECT
-                "k_0",
-                "k_1",
-                "k_2",
-                "s",
-                COUNT(*) AS "m"
+                zip_code,
+                age_code,
+                sex_value,
+                s,
+                COUNT(*) AS m
               FROM (
                 SELECT
-                  "own"."k_0",
-                  "own"."k_1",
-                  "own"."k_2",
-                  "own"."s",
+                  own.zip_code,
+                  own.age_code,
+                  own.sex_value,
+                  own.s,
                   ROW_NUMBER() OVER (
-                    PARTITION BY "own"."k_0", "own"."k_1", "own"."k_2", "own"."who"
-                    ORDER BY "held"."m" DESC NULLS LAST, "own"."s"
-                  ) AS "choice"
+                    PARTITION BY own.zip_code, own.age_code, own.sex_value, own.who
+                    ORDER BY held.m DESC NULLS LAST, own.s
+                  ) AS choice
                 FROM (
                   SELECT
-                    "k_0" AS "k_0",
-                    "k_1" AS "k_1",
-                    "k_2" AS "k_2",
-                    "s_1" AS "s",
-                    "r" AS "who"
-                  FROM "sqlanon_script_counted" AS "counted"
+                    zip_code AS zip_code,
+                    age_code AS age_code,
+                    sex_value AS sex_value,
+                    stage_code AS s,
+                    r AS who
+                  FROM sqlanon_script_counted
                   WHERE
-                    NOT "r" IS NULL
+                    NOT r IS NULL
                   GROUP BY
-                    "k_0",
-                    "k_1",
-                    "k_2",
-                    "s_1",
-                    "r"
-                ) AS "own"
+                    zip_code,
+                    age_code,
+                    sex_value,
+                    stage_code,
+                    r
+                ) AS own
                 JOIN (
                   SELECT
-                    "k_0" AS "k_0",
-                    "k_1" AS "k_1",
-                    "k_2" AS "k_2",
-                    "s_1" AS "s",
-                    CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-                    COALESCE(SUM("u"), 0) AS "alone",
+                    zip_code AS zip_code,
+                    age_code AS age_code,
+                    sex_value AS sex_value,
+                    stage_code AS s,
+                    CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+                    COALESCE(SUM(u), 0) AS alone,
                     CASE
-                      WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                      THEN MAX("r")
+                      WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                      THEN MAX(r)
                       ELSE NULL
-                    END AS "holder"
-                  FROM "sqlanon_script_counted" AS "counted"
+                    END AS holder
+                  FROM sqlanon_script_counted
                   GROUP BY
-                    "k_0",
-                    "k_1",
-                    "k_2",
-                    "s_1"
-                ) AS "held"
-                  ON "own"."k_0" = "held"."k_0"
-                  AND "own"."k_1" = "held"."k_1"
-                  AND "own"."k_2" = "held"."k_2"
-                  AND "own"."s" = "held"."s"
-              ) AS "choices"
+                    zip_code,
+                    age_code,
+                    sex_value,
+                    stage_code
+                ) AS held
+                  ON own.zip_code = held.zip_code
+                  AND own.age_code = held.age_code
+                  AND own.sex_value = held.sex_value
+                  AND own.s = held.s
+              ) AS choices
               WHERE
-                "choice" = 1
+                choice = 1
               GROUP BY
-                "k_0",
-                "k_1",
-                "k_2",
-                "s"
-            ) AS "assigned"
+                zip_code,
+                age_code,
+                sex_value,
+                s
+            ) AS assigned
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
-              "s"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_1" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              zip_code,
+              age_code,
+              sex_value,
+              s
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_stage AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."k_0",
-          "cells"."k_1",
-          "cells"."k_2",
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
+          cells.zip_code,
+          cells.age_code,
+          cells.sex_value,
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
-    ) AS "part_4"
-      ON "part_0"."k_0" = "part_4"."k_0"
-      AND "part_0"."k_1" = "part_4"."k_1"
-      AND "part_0"."k_2" = "part_4"."k_2"
+        zip_code,
+        age_code,
+        sex_value
+    ) AS part_4
+      ON part_0.zip_code = part_4.zip_code
+      AND part_0.age_code = part_4.age_code
+      AND part_0.sex_value = part_4.sex_value
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
-        COALESCE(SUM(CASE WHEN "m" >= 2 OR "alone" >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT "holder") AS "distinct_1"
+        zip_code,
+        age_code,
+        sex_value,
+        COALESCE(SUM(CASE WHEN m >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_1
       FROM (
         SELECT
-          "k_0" AS "k_0",
-          "k_1" AS "k_1",
-          "k_2" AS "k_2",
-          "s_1" AS "s",
-          CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-          COALESCE(SUM("u"), 0) AS "alone",
+          zip_code AS zip_code,
+          age_code AS age_code,
+          sex_value AS sex_value,
+          stage_code AS s,
+          CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+          COALESCE(SUM(u), 0) AS alone,
           CASE
-            WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-            THEN MAX("r")
+            WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+            THEN MAX(r)
             ELSE NULL
-          END AS "holder"
-        FROM "sqlanon_script_counted" AS "counted"
+          END AS holder
+        FROM sqlanon_script_counted
         GROUP BY
-          "k_0",
-          "k_1",
-          "k_2",
-          "s_1"
-      ) AS "held"
+          zip_code,
+          age_code,
+          sex_value,
+          stage_code
+      ) AS held
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
-    ) AS "part_5"
-      ON "part_0"."k_0" = "part_5"."k_0"
-      AND "part_0"."k_1" = "part_5"."k_1"
-      AND "part_0"."k_2" = "part_5"."k_2"
+        zip_code,
+        age_code,
+        sex_value
+    ) AS part_5
+      ON part_0.zip_code = part_5.zip_code
+      AND part_0.age_code = part_5.age_code
+      AND part_0.sex_value = part_5.sex_value
     JOIN (
       SELECT
-        "k_0",
-        "k_1",
-        "k_2",
-        MAX("m") AS "first_1",
-        COALESCE(SUM(CASE WHEN "place" >= 2 THEN "m" ELSE 0 END), 0) AS "tail_2_1"
+        zip_code,
+        age_code,
+        sex_value,
+        MAX(m) AS first_1,
+        COALESCE(SUM(CASE WHEN place >= 2 THEN m ELSE 0 END), 0) AS tail_2_1
       FROM (
         SELECT
-          "k_0",
-          "k_1",
-          "k_2",
-          "m",
-          ROW_NUMBER() OVER (PARTITION BY "k_0", "k_1", "k_2" ORDER BY "m" DESC NULLS LAST, "s") AS "place"
+          zip_code,
+          age_code,
+          sex_value,
+          m,
+          ROW_NUMBER() OVER (PARTITION BY zip_code, age_code, sex_value ORDER BY m DESC NULLS LAST, s) AS place
         FROM (
           SELECT
-            "k_0",
-            "k_1",
-            "k_2",
-            "s",
-            CAST(SUM("m") AS BIGINT) AS "m"
+            zip_code,
+            age_code,
+            sex_value,
+            s,
+            CAST(SUM(m) AS BIGINT) AS m
           FROM (
             SELECT
-              "k_0" AS "k_0",
-              "k_1" AS "k_1",
-              "k_2" AS "k_2",
-              "s_1" AS "s",
-              CAST(SUM("u") AS BIGINT) AS "m"
-            FROM "sqlanon_script_counted" AS "counted"
+              zip_code AS zip_code,
+              age_code AS age_code,
+              sex_value AS sex_value,
+              stage_code AS s,
+              CAST(SUM(u) AS BIGINT) AS m
+            FROM sqlanon_script_counted
             WHERE
-              "r" IS NULL
+              r IS NULL
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
-              "s_1"
+              zip_code,
+              age_code,
+              sex_value,
+              stage_code
             UNION ALL
             SELECT
-              "k_0",
-              "k_1",
-              "k_2",
-              "s",
-              COUNT(*) AS "m"
+              zip_code,
+              age_code,
+              sex_value,
+              s,
+              COUNT(*) AS m
             FROM (
               SELECT
-                "own"."k_0",
-                "own"."k_1",
-                "own"."k_2",
-                "own"."s",
+                own.zip_code,
+                own.age_code,
+                own.sex_value,
+                own.s,
                 ROW_NUMBER() OVER (
-                  PARTITION BY "own"."k_0", "own"."k_1", "own"."k_2", "own"."who"
-                  ORDER BY "held"."m" DESC NULLS LAST, "own"."s"
-                ) AS "choice"
+                  PARTITION BY own.zip_code, own.age_code, own.sex_value, own.who
+                  ORDER BY held.m DESC NULLS LAST, own.s
+                ) AS choice
               FROM (
                 SELECT
-                  "k_0" AS "k_0",
-                  "k_1" AS "k_1",
-                  "k_2" AS "k_2",
-                  "s_1" AS "s",
-                  "r" AS "who"
-                FROM "sqlanon_script_counted" AS "counted"
+                  zip_code AS zip_code,
+                  age_code AS age_code,
+                  sex_value AS sex_value,
+                  stage_code AS s,
+                  r AS who
+                FROM sqlanon_script_counted
                 WHERE
-                  NOT "r" IS NULL
+                  NOT r IS NULL
                 GROUP BY
-                  "k_0",
-                  "k_1",
-                  "k_2",
-                  "s_1",
-                  "r"
-              ) AS "own"
+                  zip_code,
+                  age_code,
+                  sex_value,
+                  stage_code,
+                  r
+              ) AS own
               JOIN (
                 SELECT
-                  "k_0" AS "k_0",
-                  "k_1" AS "k_1",
-                  "k_2" AS "k_2",
-                  "s_1" AS "s",
-                  CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-                  COALESCE(SUM("u"), 0) AS "alone",
+                  zip_code AS zip_code,
+                  age_code AS age_code,
+                  sex_value AS sex_value,
+                  stage_code AS s,
+                  CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+                  COALESCE(SUM(u), 0) AS alone,
                   CASE
-                    WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                    THEN MAX("r")
+                    WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                    THEN MAX(r)
                     ELSE NULL
-                  END AS "holder"
-                FROM "sqlanon_script_counted" AS "counted"
+                  END AS holder
+                FROM sqlanon_script_counted
                 GROUP BY
-                  "k_0",
-                  "k_1",
-                  "k_2",
-                  "s_1"
-              ) AS "held"
-                ON "own"."k_0" = "held"."k_0"
-                AND "own"."k_1" = "held"."k_1"
-                AND "own"."k_2" = "held"."k_2"
-                AND "own"."s" = "held"."s"
-            ) AS "choices"
+                  zip_code,
+                  age_code,
+                  sex_value,
+                  stage_code
+              ) AS held
+                ON own.zip_code = held.zip_code
+                AND own.age_code = held.age_code
+                AND own.sex_value = held.sex_value
+                AND own.s = held.s
+            ) AS choices
             WHERE
-              "choice" = 1
+              choice = 1
             GROUP BY
-              "k_0",
-              "k_1",
-              "k_2",
-              "s"
-          ) AS "assigned"
+              zip_code,
+              age_code,
+              sex_value,
+              s
+          ) AS assigned
           GROUP BY
-            "k_0",
-            "k_1",
-            "k_2",
-            "s"
-        ) AS "cells"
-      ) AS "held"
+            zip_code,
+            age_code,
+            sex_value,
+            s
+        ) AS cells
+      ) AS held
       GROUP BY
-        "k_0",
-        "k_1",
-        "k_2"
-    ) AS "part_6"
-      ON "part_0"."k_0" = "part_6"."k_0"
-      AND "part_0"."k_1" = "part_6"."k_1"
-      AND "part_0"."k_2" = "part_6"."k_2"
-  ) AS "found"
+        zip_code,
+        age_code,
+        sex_value
+    ) AS part_6
+      ON part_0.zip_code = part_6.zip_code
+      AND part_0.age_code = part_6.age_code
+      AND part_0.sex_value = part_6.sex_value
+  ) AS found
   LEFT JOIN (
     SELECT
-      "k_0" AS "k_0",
-      "k_1" AS "k_1",
-      "k_2" AS "k_2",
-      CAST(SUM("w") AS BIGINT) AS "w"
-    FROM "sqlanon_script_everybody" AS "everybody"
+      zip_code AS zip_code,
+      age_code AS age_code,
+      sex_value AS sex_value,
+      CAST(SUM(w) AS BIGINT) AS w
+    FROM sqlanon_script_everybody
     GROUP BY
-      "k_0",
-      "k_1",
-      "k_2"
-  ) AS "everybody"
-    ON "found"."k_0" = "everybody"."k_0"
-    AND "found"."k_1" = "everybody"."k_1"
-    AND "found"."k_2" = "everybody"."k_2"
-) AS "classes";
+      zip_code,
+      age_code,
+      sex_value
+  ) AS everybody
+    ON found.zip_code = everybody.zip_code
+    AND found.age_code = everybody.age_code
+    AND found.sex_value = everybody.sex_value
+) AS classes;
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
-  CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM "sqlanon_script_classes"
-          WHERE
-            "k_0" IS NULL OR "k_1" IS NULL OR "k_2" IS NULL
-        ) = 0
-    )
-    THEN '1'
-    ELSE 'sqlanon: a value lies outside its hierarchy'
-  END AS INT) AS "audit";
+  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+FROM sqlanon_script_classes
+WHERE
+  zip_code IS NULL OR age_code IS NULL;
 
 -- Stop if more than 25% of the rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT "kept" THEN "n" ELSE 0 END), 0) * 4 <= COALESCE(SUM("n"), 0) * 1
-      FROM "sqlanon_script_classes"
-    )
+    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) * 4 <= COALESCE(SUM(n), 0) * 1
     THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- Whether suppressed rows, blanked, satisfy the requirement as one class: then they stay, else they go.
-DROP TABLE IF EXISTS "sqlanon_script_blanked";
-CREATE UNLOGGED TABLE "sqlanon_script_blanked" AS
+DROP TABLE IF EXISTS sqlanon_script_blanked;
+CREATE UNLOGGED TABLE sqlanon_script_blanked AS
 SELECT
-  "size" >= 2
-  AND "w" >= 3
+  size >= 2
+  AND w >= 3
   AND (
     (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
+      CAST(size AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
-      CAST("w" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
+      CAST(w AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
     )
     AND (
-      CAST("size" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+      CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
     ) >= (
-      CAST("w" AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
+      CAST(w AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
     )
   )
   AND (
-    "distinct_0" >= 2 AND "size" >= 2
+    distinct_0 >= 2 AND size >= 2
   )
   AND (
-    CAST("climbed_0" AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
+    CAST(climbed_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
   ) <= (
-    CAST("size" AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0)) * CAST("climbed_levels_0" AS DECIMAL(38, 0)) * CAST("climbed_total_0" AS DECIMAL(38, 0))
+    CAST(size AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0)) * CAST(climbed_levels_0 AS DECIMAL(38, 0)) * CAST(climbed_total_0 AS DECIMAL(38, 0))
   )
   AND (
-    CAST("share_0_0" AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
+    CAST(share_0_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
   ) <= (
-    CAST("size" AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
+    CAST(size AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
   )
-  AND "enhanced_gains_5_1_0" = 0
-  AND "far_3_1_0" = 0
+  AND enhanced_gains_5_1_0 = 0
+  AND far_3_1_0 = 0
   AND (
-    CAST("first_1" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+    CAST(first_1 AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
   ) < (
-    CAST("tail_2_1" AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
+    CAST(tail_2_1 AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
   )
   AND (
     CAST((
-      "gaps_1" + (
-        CAST("size" AS DECIMAL(38, 0)) * CAST("before_1" AS DECIMAL(38, 0))
+      gaps_1 + (
+        CAST(size AS DECIMAL(38, 0)) * CAST(before_1 AS DECIMAL(38, 0))
       )
     ) AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0))
   ) <= (
-    CAST("size" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) * CAST("ordered_steps_1" AS DECIMAL(38, 0)) * CAST("ordered_total_1" AS DECIMAL(38, 0))
+    CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) * CAST(ordered_steps_1 AS DECIMAL(38, 0)) * CAST(ordered_total_1 AS DECIMAL(38, 0))
   )
   AND (
-    "distinct_1" >= 2 AND "size" >= 2
-  ) AS "satisfied"
+    distinct_1 >= 2 AND size >= 2
+  ) AS satisfied
 FROM (
   SELECT
-    "found"."n" AS "n",
-    COALESCE("found"."size", 0) AS "size",
-    COALESCE("everybody"."w", 0) AS "w",
-    "found"."share_0_0",
-    "found"."enhanced_gains_5_1_0",
-    "found"."far_3_1_0",
-    "found"."climbed_0",
-    "found"."climbed_levels_0",
-    "found"."climbed_total_0",
-    "found"."distinct_0",
-    "found"."gaps_1",
-    "found"."before_1",
-    "found"."ordered_steps_1",
-    "found"."ordered_total_1",
-    "found"."distinct_1",
-    "found"."first_1",
-    "found"."tail_2_1"
+    found.n AS n,
+    COALESCE(found.size, 0) AS size,
+    COALESCE(everybody.w, 0) AS w,
+    found.share_0_0,
+    found.enhanced_gains_5_1_0,
+    found.far_3_1_0,
+    found.climbed_0,
+    found.climbed_levels_0,
+    found.climbed_total_0,
+    found.distinct_0,
+    found.gaps_1,
+    found.before_1,
+    found.ordered_steps_1,
+    found.ordered_total_1,
+    found.distinct_1,
+    found.first_1,
+    found.tail_2_1
   FROM (
     SELECT
-      "part_0"."n",
-      "part_0"."size",
-      "part_1"."share_0_0",
-      "part_1"."enhanced_gains_5_1_0",
-      "part_1"."far_3_1_0",
-      "part_2"."climbed_0",
-      "part_2"."climbed_levels_0",
-      "part_2"."climbed_total_0",
-      "part_3"."distinct_0",
-      "part_4"."gaps_1",
-      "part_4"."before_1",
-      "part_4"."ordered_steps_1",
-      "part_4"."ordered_total_1",
-      "part_5"."distinct_1",
-      "part_6"."first_1",
-      "part_6"."tail_2_1"
+      part_0.n,
+      part_0.size,
+      part_1.share_0_0,
+      part_1.enhanced_gains_5_1_0,
+      part_1.far_3_1_0,
+      part_2.climbed_0,
+      part_2.climbed_levels_0,
+      part_2.climbed_total_0,
+      part_3.distinct_0,
+      part_4.gaps_1,
+      part_4.before_1,
+      part_4.ordered_steps_1,
+      part_4.ordered_total_1,
+      part_5.distinct_1,
+      part_6.first_1,
+      part_6.tail_2_1
     FROM (
       SELECT
-        SUM("n") AS "n",
-        CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "size"
+        SUM(n) AS n,
+        CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS size
       FROM (
         SELECT
-          "counted".*
-        FROM "sqlanon_script_counted" AS "counted"
-        JOIN "sqlanon_script_classes" AS "verdict"
-          ON "counted"."k_0" = "verdict"."k_0"
-          AND "counted"."k_1" = "verdict"."k_1"
-          AND "counted"."k_2" = "verdict"."k_2"
-          AND NOT "verdict"."kept"
-      ) AS "counted"
-    ) AS "part_0"
+          counted.*
+        FROM sqlanon_script_counted AS counted
+        INNER JOIN sqlanon_script_classes AS verdict
+          ON counted.zip_code = verdict.zip_code
+          AND counted.age_code = verdict.age_code
+          AND counted.sex_value = verdict.sex_value
+          AND NOT verdict.kept
+      ) AS counted
+    ) AS part_0
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN "is_0" THEN "m" ELSE 0 END), 0) AS "share_0_0",
+        COALESCE(SUM(CASE WHEN is_0 THEN m ELSE 0 END), 0) AS share_0_0,
         COALESCE(
           SUM(
             CASE
               WHEN (
-                CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+                CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
               ) > (
-                CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
+                CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
               )
               OR CAST((
-                CAST("m" AS DOUBLE PRECISION) * CAST("total" AS DOUBLE PRECISION)
+                CAST(m AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
               ) AS DOUBLE PRECISION) / (
-                CAST("size" AS DOUBLE PRECISION) * CAST("q" AS DOUBLE PRECISION)
-              ) - 1 > LN(CAST("total" AS DOUBLE PRECISION) / CAST("q" AS DOUBLE PRECISION))
+                CAST(size AS DOUBLE PRECISION) * CAST(q AS DOUBLE PRECISION)
+              ) - 1 > LN(CAST(total AS DOUBLE PRECISION) / CAST(q AS DOUBLE PRECISION))
               THEN 1
               ELSE 0
             END
           ),
           0
-        ) AS "enhanced_gains_5_1_0",
+        ) AS enhanced_gains_5_1_0,
         COALESCE(
           SUM(
             CASE
               WHEN ABS(
                 LN(
                   CAST((
-                    CAST("m" AS DOUBLE PRECISION) * CAST("total" AS DOUBLE PRECISION)
+                    CAST(m AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
                   ) AS DOUBLE PRECISION) / (
-                    CAST("size" AS DOUBLE PRECISION) * CAST("q" AS DOUBLE PRECISION)
+                    CAST(size AS DOUBLE PRECISION) * CAST(q AS DOUBLE PRECISION)
                   )
                 )
               ) > CAST(3 AS DOUBLE PRECISION)
@@ -1566,495 +1413,484 @@ FROM (
             END
           ),
           0
-        ) AS "far_3_1_0"
+        ) AS far_3_1_0
       FROM (
         SELECT
-          "cells"."s",
-          "cells"."m",
-          "cells"."size",
-          "reference"."q_held" AS "q",
-          "reference".*
+          cells.s,
+          cells.m,
+          cells.size,
+          reference.q_held AS q,
+          reference.*
         FROM (
           SELECT
-            "held"."s",
-            "held"."m",
-            "sizes"."size"
+            held.s,
+            held.m,
+            sizes.size
           FROM (
             SELECT
-              "s_0" AS "s",
-              CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-              COALESCE(SUM("u"), 0) AS "alone",
+              disease_code AS s,
+              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+              COALESCE(SUM(u), 0) AS alone,
               CASE
-                WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                THEN MAX("r")
+                WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                THEN MAX(r)
                 ELSE NULL
-              END AS "holder"
+              END AS holder
             FROM (
               SELECT
-                "counted".*
-              FROM "sqlanon_script_counted" AS "counted"
-              JOIN "sqlanon_script_classes" AS "verdict"
-                ON "counted"."k_0" = "verdict"."k_0"
-                AND "counted"."k_1" = "verdict"."k_1"
-                AND "counted"."k_2" = "verdict"."k_2"
-                AND NOT "verdict"."kept"
-            ) AS "counted"
+                counted.*
+              FROM sqlanon_script_counted AS counted
+              INNER JOIN sqlanon_script_classes AS verdict
+                ON counted.zip_code = verdict.zip_code
+                AND counted.age_code = verdict.age_code
+                AND counted.sex_value = verdict.sex_value
+                AND NOT verdict.kept
+            ) AS counted
             GROUP BY
-              "s_0"
-          ) AS "held"
+              disease_code
+          ) AS held
           CROSS JOIN (
             SELECT
-              CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "size"
+              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS size
             FROM (
               SELECT
-                "counted".*
-              FROM "sqlanon_script_counted" AS "counted"
-              JOIN "sqlanon_script_classes" AS "verdict"
-                ON "counted"."k_0" = "verdict"."k_0"
-                AND "counted"."k_1" = "verdict"."k_1"
-                AND "counted"."k_2" = "verdict"."k_2"
-                AND NOT "verdict"."kept"
-            ) AS "counted"
-          ) AS "sizes"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_0" AS "reference"
-          ON "cells"."s" = "reference"."code"
-      ) AS "held"
-    ) AS "part_1"
+                counted.*
+              FROM sqlanon_script_counted AS counted
+              INNER JOIN sqlanon_script_classes AS verdict
+                ON counted.zip_code = verdict.zip_code
+                AND counted.age_code = verdict.age_code
+                AND counted.sex_value = verdict.sex_value
+                AND NOT verdict.kept
+            ) AS counted
+          ) AS sizes
+        ) AS cells
+        JOIN sqlanon_script_distribution_disease AS reference
+          ON cells.s = reference.code
+      ) AS held
+    ) AS part_1
     CROSS JOIN (
       SELECT
         SUM(
           GREATEST(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             ),
             0
           )
-        ) AS "climbed_0",
-        MAX("levels") AS "climbed_levels_0",
-        MAX("total") AS "climbed_total_0"
+        ) AS climbed_0,
+        MAX(levels) AS climbed_levels_0,
+        MAX(total) AS climbed_total_0
       FROM (
         SELECT
-          "cells"."size",
-          "reference"."q",
-          "reference"."total",
-          "reference"."levels",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.size,
+          reference.q,
+          reference.total,
+          reference.levels,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s",
-            "m",
-            CAST(SUM("m") OVER () AS BIGINT) AS "size"
+            s,
+            m,
+            CAST(SUM(m) OVER () AS BIGINT) AS size
           FROM (
             SELECT
-              "s",
-              CAST(SUM("m") AS BIGINT) AS "m"
+              s,
+              CAST(SUM(m) AS BIGINT) AS m
             FROM (
               SELECT
-                "s_0" AS "s",
-                CAST(SUM("u") AS BIGINT) AS "m"
+                disease_code AS s,
+                CAST(SUM(u) AS BIGINT) AS m
               FROM (
                 SELECT
-                  "counted".*
-                FROM "sqlanon_script_counted" AS "counted"
-                JOIN "sqlanon_script_classes" AS "verdict"
-                  ON "counted"."k_0" = "verdict"."k_0"
-                  AND "counted"."k_1" = "verdict"."k_1"
-                  AND "counted"."k_2" = "verdict"."k_2"
-                  AND NOT "verdict"."kept"
-              ) AS "counted"
+                  counted.*
+                FROM sqlanon_script_counted AS counted
+                INNER JOIN sqlanon_script_classes AS verdict
+                  ON counted.zip_code = verdict.zip_code
+                  AND counted.age_code = verdict.age_code
+                  AND counted.sex_value = verdict.sex_value
+                  AND NOT verdict.kept
+              ) AS counted
               WHERE
-                "r" IS NULL
+                r IS NULL
               GROUP BY
-                "s_0"
+                disease_code
               UNION ALL
               SELECT
-                "s",
-                COUNT(*) AS "m"
+                s,
+                COUNT(*) AS m
               FROM (
                 SELECT
-                  "own"."s",
-                  ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC NULLS LAST, "own"."s") AS "choice"
+                  own.s,
+                  ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
                 FROM (
                   SELECT
-                    "s_0" AS "s",
-                    "r" AS "who"
+                    disease_code AS s,
+                    r AS who
                   FROM (
                     SELECT
-                      "counted".*
-                    FROM "sqlanon_script_counted" AS "counted"
-                    JOIN "sqlanon_script_classes" AS "verdict"
-                      ON "counted"."k_0" = "verdict"."k_0"
-                      AND "counted"."k_1" = "verdict"."k_1"
-                      AND "counted"."k_2" = "verdict"."k_2"
-                      AND NOT "verdict"."kept"
-                  ) AS "counted"
+                      counted.*
+                    FROM sqlanon_script_counted AS counted
+                    INNER JOIN sqlanon_script_classes AS verdict
+                      ON counted.zip_code = verdict.zip_code
+                      AND counted.age_code = verdict.age_code
+                      AND counted.sex_value = verdict.sex_value
+                      AND NOT verdict.kept
+                  ) AS counted
                   WHERE
-                    NOT "r" IS NULL
+                    NOT r IS NULL
                   GROUP BY
-                    "s_0",
-                    "r"
-                ) AS "own"
+                    disease_code,
+                    r
+                ) AS own
                 JOIN (
                   SELECT
-                    "s_0" AS "s",
-                    CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-                    COALESCE(SUM("u"), 0) AS "alone",
+                    disease_code AS s,
+                    CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+                    COALESCE(SUM(u), 0) AS alone,
                     CASE
-                      WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                      THEN MAX("r")
+                      WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                      THEN MAX(r)
                       ELSE NULL
-                    END AS "holder"
+                    END AS holder
                   FROM (
                     SELECT
-                      "counted".*
-                    FROM "sqlanon_script_counted" AS "counted"
-                    JOIN "sqlanon_script_classes" AS "verdict"
-                      ON "counted"."k_0" = "verdict"."k_0"
-                      AND "counted"."k_1" = "verdict"."k_1"
-                      AND "counted"."k_2" = "verdict"."k_2"
-                      AND NOT "verdict"."kept"
-                  ) AS "counted"
+                      counted.*
+                    FROM sqlanon_script_counted AS counted
+                    INNER JOIN sqlanon_script_classes AS verdict
+                      ON counted.zip_code = verdict.zip_code
+                      AND counted.age_code = verdict.age_code
+                      AND counted.sex_value = verdict.sex_value
+                      AND NOT verdict.kept
+                  ) AS counted
                   GROUP BY
-                    "s_0"
-                ) AS "held"
-                  ON "own"."s" = "held"."s"
-              ) AS "choices"
+                    disease_code
+                ) AS held
+                  ON own.s = held.s
+              ) AS choices
               WHERE
-                "choice" = 1
+                choice = 1
               GROUP BY
-                "s"
-            ) AS "assigned"
+                s
+            ) AS assigned
             GROUP BY
-              "s"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_labels_0" AS "reference"
-          ON "cells"."s" = "reference"."code"
+              s
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_labels_disease AS reference
+          ON cells.s = reference.code
         GROUP BY
-          "cells"."size",
-          "reference"."level",
-          "reference"."label",
-          "reference"."q",
-          "reference"."total",
-          "reference"."levels"
-      ) AS "held"
-    ) AS "part_2"
+          cells.size,
+          reference.level,
+          reference.label,
+          reference.q,
+          reference.total,
+          reference.levels
+      ) AS held
+    ) AS part_2
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN "m" >= 2 OR "alone" >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT "holder") AS "distinct_0"
+        COALESCE(SUM(CASE WHEN m >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_0
       FROM (
         SELECT
-          "s_0" AS "s",
-          CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-          COALESCE(SUM("u"), 0) AS "alone",
+          disease_code AS s,
+          CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+          COALESCE(SUM(u), 0) AS alone,
           CASE
-            WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-            THEN MAX("r")
+            WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+            THEN MAX(r)
             ELSE NULL
-          END AS "holder"
+          END AS holder
         FROM (
           SELECT
-            "counted".*
-          FROM "sqlanon_script_counted" AS "counted"
-          JOIN "sqlanon_script_classes" AS "verdict"
-            ON "counted"."k_0" = "verdict"."k_0"
-            AND "counted"."k_1" = "verdict"."k_1"
-            AND "counted"."k_2" = "verdict"."k_2"
-            AND NOT "verdict"."kept"
-        ) AS "counted"
+            counted.*
+          FROM sqlanon_script_counted AS counted
+          INNER JOIN sqlanon_script_classes AS verdict
+            ON counted.zip_code = verdict.zip_code
+            AND counted.age_code = verdict.age_code
+            AND counted.sex_value = verdict.sex_value
+            AND NOT verdict.kept
+        ) AS counted
         GROUP BY
-          "s_0"
-      ) AS "held"
-    ) AS "part_3"
+          disease_code
+      ) AS held
+    ) AS part_3
     CROSS JOIN (
       SELECT
         SUM(
           ABS(
             (
-              CAST("m" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0))
+              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
             ) - (
-              CAST("size" AS DECIMAL(38, 0)) * CAST("q" AS DECIMAL(38, 0))
+              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
             )
           )
-        ) AS "gaps_1",
-        MAX("q_everywhere") - SUM("q") AS "before_1",
-        MAX("steps") AS "ordered_steps_1",
-        MAX("total") AS "ordered_total_1"
+        ) AS gaps_1,
+        MAX(q_everywhere) - SUM(q) AS before_1,
+        MAX(steps) AS ordered_steps_1,
+        MAX(total) AS ordered_total_1
       FROM (
         SELECT
-          "cells"."size",
-          "reference"."q_below" AS "q",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps",
-          CAST(SUM("cells"."m") AS BIGINT) AS "m"
+          cells.size,
+          reference.q_below AS q,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps,
+          CAST(SUM(cells.m) AS BIGINT) AS m
         FROM (
           SELECT
-            "s",
-            "m",
-            CAST(SUM("m") OVER () AS BIGINT) AS "size"
+            s,
+            m,
+            CAST(SUM(m) OVER () AS BIGINT) AS size
           FROM (
             SELECT
-              "s",
-              CAST(SUM("m") AS BIGINT) AS "m"
+              s,
+              CAST(SUM(m) AS BIGINT) AS m
             FROM (
               SELECT
-                "s_1" AS "s",
-                CAST(SUM("u") AS BIGINT) AS "m"
+                stage_code AS s,
+                CAST(SUM(u) AS BIGINT) AS m
               FROM (
                 SELECT
-                  "counted".*
-                FROM "sqlanon_script_counted" AS "counted"
-                JOIN "sqlanon_script_classes" AS "verdict"
-                  ON "counted"."k_0" = "verdict"."k_0"
-                  AND "counted"."k_1" = "verdict"."k_1"
-                  AND "counted"."k_2" = "verdict"."k_2"
-                  AND NOT "verdict"."kept"
-              ) AS "counted"
+                  counted.*
+                FROM sqlanon_script_counted AS counted
+                INNER JOIN sqlanon_script_classes AS verdict
+                  ON counted.zip_code = verdict.zip_code
+                  AND counted.age_code = verdict.age_code
+                  AND counted.sex_value = verdict.sex_value
+                  AND NOT verdict.kept
+              ) AS counted
               WHERE
-                "r" IS NULL
+                r IS NULL
               GROUP BY
-                "s_1"
+                stage_code
               UNION ALL
               SELECT
-                "s",
-                COUNT(*) AS "m"
+                s,
+                COUNT(*) AS m
               FROM (
                 SELECT
-                  "own"."s",
-                  ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC NULLS LAST, "own"."s") AS "choice"
+                  own.s,
+                  ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
                 FROM (
                   SELECT
-                    "s_1" AS "s",
-                    "r" AS "who"
+                    stage_code AS s,
+                    r AS who
                   FROM (
                     SELECT
-                      "counted".*
-                    FROM "sqlanon_script_counted" AS "counted"
-                    JOIN "sqlanon_script_classes" AS "verdict"
-                      ON "counted"."k_0" = "verdict"."k_0"
-                      AND "counted"."k_1" = "verdict"."k_1"
-                      AND "counted"."k_2" = "verdict"."k_2"
-                      AND NOT "verdict"."kept"
-                  ) AS "counted"
+                      counted.*
+                    FROM sqlanon_script_counted AS counted
+                    INNER JOIN sqlanon_script_classes AS verdict
+                      ON counted.zip_code = verdict.zip_code
+                      AND counted.age_code = verdict.age_code
+                      AND counted.sex_value = verdict.sex_value
+                      AND NOT verdict.kept
+                  ) AS counted
                   WHERE
-                    NOT "r" IS NULL
+                    NOT r IS NULL
                   GROUP BY
-                    "s_1",
-                    "r"
-                ) AS "own"
+                    stage_code,
+                    r
+                ) AS own
                 JOIN (
                   SELECT
-                    "s_1" AS "s",
-                    CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-                    COALESCE(SUM("u"), 0) AS "alone",
+                    stage_code AS s,
+                    CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+                    COALESCE(SUM(u), 0) AS alone,
                     CASE
-                      WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                      THEN MAX("r")
+                      WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                      THEN MAX(r)
                       ELSE NULL
-                    END AS "holder"
+                    END AS holder
                   FROM (
                     SELECT
-                      "counted".*
-                    FROM "sqlanon_script_counted" AS "counted"
-                    JOIN "sqlanon_script_classes" AS "verdict"
-                      ON "counted"."k_0" = "verdict"."k_0"
-                      AND "counted"."k_1" = "verdict"."k_1"
-                      AND "counted"."k_2" = "verdict"."k_2"
-                      AND NOT "verdict"."kept"
-                  ) AS "counted"
+                      counted.*
+                    FROM sqlanon_script_counted AS counted
+                    INNER JOIN sqlanon_script_classes AS verdict
+                      ON counted.zip_code = verdict.zip_code
+                      AND counted.age_code = verdict.age_code
+                      AND counted.sex_value = verdict.sex_value
+                      AND NOT verdict.kept
+                  ) AS counted
                   GROUP BY
-                    "s_1"
-                ) AS "held"
-                  ON "own"."s" = "held"."s"
-              ) AS "choices"
+                    stage_code
+                ) AS held
+                  ON own.s = held.s
+              ) AS choices
               WHERE
-                "choice" = 1
+                choice = 1
               GROUP BY
-                "s"
-            ) AS "assigned"
+                s
+            ) AS assigned
             GROUP BY
-              "s"
-          ) AS "cells"
-        ) AS "cells"
-        JOIN "sqlanon_script_distribution_1" AS "reference"
-          ON "cells"."s" <= "reference"."code"
+              s
+          ) AS cells
+        ) AS cells
+        JOIN sqlanon_script_distribution_stage AS reference
+          ON cells.s <= reference.code
         GROUP BY
-          "cells"."size",
-          "reference"."code",
-          "reference"."q_below",
-          "reference"."total",
-          "reference"."q_everywhere",
-          "reference"."steps"
-      ) AS "held"
-    ) AS "part_4"
+          cells.size,
+          reference.code,
+          reference.q_below,
+          reference.total,
+          reference.q_everywhere,
+          reference.steps
+      ) AS held
+    ) AS part_4
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN "m" >= 2 OR "alone" >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT "holder") AS "distinct_1"
+        COALESCE(SUM(CASE WHEN m >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_1
       FROM (
         SELECT
-          "s_1" AS "s",
-          CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-          COALESCE(SUM("u"), 0) AS "alone",
+          stage_code AS s,
+          CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+          COALESCE(SUM(u), 0) AS alone,
           CASE
-            WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-            THEN MAX("r")
+            WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+            THEN MAX(r)
             ELSE NULL
-          END AS "holder"
+          END AS holder
         FROM (
           SELECT
-            "counted".*
-          FROM "sqlanon_script_counted" AS "counted"
-          JOIN "sqlanon_script_classes" AS "verdict"
-            ON "counted"."k_0" = "verdict"."k_0"
-            AND "counted"."k_1" = "verdict"."k_1"
-            AND "counted"."k_2" = "verdict"."k_2"
-            AND NOT "verdict"."kept"
-        ) AS "counted"
+            counted.*
+          FROM sqlanon_script_counted AS counted
+          INNER JOIN sqlanon_script_classes AS verdict
+            ON counted.zip_code = verdict.zip_code
+            AND counted.age_code = verdict.age_code
+            AND counted.sex_value = verdict.sex_value
+            AND NOT verdict.kept
+        ) AS counted
         GROUP BY
-          "s_1"
-      ) AS "held"
-    ) AS "part_5"
+          stage_code
+      ) AS held
+    ) AS part_5
     CROSS JOIN (
       SELECT
-        MAX("m") AS "first_1",
-        COALESCE(SUM(CASE WHEN "place" >= 2 THEN "m" ELSE 0 END), 0) AS "tail_2_1"
+        MAX(m) AS first_1,
+        COALESCE(SUM(CASE WHEN place >= 2 THEN m ELSE 0 END), 0) AS tail_2_1
       FROM (
         SELECT
-          "m",
-          ROW_NUMBER() OVER (ORDER BY "m" DESC NULLS LAST, "s") AS "place"
+          m,
+          ROW_NUMBER() OVER (ORDER BY m DESC NULLS LAST, s) AS place
         FROM (
           SELECT
-            "s",
-            CAST(SUM("m") AS BIGINT) AS "m"
+            s,
+            CAST(SUM(m) AS BIGINT) AS m
           FROM (
             SELECT
-              "s_1" AS "s",
-              CAST(SUM("u") AS BIGINT) AS "m"
+              stage_code AS s,
+              CAST(SUM(u) AS BIGINT) AS m
             FROM (
               SELECT
-                "counted".*
-              FROM "sqlanon_script_counted" AS "counted"
-              JOIN "sqlanon_script_classes" AS "verdict"
-                ON "counted"."k_0" = "verdict"."k_0"
-                AND "counted"."k_1" = "verdict"."k_1"
-                AND "counted"."k_2" = "verdict"."k_2"
-                AND NOT "verdict"."kept"
-            ) AS "counted"
+                counted.*
+              FROM sqlanon_script_counted AS counted
+              INNER JOIN sqlanon_script_classes AS verdict
+                ON counted.zip_code = verdict.zip_code
+                AND counted.age_code = verdict.age_code
+                AND counted.sex_value = verdict.sex_value
+                AND NOT verdict.kept
+            ) AS counted
             WHERE
-              "r" IS NULL
+              r IS NULL
             GROUP BY
-              "s_1"
+              stage_code
             UNION ALL
             SELECT
-              "s",
-              COUNT(*) AS "m"
+              s,
+              COUNT(*) AS m
             FROM (
               SELECT
-                "own"."s",
-                ROW_NUMBER() OVER (PARTITION BY "own"."who" ORDER BY "held"."m" DESC NULLS LAST, "own"."s") AS "choice"
+                own.s,
+                ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
               FROM (
                 SELECT
-                  "s_1" AS "s",
-                  "r" AS "who"
+                  stage_code AS s,
+                  r AS who
                 FROM (
                   SELECT
-                    "counted".*
-                  FROM "sqlanon_script_counted" AS "counted"
-                  JOIN "sqlanon_script_classes" AS "verdict"
-                    ON "counted"."k_0" = "verdict"."k_0"
-                    AND "counted"."k_1" = "verdict"."k_1"
-                    AND "counted"."k_2" = "verdict"."k_2"
-                    AND NOT "verdict"."kept"
-                ) AS "counted"
+                    counted.*
+                  FROM sqlanon_script_counted AS counted
+                  INNER JOIN sqlanon_script_classes AS verdict
+                    ON counted.zip_code = verdict.zip_code
+                    AND counted.age_code = verdict.age_code
+                    AND counted.sex_value = verdict.sex_value
+                    AND NOT verdict.kept
+                ) AS counted
                 WHERE
-                  NOT "r" IS NULL
+                  NOT r IS NULL
                 GROUP BY
-                  "s_1",
-                  "r"
-              ) AS "own"
+                  stage_code,
+                  r
+              ) AS own
               JOIN (
                 SELECT
-                  "s_1" AS "s",
-                  CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) AS "m",
-                  COALESCE(SUM("u"), 0) AS "alone",
+                  stage_code AS s,
+                  CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
+                  COALESCE(SUM(u), 0) AS alone,
                   CASE
-                    WHEN CAST(COALESCE(SUM("u"), 0) + COUNT(DISTINCT "r") AS BIGINT) = 1
-                    THEN MAX("r")
+                    WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
+                    THEN MAX(r)
                     ELSE NULL
-                  END AS "holder"
+                  END AS holder
                 FROM (
                   SELECT
-                    "counted".*
-                  FROM "sqlanon_script_counted" AS "counted"
-                  JOIN "sqlanon_script_classes" AS "verdict"
-                    ON "counted"."k_0" = "verdict"."k_0"
-                    AND "counted"."k_1" = "verdict"."k_1"
-                    AND "counted"."k_2" = "verdict"."k_2"
-                    AND NOT "verdict"."kept"
-                ) AS "counted"
+                    counted.*
+                  FROM sqlanon_script_counted AS counted
+                  INNER JOIN sqlanon_script_classes AS verdict
+                    ON counted.zip_code = verdict.zip_code
+                    AND counted.age_code = verdict.age_code
+                    AND counted.sex_value = verdict.sex_value
+                    AND NOT verdict.kept
+                ) AS counted
                 GROUP BY
-                  "s_1"
-              ) AS "held"
-                ON "own"."s" = "held"."s"
-            ) AS "choices"
+                  stage_code
+              ) AS held
+                ON own.s = held.s
+            ) AS choices
             WHERE
-              "choice" = 1
+              choice = 1
             GROUP BY
-              "s"
-          ) AS "assigned"
+              s
+          ) AS assigned
           GROUP BY
-            "s"
-        ) AS "cells"
-      ) AS "held"
-    ) AS "part_6"
-  ) AS "found"
+            s
+        ) AS cells
+      ) AS held
+    ) AS part_6
+  ) AS found
   LEFT JOIN (
     SELECT
-      CAST(SUM("w") AS BIGINT) AS "w"
-    FROM "sqlanon_script_everybody" AS "everybody"
-  ) AS "everybody"
+      CAST(SUM(w) AS BIGINT) AS w
+    FROM sqlanon_script_everybody
+  ) AS everybody
     ON TRUE
-) AS "blanked";
+) AS blanked;
 
 -- The release, with person for the audit, in no order that tells of the source.
-DROP TABLE IF EXISTS "sqlanon_script_staged";
-CREATE UNLOGGED TABLE "sqlanon_script_staged" AS
+DROP TABLE IF EXISTS sqlanon_script_staged;
+CREATE UNLOGGED TABLE sqlanon_script_staged AS
 SELECT
-  CASE WHEN "class"."kept" THEN "h_0"."label_1" ELSE CAST('*' AS TEXT) END AS "zip",
-  CASE WHEN "class"."kept" THEN "h_1"."label_1" ELSE CAST('*' AS TEXT) END AS "age",
-  CASE WHEN "class"."kept" THEN "source"."sex" ELSE CAST('*' AS TEXT) END AS "sex",
-  "source"."disease",
-  "source"."stage",
-  "source"."person"
-FROM "source_table" AS "source"
-LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-  ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
-LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-  ON "source"."age" = "h_1"."value"
-LEFT JOIN "sqlanon_script_hierarchy_2" AS "h_2"
-  ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
-JOIN "sqlanon_script_classes" AS "class"
-  ON CASE
-    WHEN CAST("source"."zip" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_0"."code_1"
-  END = "class"."k_0"
-  AND CASE WHEN "source"."age" IS NULL THEN 0 ELSE "h_1"."code_1" END = "class"."k_1"
-  AND CASE
-    WHEN CAST("source"."sex" AS TEXT) COLLATE "C" IS NULL
-    THEN 0
-    ELSE "h_2"."code_0"
-  END = "class"."k_2"
+  CASE WHEN class.kept THEN hierarchy_zip.label_1 ELSE CAST('*' AS TEXT) END AS zip,
+  CASE WHEN class.kept THEN hierarchy_age.label_1 ELSE CAST('*' AS TEXT) END AS age,
+  CASE WHEN class.kept THEN source.sex ELSE CAST('*' AS TEXT) END AS sex,
+  source.disease,
+  source.stage,
+  source.person
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+  ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
+  ON source.age = hierarchy_age.value
+INNER JOIN sqlanon_script_classes AS class
+  ON CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END = class.zip_code
+  AND CASE WHEN source.age IS NULL THEN 0 ELSE hierarchy_age.code_1 END = class.age_code
+  AND COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') = class.sex_value
 WHERE
-  "class"."kept"
-  OR COALESCE((
+  class.kept OR COALESCE((
     SELECT
-      "satisfied"
-    FROM "sqlanon_script_blanked"
+      satisfied
+    FROM sqlanon_script_blanked
   ), FALSE)
 ORDER BY
   RANDOM();
@@ -2062,320 +1898,295 @@ ORDER BY
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
 -- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-CREATE UNLOGGED TABLE "sqlanon_script_audit_0" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+CREATE UNLOGGED TABLE sqlanon_script_audit_0 AS
 SELECT
-  COALESCE(SUM("rows"), 0) AS "rows",
-  COUNT(*) AS "classes",
-  COALESCE(MIN("size"), 0) AS "smallest_class",
-  COALESCE(SUM(CASE WHEN "size" < 2 THEN 1 ELSE 0 END), 0) AS "classes_failing_k"
+  COALESCE(SUM(rows), 0) AS rows,
+  COUNT(*) AS classes,
+  COALESCE(MIN(size), 0) AS smallest_class,
+  COALESCE(SUM(CASE WHEN size < 2 THEN 1 ELSE 0 END), 0) AS classes_failing_k
 FROM (
   SELECT
-    COUNT(DISTINCT CAST("audited"."person" AS TEXT) COLLATE "C") + MAX(CASE WHEN CAST("audited"."person" AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE 0 END) AS "size",
-    COUNT(*) AS "rows"
-  FROM "sqlanon_script_staged" AS "audited"
+    COUNT(DISTINCT CAST(audited.person AS TEXT) COLLATE "C") + MAX(CASE WHEN CAST(audited.person AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE 0 END) AS size,
+    COUNT(*) AS rows
+  FROM sqlanon_script_staged AS audited
   GROUP BY
-    CAST("audited"."zip" AS TEXT) COLLATE "C",
-    CAST("audited"."age" AS TEXT) COLLATE "C",
-    CAST("audited"."sex" AS TEXT) COLLATE "C"
-) AS "classes";
+    CAST(audited.zip AS TEXT) COLLATE "C",
+    CAST(audited.age AS TEXT) COLLATE "C",
+    CAST(audited.sex AS TEXT) COLLATE "C"
+) AS classes;
 
 -- Audit: stop unless there are classes and every one has at least 2 persons.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k" = 0 AND "rows" > 0
-      FROM "sqlanon_script_audit_0"
-    )
+    WHEN MAX(classes_failing_k) = 0 AND MIN(rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0;
 
 -- Audit: the values of disease.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_0_values";
-CREATE UNLOGGED TABLE "sqlanon_script_audit_0_0_values" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_0_0_values;
+CREATE UNLOGGED TABLE sqlanon_script_audit_0_0_values AS
 SELECT
   (
     SELECT
       COUNT(*)
-    FROM "sqlanon_script_staged" AS "audited"
-  ) AS "rows",
+    FROM sqlanon_script_staged AS audited
+  ) AS rows,
   (
     SELECT
       COUNT(*)
-    FROM "source_table" AS "source"
-  ) AS "reference_rows",
-  COUNT(*) AS "distinct_values",
-  COALESCE(SUM(CASE WHEN "value" IS NULL THEN 1 ELSE 0 END), 0) AS "nulls",
-  0 AS "outside_order",
-  COALESCE(SUM(CASE WHEN "covered" IS NULL AND NOT "value" IS NULL THEN 1 ELSE 0 END), 0) AS "outside_hierarchy"
+    FROM source_table AS source
+  ) AS reference_rows,
+  COUNT(*) AS distinct_values,
+  COALESCE(SUM(CASE WHEN value IS NULL THEN 1 ELSE 0 END), 0) AS nulls,
+  0 AS outside_order,
+  COALESCE(SUM(CASE WHEN covered IS NULL AND NOT value IS NULL THEN 1 ELSE 0 END), 0) AS outside_hierarchy
 FROM (
   SELECT
-    "domain"."value",
-    CAST("taxonomy"."value" AS TEXT) COLLATE "C" AS "covered"
+    domain.value,
+    CAST(taxonomy.value AS TEXT) COLLATE "C" AS covered
   FROM (
     SELECT DISTINCT
-      CAST("audited"."disease" AS TEXT) COLLATE "C" AS "value"
-    FROM "sqlanon_script_staged" AS "audited"
+      CAST(audited.disease AS TEXT) COLLATE "C" AS value
+    FROM sqlanon_script_staged AS audited
     UNION
     SELECT DISTINCT
-      CAST("source"."disease" AS TEXT) COLLATE "C" AS "value"
-    FROM "source_table" AS "source"
-  ) AS "domain"
+      CAST(source.disease AS TEXT) COLLATE "C" AS value
+    FROM source_table AS source
+  ) AS domain
   LEFT JOIN (
     SELECT
-      "value",
-      "label_1",
-      "label_2"
-    FROM "sqlanon_script_hierarchy_sensitive_0"
+      value,
+      label_1,
+      label_2
+    FROM sqlanon_script_hierarchy_disease
     WHERE
-      NOT "value" IS NULL
-  ) AS "taxonomy"
-    ON "domain"."value" = CAST("taxonomy"."value" AS TEXT) COLLATE "C"
-) AS "known";
+      NOT value IS NULL
+  ) AS taxonomy
+    ON domain.value = CAST(taxonomy.value AS TEXT) COLLATE "C"
+) AS known;
 
 -- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "outside_order" = 0 AND "outside_hierarchy" = 0 AND "reference_rows" > 0
-      FROM "sqlanon_script_audit_0_0_values"
-    )
+    WHEN MAX(outside_order) = 0 AND MAX(outside_hierarchy) = 0 AND MIN(reference_rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: a value of disease has no place in its order or hierarchy'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0_values;
 
 -- Audit: disease in the classes of the staged table, and how many of them fail.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_0";
-CREATE UNLOGGED TABLE "sqlanon_script_audit_0_0" AS
-WITH "sqlanon_audit_domain" AS (
+DROP TABLE IF EXISTS sqlanon_script_audit_0_0;
+CREATE UNLOGGED TABLE sqlanon_script_audit_0_0 AS
+WITH sqlanon_audit_domain AS (
   SELECT
-    "value",
-    ROW_NUMBER() OVER (ORDER BY "value" NULLS FIRST) AS "code"
+    value,
+    ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS code
   FROM (
     SELECT DISTINCT
-      CAST("audited"."disease" AS TEXT) COLLATE "C" AS "value"
-    FROM "sqlanon_script_staged" AS "audited"
+      CAST(audited.disease AS TEXT) COLLATE "C" AS value
+    FROM sqlanon_script_staged AS audited
     UNION
     SELECT DISTINCT
-      CAST("source"."disease" AS TEXT) COLLATE "C" AS "value"
-    FROM "source_table" AS "source"
-  ) AS "found"
-), "sqlanon_audit_source_holdings" AS (
+      CAST(source.disease AS TEXT) COLLATE "C" AS value
+    FROM source_table AS source
+  ) AS found
+), sqlanon_audit_source_holdings AS (
   SELECT
-    CAST("source"."person" AS TEXT) COLLATE "C" AS "person",
-    CASE
-      WHEN CAST("source"."disease" AS TEXT) COLLATE "C" IS NULL
-      THEN 1
-      ELSE "domain"."code"
-    END AS "code",
-    COUNT(*) AS "rows",
-    ROW_NUMBER() OVER () AS "number"
-  FROM "source_table" AS "source"
-  LEFT JOIN "sqlanon_audit_domain" AS "domain"
-    ON CAST("source"."disease" AS TEXT) COLLATE "C" = "domain"."value"
+    CAST(source.person AS TEXT) COLLATE "C" AS person,
+    CASE WHEN CAST(source.disease AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE domain.code END AS code,
+    COUNT(*) AS rows,
+    ROW_NUMBER() OVER () AS number
+  FROM source_table AS source
+  LEFT JOIN sqlanon_audit_domain AS domain
+    ON CAST(source.disease AS TEXT) COLLATE "C" = domain.value
   GROUP BY
-    CAST("source"."person" AS TEXT) COLLATE "C",
-    CASE
-      WHEN CAST("source"."disease" AS TEXT) COLLATE "C" IS NULL
-      THEN 1
-      ELSE "domain"."code"
-    END
-), "sqlanon_audit_source_placed" AS (
+    CAST(source.person AS TEXT) COLLATE "C",
+    CASE WHEN CAST(source.disease AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE domain.code END
+), sqlanon_audit_source_placed AS (
   SELECT
-    1 AS "class",
-    "person",
-    "code",
-    "rows",
-    COUNT(*) OVER (PARTITION BY "code") AS "held"
-  FROM "sqlanon_audit_source_holdings" AS "source_holdings"
-), "sqlanon_audit_source_chosen" AS (
+    1 AS class,
+    person,
+    code,
+    rows,
+    COUNT(*) OVER (PARTITION BY code) AS held
+  FROM sqlanon_audit_source_holdings AS source_holdings
+), sqlanon_audit_source_chosen AS (
   SELECT
-    "class",
-    "code",
-    "rows",
-    "held",
-    ROW_NUMBER() OVER (PARTITION BY "class", "person" ORDER BY "held" DESC NULLS LAST, "code") AS "place",
-    MIN("held") OVER (PARTITION BY "class", "person") AS "least"
-  FROM "sqlanon_audit_source_placed" AS "source_placed"
-), "sqlanon_audit_source_cells" AS (
+    class,
+    code,
+    rows,
+    held,
+    ROW_NUMBER() OVER (PARTITION BY class, person ORDER BY held DESC NULLS LAST, code) AS place,
+    MIN(held) OVER (PARTITION BY class, person) AS "least"
+  FROM sqlanon_audit_source_placed AS source_placed
+), sqlanon_audit_source_cells AS (
   SELECT
-    "class",
-    "code",
-    COUNT(*) AS "held",
-    COUNT(CASE WHEN "place" = 1 THEN 1 END) AS "members",
-    CAST(SUM("rows") AS BIGINT) AS "rows",
-    COUNT(CASE WHEN "place" = 1 AND "least" = 1 THEN 1 END) AS "sole"
-  FROM "sqlanon_audit_source_chosen" AS "source_chosen"
+    class,
+    code,
+    COUNT(*) AS held,
+    COUNT(CASE WHEN place = 1 THEN 1 END) AS members,
+    CAST(SUM(rows) AS BIGINT) AS rows,
+    COUNT(CASE WHEN place = 1 AND "least" = 1 THEN 1 END) AS sole
+  FROM sqlanon_audit_source_chosen AS source_chosen
   GROUP BY
-    "class",
-    "code"
-), "sqlanon_audit_counted" AS (
+    class,
+    code
+), sqlanon_audit_counted AS (
   SELECT
-    "domain"."value",
-    "domain"."code",
-    COALESCE("source_cells"."members", 0) AS "reference",
-    COALESCE("source_cells"."held", 0) AS "held_reference"
-  FROM "sqlanon_audit_domain" AS "domain"
-  LEFT JOIN "sqlanon_audit_source_cells" AS "source_cells"
-    ON "domain"."code" = "source_cells"."code"
-), "sqlanon_audit_labelled" AS (
+    domain.value,
+    domain.code,
+    COALESCE(source_cells.members, 0) AS reference,
+    COALESCE(source_cells.held, 0) AS held_reference
+  FROM sqlanon_audit_domain AS domain
+  LEFT JOIN sqlanon_audit_source_cells AS source_cells
+    ON domain.code = source_cells.code
+), sqlanon_audit_labelled AS (
   SELECT
-    "counted".*,
-    MIN("counted"."code") OVER (PARTITION BY "taxonomy"."label_1") AS "node_1",
-    CAST(SUM("counted"."reference") OVER (PARTITION BY "taxonomy"."label_1") AS BIGINT) AS "reference_1"
-  FROM "sqlanon_audit_counted" AS "counted"
+    counted.*,
+    MIN(counted.code) OVER (PARTITION BY taxonomy.label_1) AS node_1,
+    CAST(SUM(counted.reference) OVER (PARTITION BY taxonomy.label_1) AS BIGINT) AS reference_1
+  FROM sqlanon_audit_counted AS counted
   LEFT JOIN (
     SELECT
-      "value",
-      "label_1",
-      "label_2"
-    FROM "sqlanon_script_hierarchy_sensitive_0"
+      value,
+      label_1,
+      label_2
+    FROM sqlanon_script_hierarchy_disease
     WHERE
-      NOT "value" IS NULL
-  ) AS "taxonomy"
-    ON "counted"."value" = CAST("taxonomy"."value" AS TEXT) COLLATE "C"
-), "sqlanon_audit_reference" AS (
+      NOT value IS NULL
+  ) AS taxonomy
+    ON counted.value = CAST(taxonomy.value AS TEXT) COLLATE "C"
+), sqlanon_audit_reference AS (
   SELECT
     *,
-    CAST(SUM("reference") OVER () AS BIGINT) AS "total",
-    COUNT(CASE WHEN "held_reference" > 0 THEN 1 END) OVER () AS "reference_values",
-    CASE WHEN "held_reference" > 0 THEN CAST("held_reference" AS DOUBLE PRECISION) END AS "divisor",
-    CASE WHEN CAST(CAST("value" AS TEXT) AS TEXT) COLLATE "C" = 'flu' THEN 1 ELSE 0 END AS "flag_0"
-  FROM "sqlanon_audit_labelled" AS "labelled"
-), "sqlanon_audit_audited_holdings" AS (
+    CAST(SUM(reference) OVER () AS BIGINT) AS total,
+    COUNT(CASE WHEN held_reference > 0 THEN 1 END) OVER () AS reference_values,
+    CASE WHEN held_reference > 0 THEN CAST(held_reference AS DOUBLE PRECISION) END AS divisor,
+    CASE WHEN CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'flu' THEN 1 ELSE 0 END AS flag_0
+  FROM sqlanon_audit_labelled AS labelled
+), sqlanon_audit_audited_holdings AS (
   SELECT
-    CAST("audited"."zip" AS TEXT) COLLATE "C" AS "k_0",
-    CAST("audited"."age" AS TEXT) COLLATE "C" AS "k_1",
-    CAST("audited"."sex" AS TEXT) COLLATE "C" AS "k_2",
-    CAST("audited"."person" AS TEXT) COLLATE "C" AS "person",
-    CASE
-      WHEN CAST("audited"."disease" AS TEXT) COLLATE "C" IS NULL
-      THEN 1
-      ELSE "domain"."code"
-    END AS "code",
-    COUNT(*) AS "rows",
-    ROW_NUMBER() OVER () AS "number"
-  FROM "sqlanon_script_staged" AS "audited"
-  LEFT JOIN "sqlanon_audit_domain" AS "domain"
-    ON CAST("audited"."disease" AS TEXT) COLLATE "C" = "domain"."value"
+    CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
+    CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
+    CAST(audited.sex AS TEXT) COLLATE "C" AS k_2,
+    CAST(audited.person AS TEXT) COLLATE "C" AS person,
+    CASE WHEN CAST(audited.disease AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE domain.code END AS code,
+    COUNT(*) AS rows,
+    ROW_NUMBER() OVER () AS number
+  FROM sqlanon_script_staged AS audited
+  LEFT JOIN sqlanon_audit_domain AS domain
+    ON CAST(audited.disease AS TEXT) COLLATE "C" = domain.value
   GROUP BY
-    CAST("audited"."zip" AS TEXT) COLLATE "C",
-    CAST("audited"."age" AS TEXT) COLLATE "C",
-    CAST("audited"."sex" AS TEXT) COLLATE "C",
-    CAST("audited"."person" AS TEXT) COLLATE "C",
-    CASE
-      WHEN CAST("audited"."disease" AS TEXT) COLLATE "C" IS NULL
-      THEN 1
-      ELSE "domain"."code"
-    END
-), "sqlanon_audit_audited_placed" AS (
+    CAST(audited.zip AS TEXT) COLLATE "C",
+    CAST(audited.age AS TEXT) COLLATE "C",
+    CAST(audited.sex AS TEXT) COLLATE "C",
+    CAST(audited.person AS TEXT) COLLATE "C",
+    CASE WHEN CAST(audited.disease AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE domain.code END
+), sqlanon_audit_audited_placed AS (
   SELECT
-    MIN("number") OVER (PARTITION BY "k_0", "k_1", "k_2") AS "class",
-    "person",
-    "code",
-    "rows",
-    COUNT(*) OVER (PARTITION BY "k_0", "k_1", "k_2", "code") AS "held"
-  FROM "sqlanon_audit_audited_holdings" AS "audited_holdings"
-), "sqlanon_audit_audited_chosen" AS (
+    MIN(number) OVER (PARTITION BY k_0, k_1, k_2) AS class,
+    person,
+    code,
+    rows,
+    COUNT(*) OVER (PARTITION BY k_0, k_1, k_2, code) AS held
+  FROM sqlanon_audit_audited_holdings AS audited_holdings
+), sqlanon_audit_audited_chosen AS (
   SELECT
-    "class",
-    "code",
-    "rows",
-    "held",
-    ROW_NUMBER() OVER (PARTITION BY "class", "person" ORDER BY "held" DESC NULLS LAST, "code") AS "place",
-    MIN("held") OVER (PARTITION BY "class", "person") AS "least"
-  FROM "sqlanon_audit_audited_placed" AS "audited_placed"
-), "sqlanon_audit_audited_cells" AS (
+    class,
+    code,
+    rows,
+    held,
+    ROW_NUMBER() OVER (PARTITION BY class, person ORDER BY held DESC NULLS LAST, code) AS place,
+    MIN(held) OVER (PARTITION BY class, person) AS "least"
+  FROM sqlanon_audit_audited_placed AS audited_placed
+), sqlanon_audit_audited_cells AS (
   SELECT
-    "class",
-    "code",
-    COUNT(*) AS "held",
-    COUNT(CASE WHEN "place" = 1 THEN 1 END) AS "members",
-    CAST(SUM("rows") AS BIGINT) AS "rows",
-    COUNT(CASE WHEN "place" = 1 AND "least" = 1 THEN 1 END) AS "sole"
-  FROM "sqlanon_audit_audited_chosen" AS "audited_chosen"
+    class,
+    code,
+    COUNT(*) AS held,
+    COUNT(CASE WHEN place = 1 THEN 1 END) AS members,
+    CAST(SUM(rows) AS BIGINT) AS rows,
+    COUNT(CASE WHEN place = 1 AND "least" = 1 THEN 1 END) AS sole
+  FROM sqlanon_audit_audited_chosen AS audited_chosen
   GROUP BY
-    "class",
-    "code"
-), "sqlanon_audit_sizes" AS (
+    class,
+    code
+), sqlanon_audit_sizes AS (
   SELECT
-    "class",
-    "code",
-    "held",
-    "members",
-    CAST(SUM("members") OVER (PARTITION BY "class") AS BIGINT) AS "size",
-    CAST(SUM("rows") OVER (PARTITION BY "class") AS BIGINT) AS "rows",
-    CAST(SUM("sole") OVER (PARTITION BY "class") AS BIGINT) AS "sole"
-  FROM "sqlanon_audit_audited_cells" AS "audited_cells"
-), "sqlanon_audit_weighed" AS (
+    class,
+    code,
+    held,
+    members,
+    CAST(SUM(members) OVER (PARTITION BY class) AS BIGINT) AS size,
+    CAST(SUM(rows) OVER (PARTITION BY class) AS BIGINT) AS rows,
+    CAST(SUM(sole) OVER (PARTITION BY class) AS BIGINT) AS sole
+  FROM sqlanon_audit_audited_cells AS audited_cells
+), sqlanon_audit_weighed AS (
   SELECT
-    "sizes"."class",
-    "sizes"."size",
-    "sizes"."members",
-    "sizes"."held",
-    "sizes"."rows",
-    "sizes"."sole",
-    "reference".*
-  FROM "sqlanon_audit_sizes" AS "sizes"
-  JOIN "sqlanon_audit_reference" AS "reference"
-    ON "sizes"."code" = "reference"."code"
-), "sqlanon_audit_sorted" AS (
+    sizes.class,
+    sizes.size,
+    sizes.members,
+    sizes.held,
+    sizes.rows,
+    sizes.sole,
+    reference.*
+  FROM sqlanon_audit_sizes AS sizes
+  JOIN sqlanon_audit_reference AS reference
+    ON sizes.code = reference.code
+), sqlanon_audit_sorted AS (
   SELECT
     *,
-    CAST(SUM("members") OVER (PARTITION BY "class", "node_1") AS BIGINT) AS "members_1",
-    "code" = MIN("code") OVER (PARTITION BY "class", "node_1") AS "first_1"
-  FROM "sqlanon_audit_weighed" AS "weighed"
-), "sqlanon_audit_measured" AS (
+    CAST(SUM(members) OVER (PARTITION BY class, node_1) AS BIGINT) AS members_1,
+    code = MIN(code) OVER (PARTITION BY class, node_1) AS first_1
+  FROM sqlanon_audit_weighed AS weighed
+), sqlanon_audit_measured AS (
   SELECT
-    "class",
-    "size",
-    "rows",
-    MAX("total") AS "total",
-    SUM("members") AS "counted",
-    LEAST(
-      MIN("size"),
-      COALESCE(SUM(CASE WHEN "held" >= 2 THEN 1 ELSE 0 END), 0) + MIN("sole")
-    ) AS "distinct",
-    MAX(CASE WHEN "held" >= 1 THEN CAST("held" AS DOUBLE PRECISION) / "divisor" END) AS "lift_greatest",
-    MIN(CASE WHEN "held" >= 1 THEN CAST("held" AS DOUBLE PRECISION) / "divisor" END) AS "lift_least",
-    COALESCE(SUM(CASE WHEN "held" >= 1 AND "held_reference" < 1 THEN 1 ELSE 0 END), 0) AS "outside",
+    class,
+    size,
+    rows,
+    MAX(total) AS total,
+    SUM(members) AS counted,
+    LEAST(MIN(size), COALESCE(SUM(CASE WHEN held >= 2 THEN 1 ELSE 0 END), 0) + MIN(sole)) AS "distinct",
+    MAX(CASE WHEN held >= 1 THEN CAST(held AS DOUBLE PRECISION) / divisor END) AS lift_greatest,
+    MIN(CASE WHEN held >= 1 THEN CAST(held AS DOUBLE PRECISION) / divisor END) AS lift_least,
+    COALESCE(SUM(CASE WHEN held >= 1 AND held_reference < 1 THEN 1 ELSE 0 END), 0) AS outside,
     SUM(
       GREATEST(
         CAST(0 AS DECIMAL(38, 0)),
-        CAST("members" AS DECIMAL(38, 0)) * "total" - CAST("size" AS DECIMAL(38, 0)) * "reference"
+        CAST(members AS DECIMAL(38, 0)) * total - CAST(size AS DECIMAL(38, 0)) * reference
       ) + CASE
-        WHEN "first_1"
+        WHEN first_1
         THEN GREATEST(
           CAST(0 AS DECIMAL(38, 0)),
-          CAST("members_1" AS DECIMAL(38, 0)) * "total" - CAST("size" AS DECIMAL(38, 0)) * "reference_1"
+          CAST(members_1 AS DECIMAL(38, 0)) * total - CAST(size AS DECIMAL(38, 0)) * reference_1
         )
         ELSE CAST(0 AS DECIMAL(38, 0))
       END
-    ) AS "nodes",
-    COALESCE(SUM(CASE WHEN "flag_0" = 1 THEN "held" ELSE 0 END), 0) AS "flagged_0",
+    ) AS nodes,
+    COALESCE(SUM(CASE WHEN flag_0 = 1 THEN held ELSE 0 END), 0) AS flagged_0,
     COALESCE(
       SUM(
         CASE
-          WHEN CAST("held" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) > CAST("size" AS DECIMAL(38, 0)) * CAST("held_reference" AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
+          WHEN CAST(held AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) > CAST(size AS DECIMAL(38, 0)) * CAST(held_reference AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
           THEN 1
           ELSE 0
         END
       ),
       0
-    ) AS "beyond_3",
+    ) AS beyond_3,
     COALESCE(
       SUM(
         CASE
           WHEN CASE
-            WHEN "held_reference" >= 1
+            WHEN held_reference >= 1
             THEN CAST((
-              CAST("held" AS DOUBLE PRECISION) * CAST("total" AS DOUBLE PRECISION)
+              CAST(held AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
             ) AS DOUBLE PRECISION) / (
-              CAST("size" AS DOUBLE PRECISION) * CAST("held_reference" AS DOUBLE PRECISION)
-            ) - CAST(1 AS DOUBLE PRECISION) > LN(CAST("total" AS DOUBLE PRECISION) / CAST("held_reference" AS DOUBLE PRECISION))
+              CAST(size AS DOUBLE PRECISION) * CAST(held_reference AS DOUBLE PRECISION)
+            ) - CAST(1 AS DOUBLE PRECISION) > LN(CAST(total AS DOUBLE PRECISION) / CAST(held_reference AS DOUBLE PRECISION))
             ELSE FALSE
           END
           THEN 1
@@ -2383,528 +2194,480 @@ WITH "sqlanon_audit_domain" AS (
         END
       ),
       0
-    ) AS "beyond_logarithm"
-  FROM "sqlanon_audit_sorted" AS "sorted"
+    ) AS beyond_logarithm
+  FROM sqlanon_audit_sorted AS sorted
   GROUP BY
-    "class",
-    "size",
-    "rows"
+    class,
+    size,
+    rows
 )
 SELECT
-  COUNT(*) AS "classes",
-  COALESCE(SUM(CASE WHEN "counted" <> "size" THEN 1 ELSE 0 END), 0) AS "uncounted",
-  COALESCE(SUM(CASE WHEN "distinct" >= 2 THEN 0 ELSE 1 END), 0) AS "classes_failing_0",
+  COUNT(*) AS classes,
+  COALESCE(SUM(CASE WHEN counted <> size THEN 1 ELSE 0 END), 0) AS uncounted,
+  COALESCE(SUM(CASE WHEN "distinct" >= 2 THEN 0 ELSE 1 END), 0) AS classes_failing_0,
   COALESCE(
     SUM(
       CASE
-        WHEN CAST("nodes" AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0)) <= CAST("size" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0))
+        WHEN CAST(nodes AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0)) <= CAST(size AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0))
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_1",
+  ) AS classes_failing_1,
   COALESCE(
     SUM(
       CASE
-        WHEN CAST("flagged_0" AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0)) <= CAST("size" AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
+        WHEN CAST(flagged_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0)) <= CAST(size AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_2",
+  ) AS classes_failing_2,
+  COALESCE(SUM(CASE WHEN beyond_3 = 0 AND beyond_logarithm = 0 AND outside = 0 THEN 0 ELSE 1 END), 0) AS classes_failing_3,
   COALESCE(
     SUM(
       CASE
-        WHEN "beyond_3" = 0 AND "beyond_logarithm" = 0 AND "outside" = 0
+        WHEN outside = 0
+        AND LN((
+          lift_greatest * CAST(total AS DOUBLE PRECISION)
+        ) / CAST(size AS DOUBLE PRECISION)) <= CAST(3 AS DOUBLE PRECISION)
+        AND LN((
+          lift_least * CAST(total AS DOUBLE PRECISION)
+        ) / CAST(size AS DOUBLE PRECISION)) >= -CAST(3 AS DOUBLE PRECISION)
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_3",
-  COALESCE(
-    SUM(
-      CASE
-        WHEN "outside" = 0
-        AND LN(
-          (
-            "lift_greatest" * CAST("total" AS DOUBLE PRECISION)
-          ) / CAST("size" AS DOUBLE PRECISION)
-        ) <= CAST(3 AS DOUBLE PRECISION)
-        AND LN(
-          (
-            "lift_least" * CAST("total" AS DOUBLE PRECISION)
-          ) / CAST("size" AS DOUBLE PRECISION)
-        ) >= -CAST(3 AS DOUBLE PRECISION)
-        THEN 0
-        ELSE 1
-      END
-    ),
-    0
-  ) AS "classes_failing_4"
-FROM "sqlanon_audit_measured" AS "measured";
+  ) AS classes_failing_4
+FROM sqlanon_audit_measured AS measured;
 
 -- Audit: stop unless l_diversity of disease holds: l = 2.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX(classes_failing_0) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0;
 
 -- Audit: stop unless t_closeness of disease holds: t = 0.6 (hierarchical).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX(classes_failing_1) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0;
 
 -- Audit: stop unless alpha of disease holds: alpha = 0.8.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_2" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX(classes_failing_2) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: alpha disease'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0;
 
 -- Audit: stop unless beta_likeness of disease holds: beta = 5 (enhanced).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_3" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX(classes_failing_3) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: beta_likeness disease'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0;
 
 -- Audit: stop unless delta_disclosure of disease holds: delta = 3.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_4" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_0"
-    )
+    WHEN MAX(classes_failing_4) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: delta_disclosure disease'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_0;
 
 -- Audit: stage in the classes of the staged table, and how many of them fail.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_1";
-CREATE UNLOGGED TABLE "sqlanon_script_audit_0_1" AS
-WITH "sqlanon_audit_domain" AS (
+DROP TABLE IF EXISTS sqlanon_script_audit_0_1;
+CREATE UNLOGGED TABLE sqlanon_script_audit_0_1 AS
+WITH sqlanon_audit_domain AS (
   SELECT
-    "value",
-    ROW_NUMBER() OVER (ORDER BY "value" NULLS FIRST) AS "code"
+    value,
+    ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS code
   FROM (
     SELECT DISTINCT
-      "audited"."stage" AS "value"
-    FROM "sqlanon_script_staged" AS "audited"
+      audited.stage AS value
+    FROM sqlanon_script_staged AS audited
     UNION
     SELECT DISTINCT
-      "source"."stage" AS "value"
-    FROM "source_table" AS "source"
-  ) AS "found"
-), "sqlanon_audit_source_holdings" AS (
+      source.stage AS value
+    FROM source_table AS source
+  ) AS found
+), sqlanon_audit_source_holdings AS (
   SELECT
-    CAST("source"."person" AS TEXT) COLLATE "C" AS "person",
-    CASE WHEN "source"."stage" IS NULL THEN 1 ELSE "domain"."code" END AS "code",
-    COUNT(*) AS "rows",
-    ROW_NUMBER() OVER () AS "number"
-  FROM "source_table" AS "source"
-  LEFT JOIN "sqlanon_audit_domain" AS "domain"
-    ON "source"."stage" = "domain"."value"
+    CAST(source.person AS TEXT) COLLATE "C" AS person,
+    CASE WHEN source.stage IS NULL THEN 1 ELSE domain.code END AS code,
+    COUNT(*) AS rows,
+    ROW_NUMBER() OVER () AS number
+  FROM source_table AS source
+  LEFT JOIN sqlanon_audit_domain AS domain
+    ON source.stage = domain.value
   GROUP BY
-    CAST("source"."person" AS TEXT) COLLATE "C",
-    CASE WHEN "source"."stage" IS NULL THEN 1 ELSE "domain"."code" END
-), "sqlanon_audit_source_placed" AS (
+    CAST(source.person AS TEXT) COLLATE "C",
+    CASE WHEN source.stage IS NULL THEN 1 ELSE domain.code END
+), sqlanon_audit_source_placed AS (
   SELECT
-    1 AS "class",
-    "person",
-    "code",
-    "rows",
-    COUNT(*) OVER (PARTITION BY "code") AS "held"
-  FROM "sqlanon_audit_source_holdings" AS "source_holdings"
-), "sqlanon_audit_source_chosen" AS (
+    1 AS class,
+    person,
+    code,
+    rows,
+    COUNT(*) OVER (PARTITION BY code) AS held
+  FROM sqlanon_audit_source_holdings AS source_holdings
+), sqlanon_audit_source_chosen AS (
   SELECT
-    "class",
-    "code",
-    "rows",
-    "held",
-    ROW_NUMBER() OVER (PARTITION BY "class", "person" ORDER BY "held" DESC NULLS LAST, "code") AS "place",
-    MIN("held") OVER (PARTITION BY "class", "person") AS "least"
-  FROM "sqlanon_audit_source_placed" AS "source_placed"
-), "sqlanon_audit_source_cells" AS (
+    class,
+    code,
+    rows,
+    held,
+    ROW_NUMBER() OVER (PARTITION BY class, person ORDER BY held DESC NULLS LAST, code) AS place,
+    MIN(held) OVER (PARTITION BY class, person) AS "least"
+  FROM sqlanon_audit_source_placed AS source_placed
+), sqlanon_audit_source_cells AS (
   SELECT
-    "class",
-    "code",
-    COUNT(*) AS "held",
-    COUNT(CASE WHEN "place" = 1 THEN 1 END) AS "members",
-    CAST(SUM("rows") AS BIGINT) AS "rows",
-    COUNT(CASE WHEN "place" = 1 AND "least" = 1 THEN 1 END) AS "sole"
-  FROM "sqlanon_audit_source_chosen" AS "source_chosen"
+    class,
+    code,
+    COUNT(*) AS held,
+    COUNT(CASE WHEN place = 1 THEN 1 END) AS members,
+    CAST(SUM(rows) AS BIGINT) AS rows,
+    COUNT(CASE WHEN place = 1 AND "least" = 1 THEN 1 END) AS sole
+  FROM sqlanon_audit_source_chosen AS source_chosen
   GROUP BY
-    "class",
-    "code"
-), "sqlanon_audit_counted" AS (
+    class,
+    code
+), sqlanon_audit_counted AS (
   SELECT
-    "domain"."value",
-    "domain"."code",
-    COALESCE("source_cells"."members", 0) AS "reference",
-    COALESCE("source_cells"."held", 0) AS "held_reference"
-  FROM "sqlanon_audit_domain" AS "domain"
-  LEFT JOIN "sqlanon_audit_source_cells" AS "source_cells"
-    ON "domain"."code" = "source_cells"."code"
-), "sqlanon_audit_ranked" AS (
+    domain.value,
+    domain.code,
+    COALESCE(source_cells.members, 0) AS reference,
+    COALESCE(source_cells.held, 0) AS held_reference
+  FROM sqlanon_audit_domain AS domain
+  LEFT JOIN sqlanon_audit_source_cells AS source_cells
+    ON domain.code = source_cells.code
+), sqlanon_audit_ranked AS (
   SELECT
     *,
-    "code" AS "rank"
-  FROM "sqlanon_audit_counted" AS "counted"
-), "sqlanon_audit_placed" AS (
+    code AS rank
+  FROM sqlanon_audit_counted AS counted
+), sqlanon_audit_placed AS (
   SELECT
     *,
-    SUM(CAST("below" AS DECIMAL(38, 0))) OVER (ORDER BY "place") - CAST("below" AS DECIMAL(38, 0)) AS "before",
-    COUNT(*) OVER () AS "places",
-    SUM(CAST("below" AS DECIMAL(38, 0))) OVER () AS "work"
+    SUM(CAST(below AS DECIMAL(38, 0))) OVER (ORDER BY place) - CAST(below AS DECIMAL(38, 0)) AS before,
+    COUNT(*) OVER () AS places,
+    SUM(CAST(below AS DECIMAL(38, 0))) OVER () AS work
   FROM (
     SELECT
       *,
-      ROW_NUMBER() OVER (ORDER BY "rank", "code") AS "place",
-      CAST(SUM("reference") OVER (ORDER BY "rank", "code") AS BIGINT) AS "below"
-    FROM "sqlanon_audit_ranked" AS "ranked"
-  ) AS "first"
-), "sqlanon_audit_reference" AS (
+      ROW_NUMBER() OVER (ORDER BY rank, code) AS place,
+      CAST(SUM(reference) OVER (ORDER BY rank, code) AS BIGINT) AS below
+    FROM sqlanon_audit_ranked AS ranked
+  ) AS first
+), sqlanon_audit_reference AS (
   SELECT
     *,
-    CAST(SUM("reference") OVER () AS BIGINT) AS "total",
-    COUNT(CASE WHEN "held_reference" > 0 THEN 1 END) OVER () AS "reference_values",
-    CASE WHEN "held_reference" > 0 THEN CAST("held_reference" AS DOUBLE PRECISION) END AS "divisor"
-  FROM "sqlanon_audit_placed" AS "placed"
-), "sqlanon_audit_audited_holdings" AS (
+    CAST(SUM(reference) OVER () AS BIGINT) AS total,
+    COUNT(CASE WHEN held_reference > 0 THEN 1 END) OVER () AS reference_values,
+    CASE WHEN held_reference > 0 THEN CAST(held_reference AS DOUBLE PRECISION) END AS divisor
+  FROM sqlanon_audit_placed AS placed
+), sqlanon_audit_audited_holdings AS (
   SELECT
-    CAST("audited"."zip" AS TEXT) COLLATE "C" AS "k_0",
-    CAST("audited"."age" AS TEXT) COLLATE "C" AS "k_1",
-    CAST("audited"."sex" AS TEXT) COLLATE "C" AS "k_2",
-    CAST("audited"."person" AS TEXT) COLLATE "C" AS "person",
-    CASE WHEN "audited"."stage" IS NULL THEN 1 ELSE "domain"."code" END AS "code",
-    COUNT(*) AS "rows",
-    ROW_NUMBER() OVER () AS "number"
-  FROM "sqlanon_script_staged" AS "audited"
-  LEFT JOIN "sqlanon_audit_domain" AS "domain"
-    ON "audited"."stage" = "domain"."value"
+    CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
+    CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
+    CAST(audited.sex AS TEXT) COLLATE "C" AS k_2,
+    CAST(audited.person AS TEXT) COLLATE "C" AS person,
+    CASE WHEN audited.stage IS NULL THEN 1 ELSE domain.code END AS code,
+    COUNT(*) AS rows,
+    ROW_NUMBER() OVER () AS number
+  FROM sqlanon_script_staged AS audited
+  LEFT JOIN sqlanon_audit_domain AS domain
+    ON audited.stage = domain.value
   GROUP BY
-    CAST("audited"."zip" AS TEXT) COLLATE "C",
-    CAST("audited"."age" AS TEXT) COLLATE "C",
-    CAST("audited"."sex" AS TEXT) COLLATE "C",
-    CAST("audited"."person" AS TEXT) COLLATE "C",
-    CASE WHEN "audited"."stage" IS NULL THEN 1 ELSE "domain"."code" END
-), "sqlanon_audit_audited_placed" AS (
+    CAST(audited.zip AS TEXT) COLLATE "C",
+    CAST(audited.age AS TEXT) COLLATE "C",
+    CAST(audited.sex AS TEXT) COLLATE "C",
+    CAST(audited.person AS TEXT) COLLATE "C",
+    CASE WHEN audited.stage IS NULL THEN 1 ELSE domain.code END
+), sqlanon_audit_audited_placed AS (
   SELECT
-    MIN("number") OVER (PARTITION BY "k_0", "k_1", "k_2") AS "class",
-    "person",
-    "code",
-    "rows",
-    COUNT(*) OVER (PARTITION BY "k_0", "k_1", "k_2", "code") AS "held"
-  FROM "sqlanon_audit_audited_holdings" AS "audited_holdings"
-), "sqlanon_audit_audited_chosen" AS (
+    MIN(number) OVER (PARTITION BY k_0, k_1, k_2) AS class,
+    person,
+    code,
+    rows,
+    COUNT(*) OVER (PARTITION BY k_0, k_1, k_2, code) AS held
+  FROM sqlanon_audit_audited_holdings AS audited_holdings
+), sqlanon_audit_audited_chosen AS (
   SELECT
-    "class",
-    "code",
-    "rows",
-    "held",
-    ROW_NUMBER() OVER (PARTITION BY "class", "person" ORDER BY "held" DESC NULLS LAST, "code") AS "place",
-    MIN("held") OVER (PARTITION BY "class", "person") AS "least"
-  FROM "sqlanon_audit_audited_placed" AS "audited_placed"
-), "sqlanon_audit_audited_cells" AS (
+    class,
+    code,
+    rows,
+    held,
+    ROW_NUMBER() OVER (PARTITION BY class, person ORDER BY held DESC NULLS LAST, code) AS place,
+    MIN(held) OVER (PARTITION BY class, person) AS "least"
+  FROM sqlanon_audit_audited_placed AS audited_placed
+), sqlanon_audit_audited_cells AS (
   SELECT
-    "class",
-    "code",
-    COUNT(*) AS "held",
-    COUNT(CASE WHEN "place" = 1 THEN 1 END) AS "members",
-    CAST(SUM("rows") AS BIGINT) AS "rows",
-    COUNT(CASE WHEN "place" = 1 AND "least" = 1 THEN 1 END) AS "sole"
-  FROM "sqlanon_audit_audited_chosen" AS "audited_chosen"
+    class,
+    code,
+    COUNT(*) AS held,
+    COUNT(CASE WHEN place = 1 THEN 1 END) AS members,
+    CAST(SUM(rows) AS BIGINT) AS rows,
+    COUNT(CASE WHEN place = 1 AND "least" = 1 THEN 1 END) AS sole
+  FROM sqlanon_audit_audited_chosen AS audited_chosen
   GROUP BY
-    "class",
-    "code"
-), "sqlanon_audit_sizes" AS (
+    class,
+    code
+), sqlanon_audit_sizes AS (
   SELECT
-    "class",
-    "code",
-    "held",
-    "members",
-    CAST(SUM("members") OVER (PARTITION BY "class") AS BIGINT) AS "size",
-    CAST(SUM("rows") OVER (PARTITION BY "class") AS BIGINT) AS "rows",
-    CAST(SUM("sole") OVER (PARTITION BY "class") AS BIGINT) AS "sole"
-  FROM "sqlanon_audit_audited_cells" AS "audited_cells"
-), "sqlanon_audit_weighed" AS (
+    class,
+    code,
+    held,
+    members,
+    CAST(SUM(members) OVER (PARTITION BY class) AS BIGINT) AS size,
+    CAST(SUM(rows) OVER (PARTITION BY class) AS BIGINT) AS rows,
+    CAST(SUM(sole) OVER (PARTITION BY class) AS BIGINT) AS sole
+  FROM sqlanon_audit_audited_cells AS audited_cells
+), sqlanon_audit_weighed AS (
   SELECT
-    "sizes"."class",
-    "sizes"."size",
-    "sizes"."members",
-    "sizes"."held",
-    "sizes"."rows",
-    "sizes"."sole",
-    "reference".*
-  FROM "sqlanon_audit_sizes" AS "sizes"
-  JOIN "sqlanon_audit_reference" AS "reference"
-    ON "sizes"."code" = "reference"."code"
-), "sqlanon_audit_spread" AS (
-  SELECT
-    *,
-    ROW_NUMBER() OVER (PARTITION BY "class" ORDER BY "members" DESC NULLS LAST, "code") AS "rank_by_members",
-    CAST(SUM("members") OVER (PARTITION BY "class" ORDER BY "place") AS BIGINT) AS "reached",
-    LAG("place") OVER (PARTITION BY "class" ORDER BY "place") AS "last_place",
-    LEAD("place") OVER (PARTITION BY "class" ORDER BY "place") AS "next_place",
-    LEAD("before") OVER (PARTITION BY "class" ORDER BY "place") AS "next_before"
-  FROM "sqlanon_audit_weighed" AS "weighed"
-), "sqlanon_audit_walked" AS (
+    sizes.class,
+    sizes.size,
+    sizes.members,
+    sizes.held,
+    sizes.rows,
+    sizes.sole,
+    reference.*
+  FROM sqlanon_audit_sizes AS sizes
+  JOIN sqlanon_audit_reference AS reference
+    ON sizes.code = reference.code
+), sqlanon_audit_spread AS (
   SELECT
     *,
-    "reached" * CAST(DIV("total", "size") AS BIGINT) + CAST(DIV("reached" * (
-      "total" % "size"
-    ), "size") AS BIGINT) AS "mark"
-  FROM "sqlanon_audit_spread" AS "spread"
-), "sqlanon_audit_marks" AS (
+    ROW_NUMBER() OVER (PARTITION BY class ORDER BY members DESC NULLS LAST, code) AS rank_by_members,
+    CAST(SUM(members) OVER (PARTITION BY class ORDER BY place) AS BIGINT) AS reached,
+    LAG(place) OVER (PARTITION BY class ORDER BY place) AS last_place,
+    LEAD(place) OVER (PARTITION BY class ORDER BY place) AS next_place,
+    LEAD(before) OVER (PARTITION BY class ORDER BY place) AS next_before
+  FROM sqlanon_audit_weighed AS weighed
+), sqlanon_audit_walked AS (
   SELECT
-    "mark",
-    MAX("place") AS "place",
-    MAX("upto") AS "upto"
+    *,
+    reached * CAST(DIV(total, size) AS BIGINT) + CAST(DIV(reached * (
+      total % size
+    ), size) AS BIGINT) AS mark
+  FROM sqlanon_audit_spread AS spread
+), sqlanon_audit_marks AS (
+  SELECT
+    mark,
+    MAX(place) AS place,
+    MAX(upto) AS upto
   FROM (
     SELECT
-      "below" AS "mark",
-      "place",
-      "before" + CAST("below" AS DECIMAL(38, 0)) AS "upto"
-    FROM "sqlanon_audit_reference" AS "reference"
+      below AS mark,
+      place,
+      before + CAST(below AS DECIMAL(38, 0)) AS upto
+    FROM sqlanon_audit_reference AS reference
     UNION ALL
     SELECT DISTINCT
-      "mark",
-      0 AS "place",
-      CAST(0 AS DECIMAL(38, 0)) AS "upto"
-    FROM "sqlanon_audit_walked" AS "walked"
+      mark,
+      0 AS place,
+      CAST(0 AS DECIMAL(38, 0)) AS upto
+    FROM sqlanon_audit_walked AS walked
   ) AS "both"
   GROUP BY
-    "mark"
-), "sqlanon_audit_crossings" AS (
+    mark
+), sqlanon_audit_crossings AS (
   SELECT
-    "mark",
-    MAX("place") OVER (ORDER BY "mark") AS "crossing",
-    MAX("upto") OVER (ORDER BY "mark") AS "crossing_upto"
-  FROM "sqlanon_audit_marks" AS "marks"
-), "sqlanon_audit_sorted" AS (
+    mark,
+    MAX(place) OVER (ORDER BY mark) AS crossing,
+    MAX(upto) OVER (ORDER BY mark) AS crossing_upto
+  FROM sqlanon_audit_marks AS marks
+), sqlanon_audit_sorted AS (
   SELECT
-    "walked".*,
-    CAST("reached" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * (
-      2 * CAST(LEAST(GREATEST("crossing", (
-        "place" - 1
-      )), COALESCE("next_place" - 1, "places")) AS DECIMAL(38, 0)) - CAST((
-        "place" - 1
-      ) AS DECIMAL(38, 0)) - CAST(COALESCE("next_place" - 1, "places") AS DECIMAL(38, 0))
-    ) + CAST("size" AS DECIMAL(38, 0)) * (
-      CAST("before" AS DECIMAL(38, 0)) + CAST(COALESCE("next_before", "work") AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST("crossing_upto", "before"), COALESCE("next_before", "work")) AS DECIMAL(38, 0))
+    walked.*,
+    CAST(reached AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * (
+      2 * CAST(LEAST(GREATEST(crossing, (
+        place - 1
+      )), COALESCE(next_place - 1, places)) AS DECIMAL(38, 0)) - CAST((
+        place - 1
+      ) AS DECIMAL(38, 0)) - CAST(COALESCE(next_place - 1, places) AS DECIMAL(38, 0))
+    ) + CAST(size AS DECIMAL(38, 0)) * (
+      CAST(before AS DECIMAL(38, 0)) + CAST(COALESCE(next_before, work) AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST(crossing_upto, before), COALESCE(next_before, work)) AS DECIMAL(38, 0))
     ) + CASE
-      WHEN "last_place" IS NULL
-      THEN CAST("size" AS DECIMAL(38, 0)) * CAST("before" AS DECIMAL(38, 0))
+      WHEN last_place IS NULL
+      THEN CAST(size AS DECIMAL(38, 0)) * CAST(before AS DECIMAL(38, 0))
       ELSE CAST(0 AS DECIMAL(38, 0))
-    END AS "stretch"
-  FROM "sqlanon_audit_walked" AS "walked"
-  JOIN "sqlanon_audit_crossings" AS "crossings"
-    ON "walked"."mark" = "crossings"."mark"
-), "sqlanon_audit_measured" AS (
+    END AS stretch
+  FROM sqlanon_audit_walked AS walked
+  JOIN sqlanon_audit_crossings AS crossings
+    ON walked.mark = crossings.mark
+), sqlanon_audit_measured AS (
   SELECT
-    "class",
-    "size",
-    "rows",
-    MAX("total") AS "total",
-    SUM("members") AS "counted",
-    LEAST(
-      MIN("size"),
-      COALESCE(SUM(CASE WHEN "held" >= 2 THEN 1 ELSE 0 END), 0) + MIN("sole")
-    ) AS "distinct",
-    MAX("members") AS "most",
-    COALESCE(SUM(CASE WHEN "rank_by_members" >= 2 THEN "members" ELSE 0 END), 0) AS "tail_2",
-    SUM("stretch") AS "stretches",
-    GREATEST(MAX("places") - 1, 1) AS "steps"
-  FROM "sqlanon_audit_sorted" AS "sorted"
+    class,
+    size,
+    rows,
+    MAX(total) AS total,
+    SUM(members) AS counted,
+    LEAST(MIN(size), COALESCE(SUM(CASE WHEN held >= 2 THEN 1 ELSE 0 END), 0) + MIN(sole)) AS "distinct",
+    MAX(members) AS most,
+    COALESCE(SUM(CASE WHEN rank_by_members >= 2 THEN members ELSE 0 END), 0) AS tail_2,
+    SUM(stretch) AS stretches,
+    GREATEST(MAX(places) - 1, 1) AS steps
+  FROM sqlanon_audit_sorted AS sorted
   GROUP BY
-    "class",
-    "size",
-    "rows"
+    class,
+    size,
+    rows
 )
 SELECT
-  COUNT(*) AS "classes",
-  COALESCE(SUM(CASE WHEN "counted" <> "size" THEN 1 ELSE 0 END), 0) AS "uncounted",
+  COUNT(*) AS classes,
+  COALESCE(SUM(CASE WHEN counted <> size THEN 1 ELSE 0 END), 0) AS uncounted,
   COALESCE(
     SUM(
       CASE
-        WHEN CAST("most" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) < CAST("tail_2" AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
+        WHEN CAST(most AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) < CAST(tail_2 AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_0",
+  ) AS classes_failing_0,
   COALESCE(
     SUM(
       CASE
-        WHEN CAST("stretches" AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0)) <= CAST("size" AS DECIMAL(38, 0)) * CAST("total" AS DECIMAL(38, 0)) * CAST("steps" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+        WHEN CAST(stretches AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0)) <= CAST(size AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(steps AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
         THEN 0
         ELSE 1
       END
     ),
     0
-  ) AS "classes_failing_1",
-  COALESCE(SUM(CASE WHEN "distinct" >= 2 THEN 0 ELSE 1 END), 0) AS "classes_failing_2"
-FROM "sqlanon_audit_measured" AS "measured";
+  ) AS classes_failing_1,
+  COALESCE(SUM(CASE WHEN "distinct" >= 2 THEN 0 ELSE 1 END), 0) AS classes_failing_2
+FROM sqlanon_audit_measured AS measured;
 
 -- Audit: stop unless l_diversity of stage holds: l = 2, c = 4 (recursive).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_0" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_1"
-    )
+    WHEN MAX(classes_failing_0) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity stage'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_1;
 
 -- Audit: stop unless t_closeness of stage holds: t = 0.5 (ordered).
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_1" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_1"
-    )
+    WHEN MAX(classes_failing_1) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness stage'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_1;
 
 -- Audit: stop unless p_sensitive of stage holds: p = 2.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_2" = 0 AND "uncounted" = 0 AND "classes" > 0
-      FROM "sqlanon_script_audit_0_1"
-    )
+    WHEN MAX(classes_failing_2) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: p_sensitive stage'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_1;
 
 -- Audit: the classes of the staged table, matched with the population.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_population";
-CREATE UNLOGGED TABLE "sqlanon_script_audit_0_population" AS
+DROP TABLE IF EXISTS sqlanon_script_audit_0_population;
+CREATE UNLOGGED TABLE sqlanon_script_audit_0_population AS
 SELECT
-  COALESCE(SUM("population"), 0) AS "population_rows",
-  COALESCE(SUM(CASE WHEN "size" >= 1 THEN 1 ELSE 0 END), 0) AS "classes",
-  COALESCE(SUM(CASE WHEN "size" >= 1 AND "population" < 3 THEN 1 ELSE 0 END), 0) AS "classes_failing_k_map",
+  COALESCE(SUM(population), 0) AS population_rows,
+  COALESCE(SUM(CASE WHEN size >= 1 THEN 1 ELSE 0 END), 0) AS classes,
+  COALESCE(SUM(CASE WHEN size >= 1 AND population < 3 THEN 1 ELSE 0 END), 0) AS classes_failing_k_map,
   COALESCE(
     SUM(
       CASE
         WHEN NOT (
-          CAST("size" AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) >= CAST("population" AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
-          AND CAST("size" AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0)) <= CAST("population" AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
+          CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) >= CAST(population AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
+          AND CAST(size AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0)) <= CAST(population AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
         )
         THEN 1
         ELSE 0
       END
     ),
     0
-  ) AS "classes_failing_delta_presence"
+  ) AS classes_failing_delta_presence
 FROM (
   SELECT
-    CAST(SUM("size") AS BIGINT) AS "size",
-    CAST(SUM("rows") AS BIGINT) AS "rows",
-    CAST(SUM("population") AS BIGINT) AS "population"
+    CAST(SUM(size) AS BIGINT) AS size,
+    CAST(SUM(rows) AS BIGINT) AS rows,
+    CAST(SUM(population) AS BIGINT) AS population
   FROM (
     SELECT
-      COUNT(DISTINCT CAST("audited"."person" AS TEXT) COLLATE "C") + MAX(CASE WHEN CAST("audited"."person" AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE 0 END) AS "size",
-      COUNT(*) AS "rows",
-      CAST(0 AS BIGINT) AS "population",
-      CAST("audited"."zip" AS TEXT) COLLATE "C" AS "k_0",
-      CAST("audited"."age" AS TEXT) COLLATE "C" AS "k_1",
-      CAST("audited"."sex" AS TEXT) COLLATE "C" AS "k_2"
-    FROM "sqlanon_script_staged" AS "audited"
+      COUNT(DISTINCT CAST(audited.person AS TEXT) COLLATE "C") + MAX(CASE WHEN CAST(audited.person AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE 0 END) AS size,
+      COUNT(*) AS rows,
+      CAST(0 AS BIGINT) AS population,
+      CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
+      CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
+      CAST(audited.sex AS TEXT) COLLATE "C" AS k_2
+    FROM sqlanon_script_staged AS audited
     GROUP BY
-      CAST("audited"."zip" AS TEXT) COLLATE "C",
-      CAST("audited"."age" AS TEXT) COLLATE "C",
-      CAST("audited"."sex" AS TEXT) COLLATE "C"
+      CAST(audited.zip AS TEXT) COLLATE "C",
+      CAST(audited.age AS TEXT) COLLATE "C",
+      CAST(audited.sex AS TEXT) COLLATE "C"
     UNION ALL
     SELECT
-      CAST(0 AS BIGINT) AS "size",
-      CAST(0 AS BIGINT) AS "rows",
-      COUNT(*) AS "population",
-      CAST("population"."zip" AS TEXT) COLLATE "C" AS "k_0",
-      CAST("population"."age" AS TEXT) COLLATE "C" AS "k_1",
-      CAST("population"."sex" AS TEXT) COLLATE "C" AS "k_2"
+      CAST(0 AS BIGINT) AS size,
+      CAST(0 AS BIGINT) AS rows,
+      COUNT(*) AS population,
+      CAST(population.zip AS TEXT) COLLATE "C" AS k_0,
+      CAST(population.age AS TEXT) COLLATE "C" AS k_1,
+      CAST(population.sex AS TEXT) COLLATE "C" AS k_2
     FROM (
       SELECT
-        "h_0"."label_1" AS "zip",
-        "h_1"."label_1" AS "age",
-        "source"."sex" AS "sex"
-      FROM "people" AS "source"
-      LEFT JOIN "sqlanon_script_hierarchy_0" AS "h_0"
-        ON CAST("source"."zip" AS TEXT) COLLATE "C" = "h_0"."value"
-      LEFT JOIN "sqlanon_script_hierarchy_1" AS "h_1"
-        ON "source"."age" = "h_1"."value"
-      LEFT JOIN "sqlanon_script_hierarchy_2" AS "h_2"
-        ON CAST("source"."sex" AS TEXT) COLLATE "C" = "h_2"."value"
-    ) AS "population"
+        hierarchy_zip.label_1 AS zip,
+        hierarchy_age.label_1 AS age,
+        source.sex AS sex
+      FROM people AS source
+      LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+        ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+      LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
+        ON source.age = hierarchy_age.value
+    ) AS population
     GROUP BY
-      CAST("population"."zip" AS TEXT) COLLATE "C",
-      CAST("population"."age" AS TEXT) COLLATE "C",
-      CAST("population"."sex" AS TEXT) COLLATE "C"
+      CAST(population.zip AS TEXT) COLLATE "C",
+      CAST(population.age AS TEXT) COLLATE "C",
+      CAST(population.sex AS TEXT) COLLATE "C"
   ) AS "both"
   GROUP BY
-    "k_0",
-    "k_1",
-    "k_2"
-) AS "matched";
+    k_0,
+    k_1,
+    k_2
+) AS matched;
 
 -- Audit: stop unless k_map holds.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_k_map" = 0 AND "population_rows" > 0
-      FROM "sqlanon_script_audit_0_population"
-    )
+    WHEN MAX(classes_failing_k_map) = 0 AND MIN(population_rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: k_map'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_population;
 
 -- Audit: stop unless delta_presence holds.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        "classes_failing_delta_presence" = 0 AND "population_rows" > 0
-      FROM "sqlanon_script_audit_0_population"
-    )
+    WHEN MAX(classes_failing_delta_presence) = 0 AND MIN(population_rows) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: delta_presence'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_audit_0_population;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless zip shows labels of level 1 alone.
 SELECT
   CAST(CASE
     WHEN (
@@ -2912,43 +2675,100 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM "sqlanon_script_staged" AS "audited"
-        ) = (
+          FROM (
+            SELECT
+              CAST(published.zip AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staged AS published
+            GROUP BY
+              CAST(published.zip AS TEXT) COLLATE "C"
+          ) AS shown
+          LEFT JOIN (
+            SELECT DISTINCT
+              CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS label
+            FROM sqlanon_script_hierarchy_zip AS hierarchy
+            WHERE
+              NOT CAST(hierarchy.label_1 AS TEXT) COLLATE "C" IS NULL
+          ) AS level
+            ON shown.label = level.label
+          WHERE
+            NOT shown.label IS NULL AND level.label IS NULL AND shown.label <> '*'
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: zip shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless age shows labels of level 1 alone.
+SELECT
+  CAST(CASE
+    WHEN (
+      SELECT
+        (
           SELECT
-            COALESCE(
-              SUM(
-                CASE
-                  WHEN "kept"
-                  OR COALESCE((
-                    SELECT
-                      "satisfied"
-                    FROM "sqlanon_script_blanked"
-                  ), FALSE)
-                  THEN "n"
-                  ELSE 0
-                END
-              ),
-              0
-            )
-          FROM "sqlanon_script_classes"
-        )
+            COUNT(*)
+          FROM (
+            SELECT
+              CAST(published.age AS TEXT) COLLATE "C" AS label,
+              COUNT(*) AS rows_of_label
+            FROM sqlanon_script_staged AS published
+            GROUP BY
+              CAST(published.age AS TEXT) COLLATE "C"
+          ) AS shown
+          LEFT JOIN (
+            SELECT DISTINCT
+              CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS label
+            FROM sqlanon_script_hierarchy_age AS hierarchy
+            WHERE
+              NOT CAST(hierarchy.label_1 AS TEXT) COLLATE "C" IS NULL
+          ) AS level
+            ON shown.label = level.label
+          WHERE
+            NOT shown.label IS NULL AND level.label IS NULL AND shown.label <> '*'
+        ) = 0
+    )
+    THEN '1'
+    ELSE 'sqlanon: the release fails its audit: age shows labels of another level'
+  END AS INT) AS audit;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CAST(CASE
+    WHEN COALESCE(
+      SUM(
+        CASE
+          WHEN kept OR COALESCE((
+            SELECT
+              satisfied
+            FROM sqlanon_script_blanked
+          ), FALSE)
+          THEN n
+          ELSE 0
+        END
+      ),
+      0
+    ) = (
+      SELECT
+        COUNT(*)
+      FROM sqlanon_script_staged
     )
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
-  END AS INT) AS "audit";
+  END AS INT) AS audit
+FROM sqlanon_script_classes;
 
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
 -- The audited rows without the key of the person, in an order of their own.
-DROP TABLE IF EXISTS "sqlanon_script_staging";
-CREATE TABLE "sqlanon_script_staging" AS
+DROP TABLE IF EXISTS sqlanon_script_staging;
+CREATE TABLE sqlanon_script_staging AS
 SELECT
-  "zip",
-  "age",
-  "sex",
-  "disease",
-  "stage"
-FROM "sqlanon_script_staged"
+  zip,
+  age,
+  sex,
+  disease,
+  stage
+FROM sqlanon_script_staged
 ORDER BY
   RANDOM();
 
@@ -2960,48 +2780,47 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM "sqlanon_script_staging"
+          FROM sqlanon_script_staging
         ) = (
           SELECT
             COUNT(*)
-          FROM "sqlanon_script_staged"
+          FROM sqlanon_script_staged
         )
     )
     THEN '1'
     ELSE 'sqlanon: rows were lost after the audit'
-  END AS INT) AS "audit";
+  END AS INT) AS audit;
 
 -- Swap: the old release goes, the new one takes its name.
-DROP TABLE IF EXISTS "release_table";
+DROP TABLE IF EXISTS release_table;
 
 -- Until COMMIT nobody sees a difference.
-ALTER TABLE "sqlanon_script_staging"
-RENAME TO "release_table";
+ALTER TABLE sqlanon_script_staging
+RENAME TO release_table;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_population";
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_1";
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_0";
-DROP TABLE IF EXISTS "sqlanon_script_audit_0_0_values";
-DROP TABLE IF EXISTS "sqlanon_script_audit_0";
-DROP TABLE IF EXISTS "sqlanon_script_staged";
-DROP TABLE IF EXISTS "sqlanon_script_blanked";
-DROP TABLE IF EXISTS "sqlanon_script_classes";
-DROP TABLE IF EXISTS "sqlanon_script_everybody";
-DROP TABLE IF EXISTS "sqlanon_script_distribution_1";
-DROP TABLE IF EXISTS "sqlanon_script_labels_0";
-DROP TABLE IF EXISTS "sqlanon_script_distribution_0";
-DROP TABLE IF EXISTS "sqlanon_script_counted";
-DROP TABLE IF EXISTS "sqlanon_script_values_1";
-DROP TABLE IF EXISTS "sqlanon_script_values_0";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_sensitive_0";
-DROP TABLE IF EXISTS "sqlanon_script_definition_sensitive_0";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_2";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_1";
-DROP TABLE IF EXISTS "sqlanon_script_hierarchy_0";
-DROP TABLE IF EXISTS "sqlanon_script_definition_0";
+DROP TABLE IF EXISTS sqlanon_script_audit_0_population;
+DROP TABLE IF EXISTS sqlanon_script_audit_0_1;
+DROP TABLE IF EXISTS sqlanon_script_audit_0_0;
+DROP TABLE IF EXISTS sqlanon_script_audit_0_0_values;
+DROP TABLE IF EXISTS sqlanon_script_audit_0;
+DROP TABLE IF EXISTS sqlanon_script_staged;
+DROP TABLE IF EXISTS sqlanon_script_blanked;
+DROP TABLE IF EXISTS sqlanon_script_classes;
+DROP TABLE IF EXISTS sqlanon_script_everybody;
+DROP TABLE IF EXISTS sqlanon_script_distribution_stage;
+DROP TABLE IF EXISTS sqlanon_script_labels_disease;
+DROP TABLE IF EXISTS sqlanon_script_distribution_disease;
+DROP TABLE IF EXISTS sqlanon_script_counted;
+DROP TABLE IF EXISTS sqlanon_script_values_stage;
+DROP TABLE IF EXISTS sqlanon_script_values_disease;
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_disease;
+DROP TABLE IF EXISTS sqlanon_script_definition_disease;
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_age;
+DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;
+DROP TABLE IF EXISTS sqlanon_script_definition_zip;
 
 -- The end of the transaction.
 COMMIT;

@@ -2,11 +2,12 @@
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
 -- Every class of the quasi-identifier has at least 5 rows.
 -- At most 2% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql > release.sql; spark-sql -f release.sql
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql > release.sql; spark-sql -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 SET spark.sql.ansi.enabled = TRUE;
@@ -14,649 +15,261 @@ SET spark.sql.session.timeZone = UTC;
 SET spark.sql.parser.escapedStringLiterals = FALSE;
 SET spark.sql.preserveCharVarcharTypeInfo = TRUE;
 
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_0`;
-CREATE TABLE `sqlanon_script_d4d024d0_hierarchy_0` AS
+-- Hierarchy of zip: the label of each value at level 3.
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_zip`;
+CREATE TABLE `sqlanon_script_d4d024d0_hierarchy_zip` AS
 SELECT
-  *
+  `value`,
+  `label_3`,
+  CAST(DENSE_RANK() OVER (
+    ORDER BY (
+      CASE
+        WHEN TYPEOF(`label_3`) LIKE 'char(%'
+        THEN RTRIM(CAST(`label_3` AS STRING))
+        ELSE CAST(`label_3` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY NULLS LAST
+  ) AS INT) AS `code_3`
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
+    `value`,
+    CASE
+      WHEN LENGTH(CAST(`value` AS STRING)) <= 5
+      THEN SUBSTRING(CAST(`value` AS STRING), 1, 2) || '***'
+    END AS `label_3`
   FROM (
-    WITH `labelled` AS (
-      SELECT
-        `value`,
-        CAST(`value` AS STRING) AS `label_0`,
+    SELECT DISTINCT
+      (
         CASE
-          WHEN LENGTH(CAST(`value` AS STRING)) <= 5
-          THEN SUBSTRING(CAST(`value` AS STRING), 1, 4) || '*'
-        END AS `label_1`,
+          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+          THEN RTRIM(CAST(`source`.`zip` AS STRING))
+          ELSE CAST(`source`.`zip` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY AS `value`
+    FROM `source_table` AS `source`
+    WHERE
+      NOT (
         CASE
-          WHEN LENGTH(CAST(`value` AS STRING)) <= 5
-          THEN SUBSTRING(CAST(`value` AS STRING), 1, 3) || '**'
-        END AS `label_2`,
-        CASE
-          WHEN LENGTH(CAST(`value` AS STRING)) <= 5
-          THEN SUBSTRING(CAST(`value` AS STRING), 1, 2) || '***'
-        END AS `label_3`,
-        CASE WHEN LENGTH(CAST(`value` AS STRING)) <= 5 THEN CAST('*****' AS STRING) END AS `label_4`
-      FROM (
-        SELECT DISTINCT
-          (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      `label_3`,
-      `label_4`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_1` AS STRING))
-            ELSE CAST(`label_1` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_1`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_2`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_2` AS STRING))
-            ELSE CAST(`label_2` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_2`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_3`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_3` AS STRING))
-            ELSE CAST(`label_3` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_3`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
+          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+          THEN RTRIM(CAST(`source`.`zip` AS STRING))
+          ELSE CAST(`source`.`zip` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY IS NULL
+  ) AS `domain`
+) AS `labelled`
 WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL
-  AND NOT `label_3` IS NULL
-  AND NOT `label_4` IS NULL;
+  NOT `label_3` IS NULL;
 
--- Hierarchy of birth_date: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_1`;
-CREATE TABLE `sqlanon_script_d4d024d0_hierarchy_1` AS
+-- Hierarchy of birth_date: the label of each value at level 3.
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_birth_date`;
+CREATE TABLE `sqlanon_script_d4d024d0_hierarchy_birth_date` AS
 SELECT
-  *
+  `value`,
+  `label_3`,
+  CAST(DENSE_RANK() OVER (
+    ORDER BY (
+      CASE
+        WHEN TYPEOF(`label_3`) LIKE 'char(%'
+        THEN RTRIM(CAST(`label_3` AS STRING))
+        ELSE CAST(`label_3` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY NULLS LAST
+  ) AS INT) AS `code_3`
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
+    `value`,
+    CASE
+      WHEN CAST(EXTRACT(YEAR FROM `value`) AS INT) >= 1
+      THEN '[' || CASE
+        WHEN CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5 > 9999
+        THEN CAST(CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5 AS STRING)
+        ELSE LPAD(
+          CAST(CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5 AS STRING),
+          4,
+          '0'
+        )
+      END || '-' || CASE
+        WHEN CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5 + 4 > 9999
+        THEN CAST(CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5 + 4 AS STRING)
+        ELSE LPAD(
+          CAST(CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5 + 4 AS STRING),
+          4,
+          '0'
+        )
+      END || ']'
+    END AS `label_3`
   FROM (
-    WITH `labelled` AS (
-      SELECT
-        `value`,
-        CAST(`value` AS STRING) AS `label_0`,
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM `value`) AS INT) >= 1
-          THEN LPAD(
-            CAST(CAST(EXTRACT(YEAR FROM `value`) AS INT) AS STRING),
-            CAST(GREATEST(4, LENGTH(CAST(CAST(EXTRACT(YEAR FROM `value`) AS INT) AS STRING))) AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST(CAST(EXTRACT(MONTH FROM `value`) AS INT) AS STRING),
-            CAST(GREATEST(2, LENGTH(CAST(CAST(EXTRACT(MONTH FROM `value`) AS INT) AS STRING))) AS INT),
-            '0'
-          )
-        END AS `label_1`,
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM `value`) AS INT) >= 1
-          THEN LPAD(
-            CAST(CAST(EXTRACT(YEAR FROM `value`) AS INT) AS STRING),
-            CAST(GREATEST(4, LENGTH(CAST(CAST(EXTRACT(YEAR FROM `value`) AS INT) AS STRING))) AS INT),
-            '0'
-          )
-        END AS `label_2`,
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM `value`) AS INT) >= 1
-          THEN '[' || LPAD(
-            CAST((
-              CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5
-            ) AS STRING),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5
-                ) AS STRING)
-              )
-            ) AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST((
-              (
-                CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5
-              ) + 4
-            ) AS STRING),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  (
-                    CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 5
-                  ) + 4
-                ) AS STRING)
-              )
-            ) AS INT),
-            '0'
-          ) || ']'
-        END AS `label_3`,
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM `value`) AS INT) >= 1
-          THEN '[' || LPAD(
-            CAST((
-              CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 10
-            ) AS STRING),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 10
-                ) AS STRING)
-              )
-            ) AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST((
-              (
-                CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 10
-              ) + 9
-            ) AS STRING),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  (
-                    CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 10
-                  ) + 9
-                ) AS STRING)
-              )
-            ) AS INT),
-            '0'
-          ) || ']'
-        END AS `label_4`,
-        CASE
-          WHEN CAST(EXTRACT(YEAR FROM `value`) AS INT) >= 1
-          THEN '[' || LPAD(
-            CAST((
-              CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 20
-            ) AS STRING),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 20
-                ) AS STRING)
-              )
-            ) AS INT),
-            '0'
-          ) || '-' || LPAD(
-            CAST((
-              (
-                CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 20
-              ) + 19
-            ) AS STRING),
-            CAST(GREATEST(
-              4,
-              LENGTH(
-                CAST((
-                  (
-                    CAST(EXTRACT(YEAR FROM `value`) AS INT) - CAST(EXTRACT(YEAR FROM `value`) AS INT) % 20
-                  ) + 19
-                ) AS STRING)
-              )
-            ) AS INT),
-            '0'
-          ) || ']'
-        END AS `label_5`,
-        CAST('*' AS STRING) AS `label_6`
-      FROM (
-        SELECT DISTINCT
-          `source`.`birth_date` AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT `source`.`birth_date` IS NULL
-      ) AS `domain`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      `label_3`,
-      `label_4`,
-      `label_5`,
-      `label_6`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_1` AS STRING))
-            ELSE CAST(`label_1` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_1`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_2`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_2` AS STRING))
-            ELSE CAST(`label_2` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_2`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_3`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_3` AS STRING))
-            ELSE CAST(`label_3` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_3`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_4`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_4` AS STRING))
-            ELSE CAST(`label_4` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_4`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_5`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_5` AS STRING))
-            ELSE CAST(`label_5` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_5`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
+    SELECT DISTINCT
+      `source`.`birth_date` AS `value`
+    FROM `source_table` AS `source`
+    WHERE
+      NOT `source`.`birth_date` IS NULL
+  ) AS `domain`
+) AS `labelled`
 WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL
-  AND NOT `label_3` IS NULL
-  AND NOT `label_4` IS NULL
-  AND NOT `label_5` IS NULL
-  AND NOT `label_6` IS NULL;
+  NOT `label_3` IS NULL;
 
--- Definition of the hierarchy of sex, level 0 first.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_definition_2`;
-CREATE TABLE `sqlanon_script_d4d024d0_definition_2` (
-  `label_0` STRING,
-  `label_1` STRING
-);
-INSERT INTO `sqlanon_script_d4d024d0_definition_2`
-VALUES
-  ('female', 'person'),
-  ('male', 'person');
-
--- Hierarchy of sex: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_2`;
-CREATE TABLE `sqlanon_script_d4d024d0_hierarchy_2` AS
+-- Stop if a value of sex, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
+  CASE
+    WHEN (
       SELECT
-        `domain`.`value`,
-        COALESCE(`listed`.`label_0`, CAST(`value` AS STRING)) AS `label_0`,
-        `listed`.`label_1` AS `label_1`
-      FROM (
-        SELECT DISTINCT
-          `label_0`,
-          `label_1`
-        FROM `sqlanon_script_d4d024d0_definition_2`
-      ) AS `listed`
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          (
-            CASE
-              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`sex` AS STRING))
-              ELSE CAST(`source`.`sex` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`sex` AS STRING))
-              ELSE CAST(`source`.`sex` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-        ON CAST(`value` AS STRING) = `listed`.`label_0`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
+        COUNT(*) = 0
+      FROM `source_table` AS `source`
+      WHERE
+        NOT (
           CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
+            WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
+            THEN RTRIM(CAST(`source`.`sex` AS STRING))
+            ELSE CAST(`source`.`sex` AS STRING)
           END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
-WHERE
-  NOT `value` IS NULL AND `occurrences` = 1 AND NOT `label_1` IS NULL;
+        ) COLLATE UTF8_BINARY IS NULL
+        AND NOT CAST((
+          CASE
+            WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
+            THEN RTRIM(CAST(`source`.`sex` AS STRING))
+            ELSE CAST(`source`.`sex` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS STRING) IN ('female', 'male')
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
+  END AS `audit`;
 
 -- Definition of the hierarchy of marital, level 0 first.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_definition_3`;
-CREATE TABLE `sqlanon_script_d4d024d0_definition_3` (
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_definition_marital`;
+CREATE TABLE `sqlanon_script_d4d024d0_definition_marital` (
   `label_0` STRING,
   `label_1` STRING
 );
-INSERT INTO `sqlanon_script_d4d024d0_definition_3`
+INSERT INTO `sqlanon_script_d4d024d0_definition_marital`
 VALUES
   ('married', 'been_married'),
   ('divorced', 'been_married'),
   ('widowed', 'been_married'),
   ('single', 'never_married');
 
--- Hierarchy of marital: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_3`;
-CREATE TABLE `sqlanon_script_d4d024d0_hierarchy_3` AS
+-- Hierarchy of marital: the label of each value at level 1.
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_marital`;
+CREATE TABLE `sqlanon_script_d4d024d0_hierarchy_marital` AS
 SELECT
-  *
+  `domain`.`value`,
+  `listed`.`label_1`,
+  CAST(DENSE_RANK() OVER (
+    ORDER BY (
+      CASE
+        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%'
+        THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
+        ELSE CAST(`listed`.`label_1` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY NULLS LAST
+  ) AS INT) AS `code_1`
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
-      SELECT
-        `domain`.`value`,
-        COALESCE(`listed`.`label_0`, CAST(`value` AS STRING)) AS `label_0`,
-        `listed`.`label_1` AS `label_1`,
-        CASE WHEN NOT `listed`.`label_0` IS NULL THEN '*' END AS `label_2`
-      FROM (
-        SELECT DISTINCT
-          `label_0`,
-          `label_1`
-        FROM `sqlanon_script_d4d024d0_definition_3`
-      ) AS `listed`
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          (
-            CASE
-              WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`marital` AS STRING))
-              ELSE CAST(`source`.`marital` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`marital` AS STRING))
-              ELSE CAST(`source`.`marital` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-        ON CAST(`value` AS STRING) = `listed`.`label_0`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_1` AS STRING))
-            ELSE CAST(`label_1` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_1`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
-WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL;
+  SELECT DISTINCT
+    (
+      CASE
+        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`marital` AS STRING))
+        ELSE CAST(`source`.`marital` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY AS `value`
+  FROM `source_table` AS `source`
+  WHERE
+    NOT (
+      CASE
+        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`marital` AS STRING))
+        ELSE CAST(`source`.`marital` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY IS NULL
+) AS `domain`
+INNER JOIN `sqlanon_script_d4d024d0_definition_marital` AS `listed`
+  ON CAST(`domain`.`value` AS STRING) = `listed`.`label_0`;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
-
--- The frequency set: every row of the source, counted by the generalized quasi-identifier.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_counted`;
-CREATE TABLE `sqlanon_script_d4d024d0_counted` AS
-SELECT
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_0`.`code_3`
-    END,
-    -1
-  ) AS `k_0`,
-  COALESCE(CASE WHEN `source`.`birth_date` IS NULL THEN 0 ELSE `h_1`.`code_3` END, -1) AS `k_1`,
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`sex` AS STRING))
-          ELSE CAST(`source`.`sex` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_2`.`code_0`
-    END,
-    -1
-  ) AS `k_2`,
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`marital` AS STRING))
-          ELSE CAST(`source`.`marital` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_3`.`code_1`
-    END,
-    -1
-  ) AS `k_3`,
-  COUNT(*) AS `n`
-FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_0` AS `h_0`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`zip` AS STRING))
-      ELSE CAST(`source`.`zip` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_0`.`value`
-LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_1` AS `h_1`
-  ON `source`.`birth_date` = `h_1`.`value`
-LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_2` AS `h_2`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`sex` AS STRING))
-      ELSE CAST(`source`.`sex` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_2`.`value`
-LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_3` AS `h_3`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`marital` AS STRING))
-      ELSE CAST(`source`.`marital` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_3`.`value`
-GROUP BY
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_0`.`code_3`
-    END,
-    -1
-  ),
-  COALESCE(CASE WHEN `source`.`birth_date` IS NULL THEN 0 ELSE `h_1`.`code_3` END, -1),
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`sex` AS STRING))
-          ELSE CAST(`source`.`sex` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_2`.`code_0`
-    END,
-    -1
-  ),
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`marital` AS STRING))
-          ELSE CAST(`source`.`marital` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_3`.`code_1`
-    END,
-    -1
-  );
-
--- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_classes`;
 CREATE TABLE `sqlanon_script_d4d024d0_classes` AS
 SELECT
-  NULLIF(`k_0`, -1) AS `k_0`,
-  NULLIF(`k_1`, -1) AS `k_1`,
-  NULLIF(`k_2`, -1) AS `k_2`,
-  NULLIF(`k_3`, -1) AS `k_3`,
-  `n`,
-  `n` >= 5 AS `kept`
+  `zip_code`,
+  `birth_date_code`,
+  `sex_value`,
+  `marital_code`,
+  COUNT(*) AS `n`,
+  COUNT(*) >= 5 AS `kept`
 FROM (
   SELECT
-    `k_0` AS `k_0`,
-    `k_1` AS `k_1`,
-    `k_2` AS `k_2`,
-    `k_3` AS `k_3`,
-    SUM(`n`) AS `n`
-  FROM `sqlanon_script_d4d024d0_counted` AS `counted`
-  GROUP BY
-    `k_0`,
-    `k_1`,
-    `k_2`,
-    `k_3`
-) AS `classes`;
+    CASE
+      WHEN (
+        CASE
+          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+          THEN RTRIM(CAST(`source`.`zip` AS STRING))
+          ELSE CAST(`source`.`zip` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY IS NULL
+      THEN 0
+      ELSE `hierarchy_zip`.`code_3`
+    END AS `zip_code`,
+    CASE WHEN `source`.`birth_date` IS NULL THEN 0 ELSE `hierarchy_birth_date`.`code_3` END AS `birth_date_code`,
+    COALESCE(
+      '=' || (
+        CASE
+          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
+          THEN RTRIM(CAST(`source`.`sex` AS STRING))
+          ELSE CAST(`source`.`sex` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY,
+      ''
+    ) AS `sex_value`,
+    CASE
+      WHEN (
+        CASE
+          WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
+          THEN RTRIM(CAST(`source`.`marital` AS STRING))
+          ELSE CAST(`source`.`marital` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY IS NULL
+      THEN 0
+      ELSE `hierarchy_marital`.`code_1`
+    END AS `marital_code`
+  FROM `source_table` AS `source`
+  LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy_zip`
+    ON (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        ELSE CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+  LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_birth_date` AS `hierarchy_birth_date`
+    ON `source`.`birth_date` = `hierarchy_birth_date`.`value`
+  LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy_marital`
+    ON (
+      CASE
+        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`marital` AS STRING))
+        ELSE CAST(`source`.`marital` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `hierarchy_marital`.`value`
+) AS `coded`
+GROUP BY
+  `zip_code`,
+  `birth_date_code`,
+  `sex_value`,
+  `marital_code`;
+
+-- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM `sqlanon_script_d4d024d0_classes`
-          WHERE
-            `k_0` IS NULL OR `k_1` IS NULL OR `k_2` IS NULL OR `k_3` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM `sqlanon_script_d4d024d0_classes`
+      WHERE
+        `zip_code` IS NULL OR `birth_date_code` IS NULL OR `marital_code` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
@@ -678,40 +291,32 @@ SELECT
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_staging`;
 CREATE TABLE `sqlanon_script_d4d024d0_staging` AS
 SELECT
-  `h_0`.`label_3` AS `zip`,
-  `h_1`.`label_3` AS `birth_date`,
-  `source`.`sex` AS `sex`,
-  `h_3`.`label_1` AS `marital`,
+  `hierarchy_zip`.`label_3` AS `zip`,
+  `hierarchy_birth_date`.`label_3` AS `birth_date`,
+  `source`.`sex`,
+  `hierarchy_marital`.`label_1` AS `marital`,
   `source`.`diagnosis`,
   `source`.`cost`
 FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_0` AS `h_0`
+LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy_zip`
   ON (
     CASE
       WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
       THEN RTRIM(CAST(`source`.`zip` AS STRING))
       ELSE CAST(`source`.`zip` AS STRING)
     END
-  ) COLLATE UTF8_BINARY = `h_0`.`value`
-LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_1` AS `h_1`
-  ON `source`.`birth_date` = `h_1`.`value`
-LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_2` AS `h_2`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`sex` AS STRING))
-      ELSE CAST(`source`.`sex` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_2`.`value`
-LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_3` AS `h_3`
+  ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_birth_date` AS `hierarchy_birth_date`
+  ON `source`.`birth_date` = `hierarchy_birth_date`.`value`
+LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy_marital`
   ON (
     CASE
       WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
       THEN RTRIM(CAST(`source`.`marital` AS STRING))
       ELSE CAST(`source`.`marital` AS STRING)
     END
-  ) COLLATE UTF8_BINARY = `h_3`.`value`
-JOIN `sqlanon_script_d4d024d0_classes` AS `class`
+  ) COLLATE UTF8_BINARY = `hierarchy_marital`.`value`
+INNER JOIN `sqlanon_script_d4d024d0_classes` AS `class`
   ON CASE
     WHEN (
       CASE
@@ -721,20 +326,19 @@ JOIN `sqlanon_script_d4d024d0_classes` AS `class`
       END
     ) COLLATE UTF8_BINARY IS NULL
     THEN 0
-    ELSE `h_0`.`code_3`
-  END = `class`.`k_0`
-  AND CASE WHEN `source`.`birth_date` IS NULL THEN 0 ELSE `h_1`.`code_3` END = `class`.`k_1`
-  AND CASE
-    WHEN (
+    ELSE `hierarchy_zip`.`code_3`
+  END = `class`.`zip_code`
+  AND CASE WHEN `source`.`birth_date` IS NULL THEN 0 ELSE `hierarchy_birth_date`.`code_3` END = `class`.`birth_date_code`
+  AND COALESCE(
+    '=' || (
       CASE
         WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
         THEN RTRIM(CAST(`source`.`sex` AS STRING))
         ELSE CAST(`source`.`sex` AS STRING)
       END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `h_2`.`code_0`
-  END = `class`.`k_2`
+    ) COLLATE UTF8_BINARY,
+    ''
+  ) = `class`.`sex_value`
   AND CASE
     WHEN (
       CASE
@@ -744,8 +348,8 @@ JOIN `sqlanon_script_d4d024d0_classes` AS `class`
       END
     ) COLLATE UTF8_BINARY IS NULL
     THEN 0
-    ELSE `h_3`.`code_1`
-  END = `class`.`k_3`
+    ELSE `hierarchy_marital`.`code_1`
+  END = `class`.`marital_code`
 WHERE
   `class`.`kept`
 ORDER BY
@@ -801,14 +405,14 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_d4d024d0_audit_0`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: k')
   END AS `audit`;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless zip shows labels of level 3 alone.
 SELECT
   CASE
     WHEN (
@@ -816,12 +420,177 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM `sqlanon_script_d4d024d0_staging` AS `audited`
-        ) = (
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
+                  ELSE CAST(`published`.`zip` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_d4d024d0_staging` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
+                  ELSE CAST(`published`.`zip` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          LEFT JOIN (
+            SELECT DISTINCT
+              (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_3` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`
+            FROM `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy`
+            WHERE
+              NOT (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_3` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+          ) AS `level`
+            ON `shown`.`label` = `level`.`label`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless birth_date shows labels of level 3 alone.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        (
           SELECT
-            COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0)
-          FROM `sqlanon_script_d4d024d0_classes`
+            COUNT(*)
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`birth_date`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`birth_date` AS STRING))
+                  ELSE CAST(`published`.`birth_date` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_d4d024d0_staging` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`birth_date`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`birth_date` AS STRING))
+                  ELSE CAST(`published`.`birth_date` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          LEFT JOIN (
+            SELECT DISTINCT
+              (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_3` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`
+            FROM `sqlanon_script_d4d024d0_hierarchy_birth_date` AS `hierarchy`
+            WHERE
+              NOT (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_3` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+          ) AS `level`
+            ON `shown`.`label` = `level`.`label`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: birth_date shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless marital shows labels of level 1 alone.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`marital`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`marital` AS STRING))
+                  ELSE CAST(`published`.`marital` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_d4d024d0_staging` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`marital`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`marital` AS STRING))
+                  ELSE CAST(`published`.`marital` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          LEFT JOIN (
+            SELECT DISTINCT
+              (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`
+            FROM `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy`
+            WHERE
+              NOT (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+          ) AS `level`
+            ON `shown`.`label` = `level`.`label`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: marital shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0) = (
+          SELECT
+            COUNT(*)
+          FROM `sqlanon_script_d4d024d0_staging`
         )
+      FROM `sqlanon_script_d4d024d0_classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: it has other rows than expected')
@@ -842,10 +611,7 @@ RENAME TO `release_table`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_audit_0`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_staging`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_classes`;
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_counted`;
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_3`;
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_definition_3`;
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_2`;
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_definition_2`;
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_1`;
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_0`;
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_marital`;
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_definition_marital`;
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_birth_date`;
+DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_zip`;

@@ -5,11 +5,12 @@
 -- Every class is l-diverse in disease (entropy, l = 2), the other sensitive values being known.
 -- Every class is t-close to the whole source in disease (ordered, t = 0.9), the other sensitive values being known.
 -- At most 30% of the rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql > release.sql; spark-sql -f release.sql
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql > release.sql; spark-sql -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 SET spark.sql.ansi.enabled = TRUE;
@@ -18,12 +19,12 @@ SET spark.sql.parser.escapedStringLiterals = FALSE;
 SET spark.sql.preserveCharVarcharTypeInfo = TRUE;
 
 -- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_0`;
-CREATE TABLE `sqlanon_script_ad7c68bd_definition_0` (
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_zip`;
+CREATE TABLE `sqlanon_script_ad7c68bd_definition_zip` (
   `label_0` STRING,
   `label_1` STRING
 );
-INSERT INTO `sqlanon_script_ad7c68bd_definition_0`
+INSERT INTO `sqlanon_script_ad7c68bd_definition_zip`
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -31,86 +32,48 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_hierarchy_0`;
-CREATE TABLE `sqlanon_script_ad7c68bd_hierarchy_0` AS
+-- Hierarchy of zip: the label of each value at level 1.
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_hierarchy_zip`;
+CREATE TABLE `sqlanon_script_ad7c68bd_hierarchy_zip` AS
 SELECT
-  *
+  `domain`.`value`,
+  `listed`.`label_1`,
+  CAST(DENSE_RANK() OVER (
+    ORDER BY (
+      CASE
+        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%'
+        THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
+        ELSE CAST(`listed`.`label_1` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY NULLS LAST
+  ) AS INT) AS `code_1`
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
-      SELECT
-        `domain`.`value`,
-        COALESCE(`listed`.`label_0`, CAST(`value` AS STRING)) AS `label_0`,
-        `listed`.`label_1` AS `label_1`,
-        CASE WHEN NOT `listed`.`label_0` IS NULL THEN '*' END AS `label_2`
-      FROM (
-        SELECT DISTINCT
-          `label_0`,
-          `label_1`
-        FROM `sqlanon_script_ad7c68bd_definition_0`
-      ) AS `listed`
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-        ON CAST(`value` AS STRING) = `listed`.`label_0`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_1` AS STRING))
-            ELSE CAST(`label_1` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_1`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
-WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL;
+  SELECT DISTINCT
+    (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        ELSE CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY AS `value`
+  FROM `source_table` AS `source`
+  WHERE
+    NOT (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        ELSE CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY IS NULL
+) AS `domain`
+INNER JOIN `sqlanon_script_ad7c68bd_definition_zip` AS `listed`
+  ON CAST(`domain`.`value` AS STRING) = `listed`.`label_0`;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their declared order; NULL is 0.
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_0`;
-CREATE TABLE `sqlanon_script_ad7c68bd_values_0` AS
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_disease`;
+CREATE TABLE `sqlanon_script_ad7c68bd_values_disease` AS
 SELECT
   `value`,
   CASE
@@ -174,19 +137,16 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COALESCE(SUM(CASE WHEN `code` IS NULL THEN 1 ELSE 0 END), 0)
-          FROM `sqlanon_script_ad7c68bd_values_0` AS `codes`
-        ) = 0
+        COALESCE(SUM(CASE WHEN `code` IS NULL THEN 1 ELSE 0 END), 0) = 0
+      FROM `sqlanon_script_ad7c68bd_values_disease` AS `codes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value of disease is not in its declared order')
   END AS `audit`;
 
 -- Values of stage, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_1`;
-CREATE TABLE `sqlanon_script_ad7c68bd_values_1` AS
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_stage`;
+CREATE TABLE `sqlanon_script_ad7c68bd_values_stage` AS
 SELECT
   `value`,
   CASE
@@ -200,87 +160,71 @@ FROM (
   FROM `source_table` AS `source`
 ) AS `domain`;
 
--- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_counted`;
 CREATE TABLE `sqlanon_script_ad7c68bd_counted` AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_0`.`code_1`
-    END,
-    -1
-  ) AS `k_0`,
-  CASE
-    WHEN (
-      CASE
-        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`disease` AS STRING))
-        ELSE CAST(`source`.`disease` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `c_0`.`code`
-  END AS `s_0`,
-  CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END AS `s_1`,
+  `zip_code`,
+  `disease_code`,
+  `stage_code`,
   COUNT(*) AS `n`
-FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_0` AS `h_0`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`zip` AS STRING))
-      ELSE CAST(`source`.`zip` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_0` AS `c_0`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`disease` AS STRING))
-      ELSE CAST(`source`.`disease` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `c_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_1` AS `c_1`
-  ON `source`.`stage` = `c_1`.`value`
-GROUP BY
-  COALESCE(
+FROM (
+  SELECT
+    COALESCE(
+      CASE
+        WHEN (
+          CASE
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`source`.`zip` AS STRING))
+            ELSE CAST(`source`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY IS NULL
+        THEN 0
+        ELSE `hierarchy_zip`.`code_1`
+      END,
+      -1
+    ) AS `zip_code`,
     CASE
       WHEN (
         CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
+          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
+          THEN RTRIM(CAST(`source`.`disease` AS STRING))
+          ELSE CAST(`source`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY IS NULL
       THEN 0
-      ELSE `h_0`.`code_1`
-    END,
-    -1
-  ),
-  CASE
-    WHEN (
+      ELSE `values_disease`.`code`
+    END AS `disease_code`,
+    CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END AS `stage_code`
+  FROM `source_table` AS `source`
+  LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy_zip`
+    ON (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        ELSE CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+  LEFT JOIN `sqlanon_script_ad7c68bd_values_disease` AS `values_disease`
+    ON (
       CASE
         WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
         THEN RTRIM(CAST(`source`.`disease` AS STRING))
         ELSE CAST(`source`.`disease` AS STRING)
       END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `c_0`.`code`
-  END,
-  CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END;
+    ) COLLATE UTF8_BINARY = `values_disease`.`value`
+  LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage`
+    ON `source`.`stage` = `values_stage`.`value`
+) AS `coded`
+GROUP BY
+  `zip_code`,
+  `disease_code`,
+  `stage_code`;
 
 -- How the whole source distributes disease.
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_0`;
-CREATE TABLE `sqlanon_script_ad7c68bd_distribution_0` AS
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_disease`;
+CREATE TABLE `sqlanon_script_ad7c68bd_distribution_disease` AS
 SELECT
   `running`.`code`,
   `running`.`q_held`,
@@ -300,24 +244,24 @@ FROM (
       COALESCE(`assigned`.`m`, 0) AS `q_assigned`
     FROM (
       SELECT
-        `s_0` AS `s`,
+        `disease_code` AS `s`,
         CAST(SUM(`n`) AS BIGINT) AS `m`
-      FROM `sqlanon_script_ad7c68bd_counted` AS `counted`
+      FROM `sqlanon_script_ad7c68bd_counted`
       GROUP BY
-        `s_0`
+        `disease_code`
     ) AS `held`
     LEFT JOIN (
       SELECT
-        `s_0` AS `s`,
+        `disease_code` AS `s`,
         CAST(SUM(`n`) AS BIGINT) AS `m`
-      FROM `sqlanon_script_ad7c68bd_counted` AS `counted`
+      FROM `sqlanon_script_ad7c68bd_counted`
       GROUP BY
-        `s_0`
+        `disease_code`
     ) AS `assigned`
       ON `held`.`s` = `assigned`.`s`
   ) AS `both`
 ) AS `running`
-JOIN `sqlanon_script_ad7c68bd_values_0` AS `codes`
+JOIN `sqlanon_script_ad7c68bd_values_disease` AS `codes`
   ON `running`.`code` = `codes`.`code`;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -326,20 +270,20 @@ JOIN `sqlanon_script_ad7c68bd_values_0` AS `codes`
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_0`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_0` AS
 SELECT
-  `k_0`,
-  `s_0`,
-  `s_1`,
+  `zip_code`,
+  `disease_code`,
+  `stage_code`,
   `n`,
   TRUE AS `kept`
-FROM `sqlanon_script_ad7c68bd_counted` AS `counted`;
+FROM `sqlanon_script_ad7c68bd_counted`;
 
 -- Round 1 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_1`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_1` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -348,37 +292,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_0`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_0`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -401,8 +345,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -415,8 +359,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -433,8 +377,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -443,31 +387,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_0`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -476,40 +420,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_0`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -524,7 +468,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -547,7 +491,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -560,7 +504,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -577,7 +521,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -586,27 +530,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_0`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -615,42 +559,42 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_0`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 2 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_2`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_2` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -659,37 +603,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_1`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_1`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -712,8 +656,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -726,8 +670,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -744,8 +688,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -754,31 +698,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_1`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -787,40 +731,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_1`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -835,7 +779,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -858,7 +802,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -871,7 +815,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -888,7 +832,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -897,27 +841,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_1`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -926,42 +870,42 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_1`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 3 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_3`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_3` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -970,37 +914,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_2`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_2`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1023,8 +967,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1037,8 +981,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1055,8 +999,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1065,31 +1009,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_2`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1098,40 +1042,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_2`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1146,7 +1090,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1169,7 +1113,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1182,7 +1126,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1199,7 +1143,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1208,27 +1152,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_2`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1237,42 +1181,42 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_2`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 4 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_4`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_4` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1281,37 +1225,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_3`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_3`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1334,8 +1278,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1348,8 +1292,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1366,8 +1310,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1376,31 +1320,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_3`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1409,40 +1353,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_3`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1457,7 +1401,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1480,7 +1424,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1493,7 +1437,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1510,7 +1454,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1519,27 +1463,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_3`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1548,42 +1492,42 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_3`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 5 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_5`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_5` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1592,37 +1536,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_4`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_4`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1645,8 +1589,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1659,8 +1603,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1677,8 +1621,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1687,31 +1631,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_4`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1720,40 +1664,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_4`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -1768,7 +1712,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1791,7 +1735,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1804,7 +1748,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1821,7 +1765,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1830,27 +1774,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_4`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1859,42 +1803,42 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_4`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 6 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_6`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_6` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -1903,37 +1847,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_5`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_5`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -1956,8 +1900,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -1970,8 +1914,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -1988,8 +1932,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1998,31 +1942,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_5`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2031,40 +1975,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_5`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -2079,7 +2023,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2102,7 +2046,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2115,7 +2059,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2132,7 +2076,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2141,27 +2085,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_5`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2170,42 +2114,42 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_5`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 7 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_7`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_7` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -2214,37 +2158,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_6`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_6`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2267,8 +2211,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2281,8 +2225,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2299,8 +2243,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2309,31 +2253,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_6`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2342,40 +2286,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_6`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -2390,7 +2334,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2413,7 +2357,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2426,7 +2370,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2443,7 +2387,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2452,27 +2396,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_6`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2481,42 +2425,42 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_6`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- Round 8 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_8`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_8` AS
 SELECT
-  `rows`.`k_0`,
-  `rows`.`s_0`,
-  `rows`.`s_1`,
+  `rows`.`zip_code`,
+  `rows`.`disease_code`,
+  `rows`.`stage_code`,
   `rows`.`n`,
   `rows`.`kept`
   AND COALESCE(`classes_0`.`satisfied`, FALSE)
@@ -2525,37 +2469,37 @@ SELECT
   AND COALESCE(`classes_3`.`satisfied`, FALSE) AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     `kept`,
-    `k_0` AS `g_0_k_0`,
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
-    `s_1` AS `g_3_s_1`
+    `zip_code` AS `g_0_zip_code`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
+    `stage_code` AS `g_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_7`
 ) AS `rows`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_0_k_0`,
+    `zip_code` AS `g_0_zip_code`,
     `n` >= 3 AS `satisfied`
   FROM (
     SELECT
-      `k_0` AS `k_0`,
+      `zip_code` AS `zip_code`,
       SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_7`
     WHERE
       `kept`
     GROUP BY
-      `k_0`
+      `zip_code`
   ) AS `found`
 ) AS `classes_0`
-  ON `rows`.`g_0_k_0` = `classes_0`.`g_0_k_0`
+  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
 LEFT JOIN (
   SELECT
-    `k_0` AS `g_1_k_0`,
-    `s_1` AS `g_1_s_1`,
+    `zip_code` AS `g_1_zip_code`,
+    `stage_code` AS `g_1_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2578,8 +2522,8 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`s_1`,
+      `part_0`.`zip_code`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2592,8 +2536,8 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2610,8 +2554,8 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2620,31 +2564,31 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `s_1`,
+            `zip_code`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_7`
             WHERE
               `kept`
             GROUP BY
-              `k_0`,
-              `s_1`,
-              `s_0`
+              `zip_code`,
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`s_1`,
+          `cells`.`zip_code`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2653,40 +2597,40 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `s_1`,
+        `zip_code`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_7`
         WHERE
           `kept`
         GROUP BY
-          `k_0`,
-          `s_1`,
-          `s_0`
+          `zip_code`,
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `s_1`
+        `zip_code`,
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0` AND `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_k_0` = `classes_1`.`g_1_k_0`
-  AND `rows`.`g_1_s_1` = `classes_1`.`g_1_s_1`
+  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
+  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
 LEFT JOIN (
   SELECT
     `n` >= 4 AS `satisfied`
@@ -2701,7 +2645,7 @@ LEFT JOIN (
   ON TRUE
 LEFT JOIN (
   SELECT
-    `s_1` AS `g_3_s_1`,
+    `stage_code` AS `g_3_stage_code`,
     (
       (
         `values_0` = 2 AND `least_0` = `most_0`
@@ -2724,7 +2668,7 @@ LEFT JOIN (
     ) AS `satisfied`
   FROM (
     SELECT
-      `part_0`.`s_1`,
+      `part_0`.`stage_code`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_0`.`gaps_0`,
@@ -2737,7 +2681,7 @@ LEFT JOIN (
       `part_1`.`surprise_0`
     FROM (
       SELECT
-        `s_1`,
+        `stage_code`,
         MAX(`size`) AS `n`,
         MAX(`size`) AS `size`,
         SUM(
@@ -2754,7 +2698,7 @@ LEFT JOIN (
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -2763,27 +2707,27 @@ LEFT JOIN (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `s_1`,
+            `stage_code`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `s_1`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `s_1` AS `s_1`,
-              `s_0` AS `s`,
+              `stage_code` AS `stage_code`,
+              `disease_code` AS `s`,
               CAST(SUM(`n`) AS BIGINT) AS `m`
             FROM `sqlanon_script_ad7c68bd_round_7`
             WHERE
               `kept`
             GROUP BY
-              `s_1`,
-              `s_0`
+              `stage_code`,
+              `disease_code`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ad7c68bd_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`s_1`,
+          `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -2792,53 +2736,53 @@ LEFT JOIN (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
-        `s_1`,
+        `stage_code`,
         COUNT(*) AS `values_0`,
         MIN(`m`) AS `least_0`,
         MAX(`m`) AS `most_0`,
         SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
-          `s_1` AS `s_1`,
-          `s_0` AS `s`,
+          `stage_code` AS `stage_code`,
+          `disease_code` AS `s`,
           CAST(SUM(`n`) AS BIGINT) AS `m`
         FROM `sqlanon_script_ad7c68bd_round_7`
         WHERE
           `kept`
         GROUP BY
-          `s_1`,
-          `s_0`
+          `stage_code`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `part_1`
-      ON `part_0`.`s_1` = `part_1`.`s_1`
+      ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_3`
-  ON `rows`.`g_3_s_1` = `classes_3`.`g_3_s_1`;
+  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
 
 -- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_classes`;
 CREATE TABLE `sqlanon_script_ad7c68bd_classes` AS
 SELECT
-  NULLIF(`k_0`, -1) AS `k_0`,
-  `s_1`,
+  NULLIF(`zip_code`, -1) AS `zip_code`,
+  `stage_code`,
   `n`,
   `kept` AS `kept`
 FROM (
   SELECT
-    `k_0`,
-    `s_1`,
+    `zip_code`,
+    `stage_code`,
     SUM(`n`) AS `n`,
     `kept`
   FROM `sqlanon_script_ad7c68bd_round_8`
   GROUP BY
-    `k_0`,
-    `s_1`,
+    `zip_code`,
+    `stage_code`,
     `kept`
 ) AS `classes`;
 
@@ -2847,13 +2791,10 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM `sqlanon_script_ad7c68bd_classes`
-          WHERE
-            `k_0` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM `sqlanon_script_ad7c68bd_classes`
+      WHERE
+        `zip_code` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
@@ -2875,23 +2816,23 @@ SELECT
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_staging`;
 CREATE TABLE `sqlanon_script_ad7c68bd_staging` AS
 SELECT
-  `h_0`.`label_1` AS `zip`,
+  `hierarchy_zip`.`label_1` AS `zip`,
   '*' AS `age`,
   '*' AS `sex`,
   `source`.`disease`,
   `source`.`stage`
 FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_0` AS `h_0`
+LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy_zip`
   ON (
     CASE
       WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
       THEN RTRIM(CAST(`source`.`zip` AS STRING))
       ELSE CAST(`source`.`zip` AS STRING)
     END
-  ) COLLATE UTF8_BINARY = `h_0`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_1` AS `c_1`
-  ON `source`.`stage` = `c_1`.`value`
-JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
+  ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage`
+  ON `source`.`stage` = `values_stage`.`value`
+INNER JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
   ON CASE
     WHEN (
       CASE
@@ -2901,9 +2842,9 @@ JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
       END
     ) COLLATE UTF8_BINARY IS NULL
     THEN 0
-    ELSE `h_0`.`code_1`
-  END = `class`.`k_0`
-  AND CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END = `class`.`s_1`
+    ELSE `hierarchy_zip`.`code_1`
+  END = `class`.`zip_code`
+  AND CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END = `class`.`stage_code`
 WHERE
   `class`.`kept`
 ORDER BY
@@ -2945,7 +2886,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0`
     )
     THEN 1
@@ -3050,7 +2991,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `outside_order` = 0 AND `outside_hierarchy` = 0 AND `reference_rows` > 0
+        MAX(`outside_order`) = 0 AND MAX(`outside_hierarchy`) = 0 AND MIN(`reference_rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0_values`
     )
     THEN 1
@@ -3374,7 +3315,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_0` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0`
     )
     THEN 1
@@ -3386,7 +3327,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_1` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0`
     )
     THEN 1
@@ -3427,7 +3368,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1`
     )
     THEN 1
@@ -3749,7 +3690,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_0` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1_0`
     )
     THEN 1
@@ -3761,14 +3702,14 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_1` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1_0`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: t_closeness disease of doctor')
   END AS `audit`;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless zip shows labels of level 1 alone.
 SELECT
   CASE
     WHEN (
@@ -3776,12 +3717,137 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
-        ) = (
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
+                  ELSE CAST(`published`.`zip` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_ad7c68bd_staging` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
+                  ELSE CAST(`published`.`zip` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          LEFT JOIN (
+            SELECT DISTINCT
+              (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`
+            FROM `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy`
+            WHERE
+              NOT (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+          ) AS `level`
+            ON `shown`.`label` = `level`.`label`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless age shows labels of level 2 alone.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        (
           SELECT
-            COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0)
-          FROM `sqlanon_script_ad7c68bd_classes`
+            COUNT(*)
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`age` AS STRING))
+                  ELSE CAST(`published`.`age` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_ad7c68bd_staging` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`age` AS STRING))
+                  ELSE CAST(`published`.`age` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `shown`.`label` <> '*'
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: age shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless sex shows labels of level 1 alone.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`sex`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`sex` AS STRING))
+                  ELSE CAST(`published`.`sex` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_ad7c68bd_staging` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`sex`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`sex` AS STRING))
+                  ELSE CAST(`published`.`sex` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `shown`.`label` <> '*'
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: sex shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0) = (
+          SELECT
+            COUNT(*)
+          FROM `sqlanon_script_ad7c68bd_staging`
         )
+      FROM `sqlanon_script_ad7c68bd_classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: it has other rows than expected')
@@ -3815,9 +3881,9 @@ DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_3`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_2`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_1`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_disease`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_counted`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_1`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_hierarchy_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_stage`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_values_disease`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_hierarchy_zip`;
+DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_zip`;

@@ -13,11 +13,12 @@
 -- Every class is delta-disclosure private in disease (occurring, delta = 3).
 -- Persons are told apart by person, which is not released.
 -- At most 25% of the rows are blanked. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql > release.sql; spark-sql -f release.sql
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql > release.sql; spark-sql -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 SET spark.sql.ansi.enabled = TRUE;
@@ -26,12 +27,12 @@ SET spark.sql.parser.escapedStringLiterals = FALSE;
 SET spark.sql.preserveCharVarcharTypeInfo = TRUE;
 
 -- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_0`;
-CREATE TABLE `sqlanon_script_ed687537_definition_0` (
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_zip`;
+CREATE TABLE `sqlanon_script_ed687537_definition_zip` (
   `label_0` STRING,
   `label_1` STRING
 );
-INSERT INTO `sqlanon_script_ed687537_definition_0`
+INSERT INTO `sqlanon_script_ed687537_definition_zip`
 VALUES
   ('n1', 'north'),
   ('n2', 'north'),
@@ -39,271 +40,130 @@ VALUES
   ('s1', 'south'),
   ('s2', 'south');
 
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_0`;
-CREATE TABLE `sqlanon_script_ed687537_hierarchy_0` AS
+-- Hierarchy of zip: the label of each value at level 1.
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_zip`;
+CREATE TABLE `sqlanon_script_ed687537_hierarchy_zip` AS
 SELECT
-  *
+  `domain`.`value`,
+  `listed`.`label_1`,
+  CAST(DENSE_RANK() OVER (
+    ORDER BY (
+      CASE
+        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%'
+        THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
+        ELSE CAST(`listed`.`label_1` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY NULLS LAST
+  ) AS INT) AS `code_1`
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
-      SELECT
-        `domain`.`value`,
-        COALESCE(`listed`.`label_0`, CAST(`value` AS STRING)) AS `label_0`,
-        `listed`.`label_1` AS `label_1`,
-        CASE WHEN NOT `listed`.`label_0` IS NULL THEN '*' END AS `label_2`
-      FROM (
-        SELECT DISTINCT
-          `label_0`,
-          `label_1`
-        FROM `sqlanon_script_ed687537_definition_0`
-      ) AS `listed`
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-        UNION
-        SELECT DISTINCT
-          (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `people` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-        ON CAST(`value` AS STRING) = `listed`.`label_0`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_1` AS STRING))
-            ELSE CAST(`label_1` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_1`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
-WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL;
+  SELECT DISTINCT
+    (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        ELSE CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY AS `value`
+  FROM `source_table` AS `source`
+  WHERE
+    NOT (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        ELSE CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY IS NULL
+  UNION
+  SELECT DISTINCT
+    (
+      CASE
+        WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`population`.`zip` AS STRING))
+        ELSE CAST(`population`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY AS `value`
+  FROM `people` AS `population`
+  WHERE
+    NOT (
+      CASE
+        WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`population`.`zip` AS STRING))
+        ELSE CAST(`population`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY IS NULL
+) AS `domain`
+INNER JOIN `sqlanon_script_ed687537_definition_zip` AS `listed`
+  ON CAST(`domain`.`value` AS STRING) = `listed`.`label_0`;
 
--- Hierarchy of age: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_1`;
-CREATE TABLE `sqlanon_script_ed687537_hierarchy_1` AS
+-- Hierarchy of age: the label of each value at level 1.
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_age`;
+CREATE TABLE `sqlanon_script_ed687537_hierarchy_age` AS
 SELECT
-  *
+  `value`,
+  `label_1`,
+  CAST(DENSE_RANK() OVER (
+    ORDER BY (
+      CASE
+        WHEN TYPEOF(`label_1`) LIKE 'char(%'
+        THEN RTRIM(CAST(`label_1` AS STRING))
+        ELSE CAST(`label_1` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY NULLS LAST
+  ) AS INT) AS `code_1`
 FROM (
   SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
-      SELECT
-        `value`,
-        CAST(`value` AS STRING) AS `label_0`,
-        CASE
-          WHEN `value` < -4000000000000000000
-          THEN '<0'
-          WHEN `value` >= 4000000000000000000
-          THEN '>=4'
-          WHEN CAST(`value` AS BIGINT) < 0
-          THEN '<0'
-          WHEN CAST(`value` AS BIGINT) >= 4
-          THEN '>=4'
-          ELSE '[' || CAST((
-            CAST(`value` AS BIGINT) - (
-              (
-                (
-                  CAST(`value` AS BIGINT) - 0
-                ) % 2 + 2
-              ) % 2
-            )
-          ) AS STRING) || ', ' || CAST(LEAST(
-            (
-              (
-                CAST(`value` AS BIGINT) - (
-                  (
-                    (
-                      CAST(`value` AS BIGINT) - 0
-                    ) % 2 + 2
-                  ) % 2
-                )
-              ) + 2
-            ),
-            4
-          ) AS STRING) || ')'
-        END AS `label_1`,
-        CAST('*' AS STRING) AS `label_2`
-      FROM (
-        SELECT DISTINCT
-          `source`.`age` AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT `source`.`age` IS NULL
-        UNION
-        SELECT DISTINCT
-          `source`.`age` AS `value`
-        FROM `people` AS `source`
-        WHERE
-          NOT `source`.`age` IS NULL
-      ) AS `domain`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_1` AS STRING))
-            ELSE CAST(`label_1` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_1`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
-WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL;
-
--- Hierarchy of sex: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_2`;
-CREATE TABLE `sqlanon_script_ed687537_hierarchy_2` AS
-SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
-      SELECT
-        `value`,
-        CAST(`value` AS STRING) AS `label_0`,
-        CAST('*' AS STRING) AS `label_1`
-      FROM (
-        SELECT DISTINCT
+    `value`,
+    CASE
+      WHEN `value` < -4000000000000000000
+      THEN '<0'
+      WHEN `value` >= 4000000000000000000
+      THEN '>=4'
+      WHEN CAST(`value` AS BIGINT) < 0
+      THEN '<0'
+      WHEN CAST(`value` AS BIGINT) >= 4
+      THEN '>=4'
+      ELSE '[' || CAST(CAST(`value` AS BIGINT) - (
+        (
+          CAST(`value` AS BIGINT) - 0
+        ) % 2 + 2
+      ) % 2 AS STRING) || ', ' || CAST(CASE
+        WHEN CAST(`value` AS BIGINT) - (
           (
-            CASE
-              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`sex` AS STRING))
-              ELSE CAST(`source`.`sex` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`sex` AS STRING))
-              ELSE CAST(`source`.`sex` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-        UNION
-        SELECT DISTINCT
+            CAST(`value` AS BIGINT) - 0
+          ) % 2 + 2
+        ) % 2 + 2 > 4
+        THEN 4
+        ELSE CAST(`value` AS BIGINT) - (
           (
-            CASE
-              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`sex` AS STRING))
-              ELSE CAST(`source`.`sex` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `people` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`sex` AS STRING))
-              ELSE CAST(`source`.`sex` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-    )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
+            CAST(`value` AS BIGINT) - 0
+          ) % 2 + 2
+        ) % 2 + 2
+      END AS STRING) || ')'
+    END AS `label_1`
+  FROM (
+    SELECT DISTINCT
+      `source`.`age` AS `value`
+    FROM `source_table` AS `source`
+    WHERE
+      NOT `source`.`age` IS NULL
+    UNION
+    SELECT DISTINCT
+      `population`.`age` AS `value`
+    FROM `people` AS `population`
+    WHERE
+      NOT `population`.`age` IS NULL
+  ) AS `domain`
+) AS `labelled`
 WHERE
-  NOT `value` IS NULL AND `occurrences` = 1 AND NOT `label_1` IS NULL;
+  NOT `label_1` IS NULL;
 
 -- Definition of the hierarchy of disease, level 0 first.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_sensitive_0`;
-CREATE TABLE `sqlanon_script_ed687537_definition_sensitive_0` (
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_disease`;
+CREATE TABLE `sqlanon_script_ed687537_definition_disease` (
   `label_0` STRING,
   `label_1` STRING
 );
-INSERT INTO `sqlanon_script_ed687537_definition_sensitive_0`
+INSERT INTO `sqlanon_script_ed687537_definition_disease`
 VALUES
   ('flu', 'lung'),
   ('asthma', 'lung'),
@@ -311,9 +171,9 @@ VALUES
   ('ulcer', 'stomach'),
   ('gastritis', 'stomach');
 
--- Hierarchy of disease: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_sensitive_0`;
-CREATE TABLE `sqlanon_script_ed687537_hierarchy_sensitive_0` AS
+-- Hierarchy of disease: the labels of each value.
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_disease`;
+CREATE TABLE `sqlanon_script_ed687537_hierarchy_disease` AS
 SELECT
   *
 FROM (
@@ -331,7 +191,7 @@ FROM (
         SELECT DISTINCT
           `label_0`,
           `label_1`
-        FROM `sqlanon_script_ed687537_definition_sensitive_0`
+        FROM `sqlanon_script_ed687537_definition_disease`
       ) AS `listed`
       FULL OUTER JOIN (
         SELECT DISTINCT
@@ -381,16 +241,13 @@ FROM (
   ) AS `coded`
 ) AS `counted`
 WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL;
+  NOT `value` IS NULL AND `occurrences` = 1 AND NOT `label_1` IS NULL AND NOT `label_2` IS NULL;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_values_0`;
-CREATE TABLE `sqlanon_script_ed687537_values_0` AS
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_values_disease`;
+CREATE TABLE `sqlanon_script_ed687537_values_disease` AS
 SELECT
   `value`,
   CASE
@@ -421,8 +278,8 @@ FROM (
 ) AS `domain`;
 
 -- Values of stage, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_values_1`;
-CREATE TABLE `sqlanon_script_ed687537_values_1` AS
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_values_stage`;
+CREATE TABLE `sqlanon_script_ed687537_values_stage` AS
 SELECT
   `value`,
   CASE
@@ -436,25 +293,26 @@ FROM (
   FROM `source_table` AS `source`
 ) AS `domain`;
 
--- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive values.
+-- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive
+-- values.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_counted`;
 CREATE TABLE `sqlanon_script_ed687537_counted` AS
 SELECT
-  `k_0`,
-  `k_1`,
-  `k_2`,
-  `s_0`,
-  `s_1`,
+  `zip_code`,
+  `age_code`,
+  `sex_value`,
+  `disease_code`,
+  `stage_code`,
   `r`,
   CAST(COALESCE(SUM(`n`), 0) AS BIGINT) AS `n`,
   CAST(COALESCE(SUM(`u`), 0) AS BIGINT) AS `u`
 FROM (
   SELECT
-    `k_0`,
-    `k_1`,
-    `k_2`,
-    `s_0`,
-    `s_1`,
+    `zip_code`,
+    `age_code`,
+    `sex_value`,
+    `disease_code`,
+    `stage_code`,
     `n`,
     CASE
       WHEN COUNT(*) OVER (PARTITION BY `who`) > 1
@@ -463,146 +321,101 @@ FROM (
     CASE WHEN COUNT(*) OVER (PARTITION BY `who`) > 1 THEN 0 ELSE 1 END AS `u`
   FROM (
     SELECT
-      COALESCE(
-        CASE
-          WHEN (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-          THEN 0
-          ELSE `h_0`.`code_1`
-        END,
-        -1
-      ) AS `k_0`,
-      COALESCE(CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `h_1`.`code_1` END, -1) AS `k_1`,
-      COALESCE(
-        CASE
-          WHEN (
-            CASE
-              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`sex` AS STRING))
-              ELSE CAST(`source`.`sex` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-          THEN 0
-          ELSE `h_2`.`code_0`
-        END,
-        -1
-      ) AS `k_2`,
-      CASE
-        WHEN (
-          CASE
-            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`disease` AS STRING))
-            ELSE CAST(`source`.`disease` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY IS NULL
-        THEN 0
-        ELSE `c_0`.`code`
-      END AS `s_0`,
-      CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END AS `s_1`,
-      (
-        CASE
-          WHEN TYPEOF(`source`.`person`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`person` AS STRING))
-          ELSE CAST(`source`.`person` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `who`,
+      `zip_code`,
+      `age_code`,
+      `sex_value`,
+      `disease_code`,
+      `stage_code`,
+      `who`,
       COUNT(*) AS `n`
-    FROM `source_table` AS `source`
-    LEFT JOIN `sqlanon_script_ed687537_hierarchy_0` AS `h_0`
-      ON (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY = `h_0`.`value`
-    LEFT JOIN `sqlanon_script_ed687537_hierarchy_1` AS `h_1`
-      ON `source`.`age` = `h_1`.`value`
-    LEFT JOIN `sqlanon_script_ed687537_hierarchy_2` AS `h_2`
-      ON (
-        CASE
-          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`sex` AS STRING))
-          ELSE CAST(`source`.`sex` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY = `h_2`.`value`
-    LEFT JOIN `sqlanon_script_ed687537_values_0` AS `c_0`
-      ON (
-        CASE
-          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`disease` AS STRING))
-          ELSE CAST(`source`.`disease` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY = `c_0`.`value`
-    LEFT JOIN `sqlanon_script_ed687537_values_1` AS `c_1`
-      ON `source`.`stage` = `c_1`.`value`
-    GROUP BY
-      COALESCE(
-        CASE
-          WHEN (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-          THEN 0
-          ELSE `h_0`.`code_1`
-        END,
-        -1
-      ),
-      COALESCE(CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `h_1`.`code_1` END, -1),
-      COALESCE(
-        CASE
-          WHEN (
+    FROM (
+      SELECT
+        COALESCE(
+          CASE
+            WHEN (
+              CASE
+                WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+                THEN RTRIM(CAST(`source`.`zip` AS STRING))
+                ELSE CAST(`source`.`zip` AS STRING)
+              END
+            ) COLLATE UTF8_BINARY IS NULL
+            THEN 0
+            ELSE `hierarchy_zip`.`code_1`
+          END,
+          -1
+        ) AS `zip_code`,
+        COALESCE(CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `hierarchy_age`.`code_1` END, -1) AS `age_code`,
+        COALESCE(
+          '=' || (
             CASE
               WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
               THEN RTRIM(CAST(`source`.`sex` AS STRING))
               ELSE CAST(`source`.`sex` AS STRING)
             END
+          ) COLLATE UTF8_BINARY,
+          ''
+        ) AS `sex_value`,
+        CASE
+          WHEN (
+            CASE
+              WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
+              THEN RTRIM(CAST(`source`.`disease` AS STRING))
+              ELSE CAST(`source`.`disease` AS STRING)
+            END
           ) COLLATE UTF8_BINARY IS NULL
           THEN 0
-          ELSE `h_2`.`code_0`
-        END,
-        -1
-      ),
-      CASE
-        WHEN (
+          ELSE `values_disease`.`code`
+        END AS `disease_code`,
+        CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END AS `stage_code`,
+        (
+          CASE
+            WHEN TYPEOF(`source`.`person`) LIKE 'char(%'
+            THEN RTRIM(CAST(`source`.`person` AS STRING))
+            ELSE CAST(`source`.`person` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS `who`
+      FROM `source_table` AS `source`
+      LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
+        ON (
+          CASE
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`source`.`zip` AS STRING))
+            ELSE CAST(`source`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+      LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age`
+        ON `source`.`age` = `hierarchy_age`.`value`
+      LEFT JOIN `sqlanon_script_ed687537_values_disease` AS `values_disease`
+        ON (
           CASE
             WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
             THEN RTRIM(CAST(`source`.`disease` AS STRING))
             ELSE CAST(`source`.`disease` AS STRING)
           END
-        ) COLLATE UTF8_BINARY IS NULL
-        THEN 0
-        ELSE `c_0`.`code`
-      END,
-      CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `c_1`.`code` END,
-      (
-        CASE
-          WHEN TYPEOF(`source`.`person`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`person` AS STRING))
-          ELSE CAST(`source`.`person` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY
+        ) COLLATE UTF8_BINARY = `values_disease`.`value`
+      LEFT JOIN `sqlanon_script_ed687537_values_stage` AS `values_stage`
+        ON `source`.`stage` = `values_stage`.`value`
+    ) AS `coded`
+    GROUP BY
+      `zip_code`,
+      `age_code`,
+      `sex_value`,
+      `disease_code`,
+      `stage_code`,
+      `who`
   ) AS `rows`
 ) AS `numbered`
 GROUP BY
-  `k_0`,
-  `k_1`,
-  `k_2`,
-  `s_0`,
-  `s_1`,
+  `zip_code`,
+  `age_code`,
+  `sex_value`,
+  `disease_code`,
+  `stage_code`,
   `r`;
 
 -- How the whole source distributes disease.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_0`;
-CREATE TABLE `sqlanon_script_ed687537_distribution_0` AS
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_disease`;
+CREATE TABLE `sqlanon_script_ed687537_distribution_disease` AS
 SELECT
   `running`.`code`,
   `running`.`q_held`,
@@ -623,11 +436,11 @@ FROM (
       COALESCE(`assigned`.`m`, 0) AS `q_assigned`
     FROM (
       SELECT
-        `s_0` AS `s`,
+        `disease_code` AS `s`,
         CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`
-      FROM `sqlanon_script_ed687537_counted` AS `counted`
+      FROM `sqlanon_script_ed687537_counted`
       GROUP BY
-        `s_0`
+        `disease_code`
     ) AS `held`
     LEFT JOIN (
       SELECT
@@ -635,13 +448,13 @@ FROM (
         CAST(SUM(`m`) AS BIGINT) AS `m`
       FROM (
         SELECT
-          `s_0` AS `s`,
+          `disease_code` AS `s`,
           CAST(SUM(`u`) AS BIGINT) AS `m`
-        FROM `sqlanon_script_ed687537_counted` AS `counted`
+        FROM `sqlanon_script_ed687537_counted`
         WHERE
           `r` IS NULL
         GROUP BY
-          `s_0`
+          `disease_code`
         UNION ALL
         SELECT
           `s`,
@@ -652,18 +465,18 @@ FROM (
             ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
           FROM (
             SELECT
-              `s_0` AS `s`,
+              `disease_code` AS `s`,
               `r` AS `who`
-            FROM `sqlanon_script_ed687537_counted` AS `counted`
+            FROM `sqlanon_script_ed687537_counted`
             WHERE
               NOT `r` IS NULL
             GROUP BY
-              `s_0`,
+              `disease_code`,
               `r`
           ) AS `own`
           JOIN (
             SELECT
-              `s_0` AS `s`,
+              `disease_code` AS `s`,
               CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
               COALESCE(SUM(`u`), 0) AS `alone`,
               CASE
@@ -671,9 +484,9 @@ FROM (
                 THEN MAX(`r`)
                 ELSE NULL
               END AS `holder`
-            FROM `sqlanon_script_ed687537_counted` AS `counted`
+            FROM `sqlanon_script_ed687537_counted`
             GROUP BY
-              `s_0`
+              `disease_code`
           ) AS `held`
             ON `own`.`s` = `held`.`s`
         ) AS `choices`
@@ -688,12 +501,12 @@ FROM (
       ON `held`.`s` = `assigned`.`s`
   ) AS `both`
 ) AS `running`
-JOIN `sqlanon_script_ed687537_values_0` AS `codes`
+JOIN `sqlanon_script_ed687537_values_disease` AS `codes`
   ON `running`.`code` = `codes`.`code`;
 
 -- The same by the labels of disease.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_labels_0`;
-CREATE TABLE `sqlanon_script_ed687537_labels_0` AS
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_labels_disease`;
+CREATE TABLE `sqlanon_script_ed687537_labels_disease` AS
 SELECT
   `level`,
   `code`,
@@ -708,28 +521,28 @@ FROM (
     CAST(`codes`.`code` AS BIGINT) AS `label`,
     `reference`.`q_assigned` AS `q_of_value`,
     `reference`.`total` AS `total`
-  FROM `sqlanon_script_ed687537_values_0` AS `codes`
-  JOIN `sqlanon_script_ed687537_distribution_0` AS `reference`
+  FROM `sqlanon_script_ed687537_values_disease` AS `codes`
+  JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference`
     ON `codes`.`code` = `reference`.`code`
-  LEFT JOIN `sqlanon_script_ed687537_hierarchy_sensitive_0` AS `h`
-    ON `codes`.`value` = `h`.`value`
+  LEFT JOIN `sqlanon_script_ed687537_hierarchy_disease` AS `hierarchy`
+    ON `codes`.`value` = `hierarchy`.`value`
   UNION ALL
   SELECT
     1 AS `level`,
     `codes`.`code` AS `code`,
-    CAST(CASE WHEN `codes`.`value` IS NULL THEN 0 ELSE `h`.`code_1` END AS BIGINT) AS `label`,
+    CAST(CASE WHEN `codes`.`value` IS NULL THEN 0 ELSE `hierarchy`.`code_1` END AS BIGINT) AS `label`,
     `reference`.`q_assigned` AS `q_of_value`,
     `reference`.`total` AS `total`
-  FROM `sqlanon_script_ed687537_values_0` AS `codes`
-  JOIN `sqlanon_script_ed687537_distribution_0` AS `reference`
+  FROM `sqlanon_script_ed687537_values_disease` AS `codes`
+  JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference`
     ON `codes`.`code` = `reference`.`code`
-  LEFT JOIN `sqlanon_script_ed687537_hierarchy_sensitive_0` AS `h`
-    ON `codes`.`value` = `h`.`value`
+  LEFT JOIN `sqlanon_script_ed687537_hierarchy_disease` AS `hierarchy`
+    ON `codes`.`value` = `hierarchy`.`value`
 ) AS `labelled`;
 
 -- How the whole source distributes stage.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_1`;
-CREATE TABLE `sqlanon_script_ed687537_distribution_1` AS
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_stage`;
+CREATE TABLE `sqlanon_script_ed687537_distribution_stage` AS
 SELECT
   `running`.`code`,
   `running`.`q_held`,
@@ -749,11 +562,11 @@ FROM (
       COALESCE(`assigned`.`m`, 0) AS `q_assigned`
     FROM (
       SELECT
-        `s_1` AS `s`,
+        `stage_code` AS `s`,
         CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`
-      FROM `sqlanon_script_ed687537_counted` AS `counted`
+      FROM `sqlanon_script_ed687537_counted`
       GROUP BY
-        `s_1`
+        `stage_code`
     ) AS `held`
     LEFT JOIN (
       SELECT
@@ -761,13 +574,13 @@ FROM (
         CAST(SUM(`m`) AS BIGINT) AS `m`
       FROM (
         SELECT
-          `s_1` AS `s`,
+          `stage_code` AS `s`,
           CAST(SUM(`u`) AS BIGINT) AS `m`
-        FROM `sqlanon_script_ed687537_counted` AS `counted`
+        FROM `sqlanon_script_ed687537_counted`
         WHERE
           `r` IS NULL
         GROUP BY
-          `s_1`
+          `stage_code`
         UNION ALL
         SELECT
           `s`,
@@ -778,18 +591,18 @@ FROM (
             ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
           FROM (
             SELECT
-              `s_1` AS `s`,
+              `stage_code` AS `s`,
               `r` AS `who`
-            FROM `sqlanon_script_ed687537_counted` AS `counted`
+            FROM `sqlanon_script_ed687537_counted`
             WHERE
               NOT `r` IS NULL
             GROUP BY
-              `s_1`,
+              `stage_code`,
               `r`
           ) AS `own`
           JOIN (
             SELECT
-              `s_1` AS `s`,
+              `stage_code` AS `s`,
               CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
               COALESCE(SUM(`u`), 0) AS `alone`,
               CASE
@@ -797,9 +610,9 @@ FROM (
                 THEN MAX(`r`)
                 ELSE NULL
               END AS `holder`
-            FROM `sqlanon_script_ed687537_counted` AS `counted`
+            FROM `sqlanon_script_ed687537_counted`
             GROUP BY
-              `s_1`
+              `stage_code`
           ) AS `held`
             ON `own`.`s` = `held`.`s`
         ) AS `choices`
@@ -814,92 +627,60 @@ FROM (
       ON `held`.`s` = `assigned`.`s`
   ) AS `both`
 ) AS `running`
-JOIN `sqlanon_script_ed687537_values_1` AS `codes`
+JOIN `sqlanon_script_ed687537_values_stage` AS `codes`
   ON `running`.`code` = `codes`.`code`;
 
 -- The population, counted by the same generalization.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_everybody`;
 CREATE TABLE `sqlanon_script_ed687537_everybody` AS
 SELECT
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_0`.`code_1`
-    END,
-    -1
-  ) AS `k_0`,
-  COALESCE(CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `h_1`.`code_1` END, -1) AS `k_1`,
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`sex` AS STRING))
-          ELSE CAST(`source`.`sex` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_2`.`code_0`
-    END,
-    -1
-  ) AS `k_2`,
+  `zip_code`,
+  `age_code`,
+  `sex_value`,
   COUNT(*) AS `w`
-FROM `people` AS `source`
-LEFT JOIN `sqlanon_script_ed687537_hierarchy_0` AS `h_0`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`zip` AS STRING))
-      ELSE CAST(`source`.`zip` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_0`.`value`
-LEFT JOIN `sqlanon_script_ed687537_hierarchy_1` AS `h_1`
-  ON `source`.`age` = `h_1`.`value`
-LEFT JOIN `sqlanon_script_ed687537_hierarchy_2` AS `h_2`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`sex` AS STRING))
-      ELSE CAST(`source`.`sex` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_2`.`value`
-GROUP BY
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_0`.`code_1`
-    END,
-    -1
-  ),
-  COALESCE(CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `h_1`.`code_1` END, -1),
-  COALESCE(
-    CASE
-      WHEN (
+FROM (
+  SELECT
+    COALESCE(
+      CASE
+        WHEN (
+          CASE
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`source`.`zip` AS STRING))
+            ELSE CAST(`source`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY IS NULL
+        THEN 0
+        ELSE `hierarchy_zip`.`code_1`
+      END,
+      -1
+    ) AS `zip_code`,
+    COALESCE(CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `hierarchy_age`.`code_1` END, -1) AS `age_code`,
+    COALESCE(
+      '=' || (
         CASE
           WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
           THEN RTRIM(CAST(`source`.`sex` AS STRING))
           ELSE CAST(`source`.`sex` AS STRING)
         END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_2`.`code_0`
-    END,
-    -1
-  );
+      ) COLLATE UTF8_BINARY,
+      ''
+    ) AS `sex_value`
+  FROM `people` AS `source`
+  LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
+    ON (
+      CASE
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        ELSE CAST(`source`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+  LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age`
+    ON `source`.`age` = `hierarchy_age`.`value`
+) AS `coded`
+GROUP BY
+  `zip_code`,
+  `age_code`,
+  `sex_value`;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
@@ -907,9 +688,9 @@ GROUP BY
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_classes`;
 CREATE TABLE `sqlanon_script_ed687537_classes` AS
 SELECT
-  NULLIF(`k_0`, -1) AS `k_0`,
-  NULLIF(`k_1`, -1) AS `k_1`,
-  NULLIF(`k_2`, -1) AS `k_2`,
+  NULLIF(`zip_code`, -1) AS `zip_code`,
+  NULLIF(`age_code`, -1) AS `age_code`,
+  `sex_value` AS `sex_value`,
   `n`,
   `size` >= 2
   AND `w` >= 3
@@ -959,9 +740,9 @@ SELECT
   ) AS `kept`
 FROM (
   SELECT
-    COALESCE(`found`.`k_0`, `everybody`.`k_0`) AS `k_0`,
-    COALESCE(`found`.`k_1`, `everybody`.`k_1`) AS `k_1`,
-    COALESCE(`found`.`k_2`, `everybody`.`k_2`) AS `k_2`,
+    COALESCE(`found`.`zip_code`, `everybody`.`zip_code`) AS `zip_code`,
+    COALESCE(`found`.`age_code`, `everybody`.`age_code`) AS `age_code`,
+    COALESCE(`found`.`sex_value`, `everybody`.`sex_value`) AS `sex_value`,
     `found`.`n` AS `n`,
     COALESCE(`found`.`size`, 0) AS `size`,
     COALESCE(`everybody`.`w`, 0) AS `w`,
@@ -981,9 +762,9 @@ FROM (
     `found`.`tail_2_1`
   FROM (
     SELECT
-      `part_0`.`k_0`,
-      `part_0`.`k_1`,
-      `part_0`.`k_2`,
+      `part_0`.`zip_code`,
+      `part_0`.`age_code`,
+      `part_0`.`sex_value`,
       `part_0`.`n`,
       `part_0`.`size`,
       `part_1`.`share_0_0`,
@@ -1002,22 +783,22 @@ FROM (
       `part_6`.`tail_2_1`
     FROM (
       SELECT
-        `k_0` AS `k_0`,
-        `k_1` AS `k_1`,
-        `k_2` AS `k_2`,
+        `zip_code` AS `zip_code`,
+        `age_code` AS `age_code`,
+        `sex_value` AS `sex_value`,
         SUM(`n`) AS `n`,
         CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `size`
-      FROM `sqlanon_script_ed687537_counted` AS `counted`
+      FROM `sqlanon_script_ed687537_counted`
       GROUP BY
-        `k_0`,
-        `k_1`,
-        `k_2`
+        `zip_code`,
+        `age_code`,
+        `sex_value`
     ) AS `part_0`
     JOIN (
       SELECT
-        `k_0`,
-        `k_1`,
-        `k_2`,
+        `zip_code`,
+        `age_code`,
+        `sex_value`,
         COALESCE(SUM(CASE WHEN `is_0` THEN `m` ELSE 0 END), 0) AS `share_0_0`,
         COALESCE(
           SUM(
@@ -1058,9 +839,9 @@ FROM (
         ) AS `far_3_1_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`k_1`,
-          `cells`.`k_2`,
+          `cells`.`zip_code`,
+          `cells`.`age_code`,
+          `cells`.`sex_value`,
           `cells`.`s`,
           `cells`.`m`,
           `cells`.`size`,
@@ -1068,18 +849,18 @@ FROM (
           `reference`.*
         FROM (
           SELECT
-            `held`.`k_0`,
-            `held`.`k_1`,
-            `held`.`k_2`,
+            `held`.`zip_code`,
+            `held`.`age_code`,
+            `held`.`sex_value`,
             `held`.`s`,
             `held`.`m`,
             `sizes`.`size`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `k_1` AS `k_1`,
-              `k_2` AS `k_2`,
-              `s_0` AS `s`,
+              `zip_code` AS `zip_code`,
+              `age_code` AS `age_code`,
+              `sex_value` AS `sex_value`,
+              `disease_code` AS `s`,
               CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
               COALESCE(SUM(`u`), 0) AS `alone`,
               CASE
@@ -1087,45 +868,45 @@ FROM (
                 THEN MAX(`r`)
                 ELSE NULL
               END AS `holder`
-            FROM `sqlanon_script_ed687537_counted` AS `counted`
+            FROM `sqlanon_script_ed687537_counted`
             GROUP BY
-              `k_0`,
-              `k_1`,
-              `k_2`,
-              `s_0`
+              `zip_code`,
+              `age_code`,
+              `sex_value`,
+              `disease_code`
           ) AS `held`
           JOIN (
             SELECT
-              `k_0` AS `k_0`,
-              `k_1` AS `k_1`,
-              `k_2` AS `k_2`,
+              `zip_code` AS `zip_code`,
+              `age_code` AS `age_code`,
+              `sex_value` AS `sex_value`,
               CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `size`
-            FROM `sqlanon_script_ed687537_counted` AS `counted`
+            FROM `sqlanon_script_ed687537_counted`
             GROUP BY
-              `k_0`,
-              `k_1`,
-              `k_2`
+              `zip_code`,
+              `age_code`,
+              `sex_value`
           ) AS `sizes`
-            ON `held`.`k_0` = `sizes`.`k_0`
-            AND `held`.`k_1` = `sizes`.`k_1`
-            AND `held`.`k_2` = `sizes`.`k_2`
+            ON `held`.`zip_code` = `sizes`.`zip_code`
+            AND `held`.`age_code` = `sizes`.`age_code`
+            AND `held`.`sex_value` = `sizes`.`sex_value`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference`
           ON `cells`.`s` = `reference`.`code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `k_1`,
-        `k_2`
+        `zip_code`,
+        `age_code`,
+        `sex_value`
     ) AS `part_1`
-      ON `part_0`.`k_0` = `part_1`.`k_0`
-      AND `part_0`.`k_1` = `part_1`.`k_1`
-      AND `part_0`.`k_2` = `part_1`.`k_2`
+      ON `part_0`.`zip_code` = `part_1`.`zip_code`
+      AND `part_0`.`age_code` = `part_1`.`age_code`
+      AND `part_0`.`sex_value` = `part_1`.`sex_value`
     JOIN (
       SELECT
-        `k_0`,
-        `k_1`,
-        `k_2`,
+        `zip_code`,
+        `age_code`,
+        `sex_value`,
         SUM(
           GREATEST(
             (
@@ -1140,9 +921,9 @@ FROM (
         MAX(`total`) AS `climbed_total_0`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`k_1`,
-          `cells`.`k_2`,
+          `cells`.`zip_code`,
+          `cells`.`age_code`,
+          `cells`.`sex_value`,
           `cells`.`size`,
           `reference`.`q`,
           `reference`.`total`,
@@ -1150,74 +931,74 @@ FROM (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `k_1`,
-            `k_2`,
+            `zip_code`,
+            `age_code`,
+            `sex_value`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `k_1`, `k_2`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `age_code`, `sex_value`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0`,
-              `k_1`,
-              `k_2`,
+              `zip_code`,
+              `age_code`,
+              `sex_value`,
               `s`,
               CAST(SUM(`m`) AS BIGINT) AS `m`
             FROM (
               SELECT
-                `k_0` AS `k_0`,
-                `k_1` AS `k_1`,
-                `k_2` AS `k_2`,
-                `s_0` AS `s`,
+                `zip_code` AS `zip_code`,
+                `age_code` AS `age_code`,
+                `sex_value` AS `sex_value`,
+                `disease_code` AS `s`,
                 CAST(SUM(`u`) AS BIGINT) AS `m`
-              FROM `sqlanon_script_ed687537_counted` AS `counted`
+              FROM `sqlanon_script_ed687537_counted`
               WHERE
                 `r` IS NULL
               GROUP BY
-                `k_0`,
-                `k_1`,
-                `k_2`,
-                `s_0`
+                `zip_code`,
+                `age_code`,
+                `sex_value`,
+                `disease_code`
               UNION ALL
               SELECT
-                `k_0`,
-                `k_1`,
-                `k_2`,
+                `zip_code`,
+                `age_code`,
+                `sex_value`,
                 `s`,
                 COUNT(*) AS `m`
               FROM (
                 SELECT
-                  `own`.`k_0`,
-                  `own`.`k_1`,
-                  `own`.`k_2`,
+                  `own`.`zip_code`,
+                  `own`.`age_code`,
+                  `own`.`sex_value`,
                   `own`.`s`,
                   ROW_NUMBER() OVER (
-                    PARTITION BY `own`.`k_0`, `own`.`k_1`, `own`.`k_2`, `own`.`who`
+                    PARTITION BY `own`.`zip_code`, `own`.`age_code`, `own`.`sex_value`, `own`.`who`
                     ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
                   ) AS `choice`
                 FROM (
                   SELECT
-                    `k_0` AS `k_0`,
-                    `k_1` AS `k_1`,
-                    `k_2` AS `k_2`,
-                    `s_0` AS `s`,
+                    `zip_code` AS `zip_code`,
+                    `age_code` AS `age_code`,
+                    `sex_value` AS `sex_value`,
+                    `disease_code` AS `s`,
                     `r` AS `who`
-                  FROM `sqlanon_script_ed687537_counted` AS `counted`
+                  FROM `sqlanon_script_ed687537_counted`
                   WHERE
                     NOT `r` IS NULL
                   GROUP BY
-                    `k_0`,
-                    `k_1`,
-                    `k_2`,
-                    `s_0`,
+                    `zip_code`,
+                    `age_code`,
+                    `sex_value`,
+                    `disease_code`,
                     `r`
                 ) AS `own`
                 JOIN (
                   SELECT
-                    `k_0` AS `k_0`,
-                    `k_1` AS `k_1`,
-                    `k_2` AS `k_2`,
-                    `s_0` AS `s`,
+                    `zip_code` AS `zip_code`,
+                    `age_code` AS `age_code`,
+                    `sex_value` AS `sex_value`,
+                    `disease_code` AS `s`,
                     CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
                     COALESCE(SUM(`u`), 0) AS `alone`,
                     CASE
@@ -1225,39 +1006,39 @@ FROM (
                       THEN MAX(`r`)
                       ELSE NULL
                     END AS `holder`
-                  FROM `sqlanon_script_ed687537_counted` AS `counted`
+                  FROM `sqlanon_script_ed687537_counted`
                   GROUP BY
-                    `k_0`,
-                    `k_1`,
-                    `k_2`,
-                    `s_0`
+                    `zip_code`,
+                    `age_code`,
+                    `sex_value`,
+                    `disease_code`
                 ) AS `held`
-                  ON `own`.`k_0` = `held`.`k_0`
-                  AND `own`.`k_1` = `held`.`k_1`
-                  AND `own`.`k_2` = `held`.`k_2`
+                  ON `own`.`zip_code` = `held`.`zip_code`
+                  AND `own`.`age_code` = `held`.`age_code`
+                  AND `own`.`sex_value` = `held`.`sex_value`
                   AND `own`.`s` = `held`.`s`
               ) AS `choices`
               WHERE
                 `choice` = 1
               GROUP BY
-                `k_0`,
-                `k_1`,
-                `k_2`,
+                `zip_code`,
+                `age_code`,
+                `sex_value`,
                 `s`
             ) AS `assigned`
             GROUP BY
-              `k_0`,
-              `k_1`,
-              `k_2`,
+              `zip_code`,
+              `age_code`,
+              `sex_value`,
               `s`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_labels_0` AS `reference`
+        JOIN `sqlanon_script_ed687537_labels_disease` AS `reference`
           ON `cells`.`s` = `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`k_1`,
-          `cells`.`k_2`,
+          `cells`.`zip_code`,
+          `cells`.`age_code`,
+          `cells`.`sex_value`,
           `cells`.`size`,
           `reference`.`level`,
           `reference`.`label`,
@@ -1266,25 +1047,25 @@ FROM (
           `reference`.`levels`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `k_1`,
-        `k_2`
+        `zip_code`,
+        `age_code`,
+        `sex_value`
     ) AS `part_2`
-      ON `part_0`.`k_0` = `part_2`.`k_0`
-      AND `part_0`.`k_1` = `part_2`.`k_1`
-      AND `part_0`.`k_2` = `part_2`.`k_2`
+      ON `part_0`.`zip_code` = `part_2`.`zip_code`
+      AND `part_0`.`age_code` = `part_2`.`age_code`
+      AND `part_0`.`sex_value` = `part_2`.`sex_value`
     JOIN (
       SELECT
-        `k_0`,
-        `k_1`,
-        `k_2`,
+        `zip_code`,
+        `age_code`,
+        `sex_value`,
         COALESCE(SUM(CASE WHEN `m` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_0`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `k_1` AS `k_1`,
-          `k_2` AS `k_2`,
-          `s_0` AS `s`,
+          `zip_code` AS `zip_code`,
+          `age_code` AS `age_code`,
+          `sex_value` AS `sex_value`,
+          `disease_code` AS `s`,
           CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
           COALESCE(SUM(`u`), 0) AS `alone`,
           CASE
@@ -1292,26 +1073,26 @@ FROM (
             THEN MAX(`r`)
             ELSE NULL
           END AS `holder`
-        FROM `sqlanon_script_ed687537_counted` AS `counted`
+        FROM `sqlanon_script_ed687537_counted`
         GROUP BY
-          `k_0`,
-          `k_1`,
-          `k_2`,
-          `s_0`
+          `zip_code`,
+          `age_code`,
+          `sex_value`,
+          `disease_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `k_1`,
-        `k_2`
+        `zip_code`,
+        `age_code`,
+        `sex_value`
     ) AS `part_3`
-      ON `part_0`.`k_0` = `part_3`.`k_0`
-      AND `part_0`.`k_1` = `part_3`.`k_1`
-      AND `part_0`.`k_2` = `part_3`.`k_2`
+      ON `part_0`.`zip_code` = `part_3`.`zip_code`
+      AND `part_0`.`age_code` = `part_3`.`age_code`
+      AND `part_0`.`sex_value` = `part_3`.`sex_value`
     JOIN (
       SELECT
-        `k_0`,
-        `k_1`,
-        `k_2`,
+        `zip_code`,
+        `age_code`,
+        `sex_value`,
         SUM(
           ABS(
             (
@@ -1326,9 +1107,9 @@ FROM (
         MAX(`total`) AS `ordered_total_1`
       FROM (
         SELECT
-          `cells`.`k_0`,
-          `cells`.`k_1`,
-          `cells`.`k_2`,
+          `cells`.`zip_code`,
+          `cells`.`age_code`,
+          `cells`.`sex_value`,
           `cells`.`size`,
           `reference`.`q_below` AS `q`,
           `reference`.`total`,
@@ -1337,74 +1118,74 @@ FROM (
           CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
         FROM (
           SELECT
-            `k_0`,
-            `k_1`,
-            `k_2`,
+            `zip_code`,
+            `age_code`,
+            `sex_value`,
             `s`,
             `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `k_0`, `k_1`, `k_2`) AS BIGINT) AS `size`
+            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `age_code`, `sex_value`) AS BIGINT) AS `size`
           FROM (
             SELECT
-              `k_0`,
-              `k_1`,
-              `k_2`,
+              `zip_code`,
+              `age_code`,
+              `sex_value`,
               `s`,
               CAST(SUM(`m`) AS BIGINT) AS `m`
             FROM (
               SELECT
-                `k_0` AS `k_0`,
-                `k_1` AS `k_1`,
-                `k_2` AS `k_2`,
-                `s_1` AS `s`,
+                `zip_code` AS `zip_code`,
+                `age_code` AS `age_code`,
+                `sex_value` AS `sex_value`,
+                `stage_code` AS `s`,
                 CAST(SUM(`u`) AS BIGINT) AS `m`
-              FROM `sqlanon_script_ed687537_counted` AS `counted`
+              FROM `sqlanon_script_ed687537_counted`
               WHERE
                 `r` IS NULL
               GROUP BY
-                `k_0`,
-                `k_1`,
-                `k_2`,
-                `s_1`
+                `zip_code`,
+                `age_code`,
+                `sex_value`,
+                `stage_code`
               UNION ALL
               SELECT
-                `k_0`,
-                `k_1`,
-                `k_2`,
+                `zip_code`,
+                `age_code`,
+                `sex_value`,
                 `s`,
                 COUNT(*) AS `m`
               FROM (
                 SELECT
-                  `own`.`k_0`,
-                  `own`.`k_1`,
-                  `own`.`k_2`,
+                  `own`.`zip_code`,
+                  `own`.`age_code`,
+                  `own`.`sex_value`,
                   `own`.`s`,
                   ROW_NUMBER() OVER (
-                    PARTITION BY `own`.`k_0`, `own`.`k_1`, `own`.`k_2`, `own`.`who`
+                    PARTITION BY `own`.`zip_code`, `own`.`age_code`, `own`.`sex_value`, `own`.`who`
                     ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
                   ) AS `choice`
                 FROM (
                   SELECT
-                    `k_0` AS `k_0`,
-                    `k_1` AS `k_1`,
-                    `k_2` AS `k_2`,
-                    `s_1` AS `s`,
+                    `zip_code` AS `zip_code`,
+                    `age_code` AS `age_code`,
+                    `sex_value` AS `sex_value`,
+                    `stage_code` AS `s`,
                     `r` AS `who`
-                  FROM `sqlanon_script_ed687537_counted` AS `counted`
+                  FROM `sqlanon_script_ed687537_counted`
                   WHERE
                     NOT `r` IS NULL
                   GROUP BY
-                    `k_0`,
-                    `k_1`,
-                    `k_2`,
-                    `s_1`,
+                    `zip_code`,
+                    `age_code`,
+                    `sex_value`,
+                    `stage_code`,
                     `r`
                 ) AS `own`
                 JOIN (
                   SELECT
-                    `k_0` AS `k_0`,
-                    `k_1` AS `k_1`,
-                    `k_2` AS `k_2`,
-                    `s_1` AS `s`,
+                    `zip_code` AS `zip_code`,
+                    `age_code` AS `age_code`,
+                    `sex_value` AS `sex_value`,
+                    `stage_code` AS `s`,
                     CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
                     COALESCE(SUM(`u`), 0) AS `alone`,
                     CASE
@@ -1412,39 +1193,39 @@ FROM (
                       THEN MAX(`r`)
                       ELSE NULL
                     END AS `holder`
-                  FROM `sqlanon_script_ed687537_counted` AS `counted`
+                  FROM `sqlanon_script_ed687537_counted`
                   GROUP BY
-                    `k_0`,
-                    `k_1`,
-                    `k_2`,
-                    `s_1`
+                    `zip_code`,
+                    `age_code`,
+                    `sex_value`,
+                    `stage_code`
                 ) AS `held`
-                  ON `own`.`k_0` = `held`.`k_0`
-                  AND `own`.`k_1` = `held`.`k_1`
-                  AND `own`.`k_2` = `held`.`k_2`
+                  ON `own`.`zip_code` = `held`.`zip_code`
+                  AND `own`.`age_code` = `held`.`age_code`
+                  AND `own`.`sex_value` = `held`.`sex_value`
                   AND `own`.`s` = `held`.`s`
               ) AS `choices`
               WHERE
                 `choice` = 1
               GROUP BY
-                `k_0`,
-                `k_1`,
-                `k_2`,
+                `zip_code`,
+                `age_code`,
+                `sex_value`,
                 `s`
             ) AS `assigned`
             GROUP BY
-              `k_0`,
-              `k_1`,
-              `k_2`,
+              `zip_code`,
+              `age_code`,
+              `sex_value`,
               `s`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_distribution_1` AS `reference`
+        JOIN `sqlanon_script_ed687537_distribution_stage` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
-          `cells`.`k_0`,
-          `cells`.`k_1`,
-          `cells`.`k_2`,
+          `cells`.`zip_code`,
+          `cells`.`age_code`,
+          `cells`.`sex_value`,
           `cells`.`size`,
           `reference`.`code`,
           `reference`.`q_below`,
@@ -1453,25 +1234,25 @@ FROM (
           `reference`.`steps`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `k_1`,
-        `k_2`
+        `zip_code`,
+        `age_code`,
+        `sex_value`
     ) AS `part_4`
-      ON `part_0`.`k_0` = `part_4`.`k_0`
-      AND `part_0`.`k_1` = `part_4`.`k_1`
-      AND `part_0`.`k_2` = `part_4`.`k_2`
+      ON `part_0`.`zip_code` = `part_4`.`zip_code`
+      AND `part_0`.`age_code` = `part_4`.`age_code`
+      AND `part_0`.`sex_value` = `part_4`.`sex_value`
     JOIN (
       SELECT
-        `k_0`,
-        `k_1`,
-        `k_2`,
+        `zip_code`,
+        `age_code`,
+        `sex_value`,
         COALESCE(SUM(CASE WHEN `m` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_1`
       FROM (
         SELECT
-          `k_0` AS `k_0`,
-          `k_1` AS `k_1`,
-          `k_2` AS `k_2`,
-          `s_1` AS `s`,
+          `zip_code` AS `zip_code`,
+          `age_code` AS `age_code`,
+          `sex_value` AS `sex_value`,
+          `stage_code` AS `s`,
           CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
           COALESCE(SUM(`u`), 0) AS `alone`,
           CASE
@@ -1479,97 +1260,97 @@ FROM (
             THEN MAX(`r`)
             ELSE NULL
           END AS `holder`
-        FROM `sqlanon_script_ed687537_counted` AS `counted`
+        FROM `sqlanon_script_ed687537_counted`
         GROUP BY
-          `k_0`,
-          `k_1`,
-          `k_2`,
-          `s_1`
+          `zip_code`,
+          `age_code`,
+          `sex_value`,
+          `stage_code`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `k_1`,
-        `k_2`
+        `zip_code`,
+        `age_code`,
+        `sex_value`
     ) AS `part_5`
-      ON `part_0`.`k_0` = `part_5`.`k_0`
-      AND `part_0`.`k_1` = `part_5`.`k_1`
-      AND `part_0`.`k_2` = `part_5`.`k_2`
+      ON `part_0`.`zip_code` = `part_5`.`zip_code`
+      AND `part_0`.`age_code` = `part_5`.`age_code`
+      AND `part_0`.`sex_value` = `part_5`.`sex_value`
     JOIN (
       SELECT
-        `k_0`,
-        `k_1`,
-        `k_2`,
+        `zip_code`,
+        `age_code`,
+        `sex_value`,
         MAX(`m`) AS `first_1`,
         COALESCE(SUM(CASE WHEN `place` >= 2 THEN `m` ELSE 0 END), 0) AS `tail_2_1`
       FROM (
         SELECT
-          `k_0`,
-          `k_1`,
-          `k_2`,
+          `zip_code`,
+          `age_code`,
+          `sex_value`,
           `m`,
-          ROW_NUMBER() OVER (PARTITION BY `k_0`, `k_1`, `k_2` ORDER BY `m` DESC, `s` NULLS LAST) AS `place`
+          ROW_NUMBER() OVER (PARTITION BY `zip_code`, `age_code`, `sex_value` ORDER BY `m` DESC, `s` NULLS LAST) AS `place`
         FROM (
           SELECT
-            `k_0`,
-            `k_1`,
-            `k_2`,
+            `zip_code`,
+            `age_code`,
+            `sex_value`,
             `s`,
             CAST(SUM(`m`) AS BIGINT) AS `m`
           FROM (
             SELECT
-              `k_0` AS `k_0`,
-              `k_1` AS `k_1`,
-              `k_2` AS `k_2`,
-              `s_1` AS `s`,
+              `zip_code` AS `zip_code`,
+              `age_code` AS `age_code`,
+              `sex_value` AS `sex_value`,
+              `stage_code` AS `s`,
               CAST(SUM(`u`) AS BIGINT) AS `m`
-            FROM `sqlanon_script_ed687537_counted` AS `counted`
+            FROM `sqlanon_script_ed687537_counted`
             WHERE
               `r` IS NULL
             GROUP BY
-              `k_0`,
-              `k_1`,
-              `k_2`,
-              `s_1`
+              `zip_code`,
+              `age_code`,
+              `sex_value`,
+              `stage_code`
             UNION ALL
             SELECT
-              `k_0`,
-              `k_1`,
-              `k_2`,
+              `zip_code`,
+              `age_code`,
+              `sex_value`,
               `s`,
               COUNT(*) AS `m`
             FROM (
               SELECT
-                `own`.`k_0`,
-                `own`.`k_1`,
-                `own`.`k_2`,
+                `own`.`zip_code`,
+                `own`.`age_code`,
+                `own`.`sex_value`,
                 `own`.`s`,
                 ROW_NUMBER() OVER (
-                  PARTITION BY `own`.`k_0`, `own`.`k_1`, `own`.`k_2`, `own`.`who`
+                  PARTITION BY `own`.`zip_code`, `own`.`age_code`, `own`.`sex_value`, `own`.`who`
                   ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
                 ) AS `choice`
               FROM (
                 SELECT
-                  `k_0` AS `k_0`,
-                  `k_1` AS `k_1`,
-                  `k_2` AS `k_2`,
-                  `s_1` AS `s`,
+                  `zip_code` AS `zip_code`,
+                  `age_code` AS `age_code`,
+                  `sex_value` AS `sex_value`,
+                  `stage_code` AS `s`,
                   `r` AS `who`
-                FROM `sqlanon_script_ed687537_counted` AS `counted`
+                FROM `sqlanon_script_ed687537_counted`
                 WHERE
                   NOT `r` IS NULL
                 GROUP BY
-                  `k_0`,
-                  `k_1`,
-                  `k_2`,
-                  `s_1`,
+                  `zip_code`,
+                  `age_code`,
+                  `sex_value`,
+                  `stage_code`,
                   `r`
               ) AS `own`
               JOIN (
                 SELECT
-                  `k_0` AS `k_0`,
-                  `k_1` AS `k_1`,
-                  `k_2` AS `k_2`,
-                  `s_1` AS `s`,
+                  `zip_code` AS `zip_code`,
+                  `age_code` AS `age_code`,
+                  `sex_value` AS `sex_value`,
+                  `stage_code` AS `s`,
                   CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
                   COALESCE(SUM(`u`), 0) AS `alone`,
                   CASE
@@ -1577,57 +1358,57 @@ FROM (
                     THEN MAX(`r`)
                     ELSE NULL
                   END AS `holder`
-                FROM `sqlanon_script_ed687537_counted` AS `counted`
+                FROM `sqlanon_script_ed687537_counted`
                 GROUP BY
-                  `k_0`,
-                  `k_1`,
-                  `k_2`,
-                  `s_1`
+                  `zip_code`,
+                  `age_code`,
+                  `sex_value`,
+                  `stage_code`
               ) AS `held`
-                ON `own`.`k_0` = `held`.`k_0`
-                AND `own`.`k_1` = `held`.`k_1`
-                AND `own`.`k_2` = `held`.`k_2`
+                ON `own`.`zip_code` = `held`.`zip_code`
+                AND `own`.`age_code` = `held`.`age_code`
+                AND `own`.`sex_value` = `held`.`sex_value`
                 AND `own`.`s` = `held`.`s`
             ) AS `choices`
             WHERE
               `choice` = 1
             GROUP BY
-              `k_0`,
-              `k_1`,
-              `k_2`,
+              `zip_code`,
+              `age_code`,
+              `sex_value`,
               `s`
           ) AS `assigned`
           GROUP BY
-            `k_0`,
-            `k_1`,
-            `k_2`,
+            `zip_code`,
+            `age_code`,
+            `sex_value`,
             `s`
         ) AS `cells`
       ) AS `held`
       GROUP BY
-        `k_0`,
-        `k_1`,
-        `k_2`
+        `zip_code`,
+        `age_code`,
+        `sex_value`
     ) AS `part_6`
-      ON `part_0`.`k_0` = `part_6`.`k_0`
-      AND `part_0`.`k_1` = `part_6`.`k_1`
-      AND `part_0`.`k_2` = `part_6`.`k_2`
+      ON `part_0`.`zip_code` = `part_6`.`zip_code`
+      AND `part_0`.`age_code` = `part_6`.`age_code`
+      AND `part_0`.`sex_value` = `part_6`.`sex_value`
   ) AS `found`
   LEFT JOIN (
     SELECT
-      `k_0` AS `k_0`,
-      `k_1` AS `k_1`,
-      `k_2` AS `k_2`,
+      `zip_code` AS `zip_code`,
+      `age_code` AS `age_code`,
+      `sex_value` AS `sex_value`,
       CAST(SUM(`w`) AS BIGINT) AS `w`
-    FROM `sqlanon_script_ed687537_everybody` AS `everybody`
+    FROM `sqlanon_script_ed687537_everybody`
     GROUP BY
-      `k_0`,
-      `k_1`,
-      `k_2`
+      `zip_code`,
+      `age_code`,
+      `sex_value`
   ) AS `everybody`
-    ON `found`.`k_0` = `everybody`.`k_0`
-    AND `found`.`k_1` = `everybody`.`k_1`
-    AND `found`.`k_2` = `everybody`.`k_2`
+    ON `found`.`zip_code` = `everybody`.`zip_code`
+    AND `found`.`age_code` = `everybody`.`age_code`
+    AND `found`.`sex_value` = `everybody`.`sex_value`
 ) AS `classes`;
 
 -- Stop if a value lies outside its hierarchy.
@@ -1635,13 +1416,10 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM `sqlanon_script_ed687537_classes`
-          WHERE
-            `k_0` IS NULL OR `k_1` IS NULL OR `k_2` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM `sqlanon_script_ed687537_classes`
+      WHERE
+        `zip_code` IS NULL OR `age_code` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
@@ -1754,10 +1532,10 @@ FROM (
         SELECT
           `counted`.*
         FROM `sqlanon_script_ed687537_counted` AS `counted`
-        JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-          ON `counted`.`k_0` = `verdict`.`k_0`
-          AND `counted`.`k_1` = `verdict`.`k_1`
-          AND `counted`.`k_2` = `verdict`.`k_2`
+        INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+          ON `counted`.`zip_code` = `verdict`.`zip_code`
+          AND `counted`.`age_code` = `verdict`.`age_code`
+          AND `counted`.`sex_value` = `verdict`.`sex_value`
           AND NOT `verdict`.`kept`
       ) AS `counted`
     ) AS `part_0`
@@ -1815,7 +1593,7 @@ FROM (
             `sizes`.`size`
           FROM (
             SELECT
-              `s_0` AS `s`,
+              `disease_code` AS `s`,
               CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
               COALESCE(SUM(`u`), 0) AS `alone`,
               CASE
@@ -1827,14 +1605,14 @@ FROM (
               SELECT
                 `counted`.*
               FROM `sqlanon_script_ed687537_counted` AS `counted`
-              JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                ON `counted`.`k_0` = `verdict`.`k_0`
-                AND `counted`.`k_1` = `verdict`.`k_1`
-                AND `counted`.`k_2` = `verdict`.`k_2`
+              INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                ON `counted`.`zip_code` = `verdict`.`zip_code`
+                AND `counted`.`age_code` = `verdict`.`age_code`
+                AND `counted`.`sex_value` = `verdict`.`sex_value`
                 AND NOT `verdict`.`kept`
             ) AS `counted`
             GROUP BY
-              `s_0`
+              `disease_code`
           ) AS `held`
           CROSS JOIN (
             SELECT
@@ -1843,15 +1621,15 @@ FROM (
               SELECT
                 `counted`.*
               FROM `sqlanon_script_ed687537_counted` AS `counted`
-              JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                ON `counted`.`k_0` = `verdict`.`k_0`
-                AND `counted`.`k_1` = `verdict`.`k_1`
-                AND `counted`.`k_2` = `verdict`.`k_2`
+              INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                ON `counted`.`zip_code` = `verdict`.`zip_code`
+                AND `counted`.`age_code` = `verdict`.`age_code`
+                AND `counted`.`sex_value` = `verdict`.`sex_value`
                 AND NOT `verdict`.`kept`
             ) AS `counted`
           ) AS `sizes`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_distribution_0` AS `reference`
+        JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference`
           ON `cells`.`s` = `reference`.`code`
       ) AS `held`
     ) AS `part_1`
@@ -1887,22 +1665,22 @@ FROM (
               CAST(SUM(`m`) AS BIGINT) AS `m`
             FROM (
               SELECT
-                `s_0` AS `s`,
+                `disease_code` AS `s`,
                 CAST(SUM(`u`) AS BIGINT) AS `m`
               FROM (
                 SELECT
                   `counted`.*
                 FROM `sqlanon_script_ed687537_counted` AS `counted`
-                JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                  ON `counted`.`k_0` = `verdict`.`k_0`
-                  AND `counted`.`k_1` = `verdict`.`k_1`
-                  AND `counted`.`k_2` = `verdict`.`k_2`
+                INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                  ON `counted`.`zip_code` = `verdict`.`zip_code`
+                  AND `counted`.`age_code` = `verdict`.`age_code`
+                  AND `counted`.`sex_value` = `verdict`.`sex_value`
                   AND NOT `verdict`.`kept`
               ) AS `counted`
               WHERE
                 `r` IS NULL
               GROUP BY
-                `s_0`
+                `disease_code`
               UNION ALL
               SELECT
                 `s`,
@@ -1913,27 +1691,27 @@ FROM (
                   ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
                 FROM (
                   SELECT
-                    `s_0` AS `s`,
+                    `disease_code` AS `s`,
                     `r` AS `who`
                   FROM (
                     SELECT
                       `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
-                    JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                      ON `counted`.`k_0` = `verdict`.`k_0`
-                      AND `counted`.`k_1` = `verdict`.`k_1`
-                      AND `counted`.`k_2` = `verdict`.`k_2`
+                    INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                      ON `counted`.`zip_code` = `verdict`.`zip_code`
+                      AND `counted`.`age_code` = `verdict`.`age_code`
+                      AND `counted`.`sex_value` = `verdict`.`sex_value`
                       AND NOT `verdict`.`kept`
                   ) AS `counted`
                   WHERE
                     NOT `r` IS NULL
                   GROUP BY
-                    `s_0`,
+                    `disease_code`,
                     `r`
                 ) AS `own`
                 JOIN (
                   SELECT
-                    `s_0` AS `s`,
+                    `disease_code` AS `s`,
                     CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
                     COALESCE(SUM(`u`), 0) AS `alone`,
                     CASE
@@ -1945,14 +1723,14 @@ FROM (
                     SELECT
                       `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
-                    JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                      ON `counted`.`k_0` = `verdict`.`k_0`
-                      AND `counted`.`k_1` = `verdict`.`k_1`
-                      AND `counted`.`k_2` = `verdict`.`k_2`
+                    INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                      ON `counted`.`zip_code` = `verdict`.`zip_code`
+                      AND `counted`.`age_code` = `verdict`.`age_code`
+                      AND `counted`.`sex_value` = `verdict`.`sex_value`
                       AND NOT `verdict`.`kept`
                   ) AS `counted`
                   GROUP BY
-                    `s_0`
+                    `disease_code`
                 ) AS `held`
                   ON `own`.`s` = `held`.`s`
               ) AS `choices`
@@ -1965,7 +1743,7 @@ FROM (
               `s`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_labels_0` AS `reference`
+        JOIN `sqlanon_script_ed687537_labels_disease` AS `reference`
           ON `cells`.`s` = `reference`.`code`
         GROUP BY
           `cells`.`size`,
@@ -1981,7 +1759,7 @@ FROM (
         COALESCE(SUM(CASE WHEN `m` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_0`
       FROM (
         SELECT
-          `s_0` AS `s`,
+          `disease_code` AS `s`,
           CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
           COALESCE(SUM(`u`), 0) AS `alone`,
           CASE
@@ -1993,14 +1771,14 @@ FROM (
           SELECT
             `counted`.*
           FROM `sqlanon_script_ed687537_counted` AS `counted`
-          JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-            ON `counted`.`k_0` = `verdict`.`k_0`
-            AND `counted`.`k_1` = `verdict`.`k_1`
-            AND `counted`.`k_2` = `verdict`.`k_2`
+          INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+            ON `counted`.`zip_code` = `verdict`.`zip_code`
+            AND `counted`.`age_code` = `verdict`.`age_code`
+            AND `counted`.`sex_value` = `verdict`.`sex_value`
             AND NOT `verdict`.`kept`
         ) AS `counted`
         GROUP BY
-          `s_0`
+          `disease_code`
       ) AS `held`
     ) AS `part_3`
     CROSS JOIN (
@@ -2036,22 +1814,22 @@ FROM (
               CAST(SUM(`m`) AS BIGINT) AS `m`
             FROM (
               SELECT
-                `s_1` AS `s`,
+                `stage_code` AS `s`,
                 CAST(SUM(`u`) AS BIGINT) AS `m`
               FROM (
                 SELECT
                   `counted`.*
                 FROM `sqlanon_script_ed687537_counted` AS `counted`
-                JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                  ON `counted`.`k_0` = `verdict`.`k_0`
-                  AND `counted`.`k_1` = `verdict`.`k_1`
-                  AND `counted`.`k_2` = `verdict`.`k_2`
+                INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                  ON `counted`.`zip_code` = `verdict`.`zip_code`
+                  AND `counted`.`age_code` = `verdict`.`age_code`
+                  AND `counted`.`sex_value` = `verdict`.`sex_value`
                   AND NOT `verdict`.`kept`
               ) AS `counted`
               WHERE
                 `r` IS NULL
               GROUP BY
-                `s_1`
+                `stage_code`
               UNION ALL
               SELECT
                 `s`,
@@ -2062,27 +1840,27 @@ FROM (
                   ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
                 FROM (
                   SELECT
-                    `s_1` AS `s`,
+                    `stage_code` AS `s`,
                     `r` AS `who`
                   FROM (
                     SELECT
                       `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
-                    JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                      ON `counted`.`k_0` = `verdict`.`k_0`
-                      AND `counted`.`k_1` = `verdict`.`k_1`
-                      AND `counted`.`k_2` = `verdict`.`k_2`
+                    INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                      ON `counted`.`zip_code` = `verdict`.`zip_code`
+                      AND `counted`.`age_code` = `verdict`.`age_code`
+                      AND `counted`.`sex_value` = `verdict`.`sex_value`
                       AND NOT `verdict`.`kept`
                   ) AS `counted`
                   WHERE
                     NOT `r` IS NULL
                   GROUP BY
-                    `s_1`,
+                    `stage_code`,
                     `r`
                 ) AS `own`
                 JOIN (
                   SELECT
-                    `s_1` AS `s`,
+                    `stage_code` AS `s`,
                     CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
                     COALESCE(SUM(`u`), 0) AS `alone`,
                     CASE
@@ -2094,14 +1872,14 @@ FROM (
                     SELECT
                       `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
-                    JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                      ON `counted`.`k_0` = `verdict`.`k_0`
-                      AND `counted`.`k_1` = `verdict`.`k_1`
-                      AND `counted`.`k_2` = `verdict`.`k_2`
+                    INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                      ON `counted`.`zip_code` = `verdict`.`zip_code`
+                      AND `counted`.`age_code` = `verdict`.`age_code`
+                      AND `counted`.`sex_value` = `verdict`.`sex_value`
                       AND NOT `verdict`.`kept`
                   ) AS `counted`
                   GROUP BY
-                    `s_1`
+                    `stage_code`
                 ) AS `held`
                   ON `own`.`s` = `held`.`s`
               ) AS `choices`
@@ -2114,7 +1892,7 @@ FROM (
               `s`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_distribution_1` AS `reference`
+        JOIN `sqlanon_script_ed687537_distribution_stage` AS `reference`
           ON `cells`.`s` <= `reference`.`code`
         GROUP BY
           `cells`.`size`,
@@ -2130,7 +1908,7 @@ FROM (
         COALESCE(SUM(CASE WHEN `m` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_1`
       FROM (
         SELECT
-          `s_1` AS `s`,
+          `stage_code` AS `s`,
           CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
           COALESCE(SUM(`u`), 0) AS `alone`,
           CASE
@@ -2142,14 +1920,14 @@ FROM (
           SELECT
             `counted`.*
           FROM `sqlanon_script_ed687537_counted` AS `counted`
-          JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-            ON `counted`.`k_0` = `verdict`.`k_0`
-            AND `counted`.`k_1` = `verdict`.`k_1`
-            AND `counted`.`k_2` = `verdict`.`k_2`
+          INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+            ON `counted`.`zip_code` = `verdict`.`zip_code`
+            AND `counted`.`age_code` = `verdict`.`age_code`
+            AND `counted`.`sex_value` = `verdict`.`sex_value`
             AND NOT `verdict`.`kept`
         ) AS `counted`
         GROUP BY
-          `s_1`
+          `stage_code`
       ) AS `held`
     ) AS `part_5`
     CROSS JOIN (
@@ -2166,22 +1944,22 @@ FROM (
             CAST(SUM(`m`) AS BIGINT) AS `m`
           FROM (
             SELECT
-              `s_1` AS `s`,
+              `stage_code` AS `s`,
               CAST(SUM(`u`) AS BIGINT) AS `m`
             FROM (
               SELECT
                 `counted`.*
               FROM `sqlanon_script_ed687537_counted` AS `counted`
-              JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                ON `counted`.`k_0` = `verdict`.`k_0`
-                AND `counted`.`k_1` = `verdict`.`k_1`
-                AND `counted`.`k_2` = `verdict`.`k_2`
+              INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                ON `counted`.`zip_code` = `verdict`.`zip_code`
+                AND `counted`.`age_code` = `verdict`.`age_code`
+                AND `counted`.`sex_value` = `verdict`.`sex_value`
                 AND NOT `verdict`.`kept`
             ) AS `counted`
             WHERE
               `r` IS NULL
             GROUP BY
-              `s_1`
+              `stage_code`
             UNION ALL
             SELECT
               `s`,
@@ -2192,27 +1970,27 @@ FROM (
                 ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
               FROM (
                 SELECT
-                  `s_1` AS `s`,
+                  `stage_code` AS `s`,
                   `r` AS `who`
                 FROM (
                   SELECT
                     `counted`.*
                   FROM `sqlanon_script_ed687537_counted` AS `counted`
-                  JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                    ON `counted`.`k_0` = `verdict`.`k_0`
-                    AND `counted`.`k_1` = `verdict`.`k_1`
-                    AND `counted`.`k_2` = `verdict`.`k_2`
+                  INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                    ON `counted`.`zip_code` = `verdict`.`zip_code`
+                    AND `counted`.`age_code` = `verdict`.`age_code`
+                    AND `counted`.`sex_value` = `verdict`.`sex_value`
                     AND NOT `verdict`.`kept`
                 ) AS `counted`
                 WHERE
                   NOT `r` IS NULL
                 GROUP BY
-                  `s_1`,
+                  `stage_code`,
                   `r`
               ) AS `own`
               JOIN (
                 SELECT
-                  `s_1` AS `s`,
+                  `stage_code` AS `s`,
                   CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
                   COALESCE(SUM(`u`), 0) AS `alone`,
                   CASE
@@ -2224,14 +2002,14 @@ FROM (
                   SELECT
                     `counted`.*
                   FROM `sqlanon_script_ed687537_counted` AS `counted`
-                  JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-                    ON `counted`.`k_0` = `verdict`.`k_0`
-                    AND `counted`.`k_1` = `verdict`.`k_1`
-                    AND `counted`.`k_2` = `verdict`.`k_2`
+                  INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+                    ON `counted`.`zip_code` = `verdict`.`zip_code`
+                    AND `counted`.`age_code` = `verdict`.`age_code`
+                    AND `counted`.`sex_value` = `verdict`.`sex_value`
                     AND NOT `verdict`.`kept`
                 ) AS `counted`
                 GROUP BY
-                  `s_1`
+                  `stage_code`
               ) AS `held`
                 ON `own`.`s` = `held`.`s`
             ) AS `choices`
@@ -2249,7 +2027,7 @@ FROM (
   LEFT JOIN (
     SELECT
       CAST(SUM(`w`) AS BIGINT) AS `w`
-    FROM `sqlanon_script_ed687537_everybody` AS `everybody`
+    FROM `sqlanon_script_ed687537_everybody`
   ) AS `everybody`
     ON TRUE
 ) AS `blanked`;
@@ -2258,32 +2036,24 @@ FROM (
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_staged`;
 CREATE TABLE `sqlanon_script_ed687537_staged` AS
 SELECT
-  CASE WHEN `class`.`kept` THEN `h_0`.`label_1` ELSE CAST('*' AS STRING) END AS `zip`,
-  CASE WHEN `class`.`kept` THEN `h_1`.`label_1` ELSE CAST('*' AS STRING) END AS `age`,
+  CASE WHEN `class`.`kept` THEN `hierarchy_zip`.`label_1` ELSE CAST('*' AS STRING) END AS `zip`,
+  CASE WHEN `class`.`kept` THEN `hierarchy_age`.`label_1` ELSE CAST('*' AS STRING) END AS `age`,
   CASE WHEN `class`.`kept` THEN `source`.`sex` ELSE CAST('*' AS STRING) END AS `sex`,
   `source`.`disease`,
   `source`.`stage`,
   `source`.`person`
 FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_ed687537_hierarchy_0` AS `h_0`
+LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
   ON (
     CASE
       WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
       THEN RTRIM(CAST(`source`.`zip` AS STRING))
       ELSE CAST(`source`.`zip` AS STRING)
     END
-  ) COLLATE UTF8_BINARY = `h_0`.`value`
-LEFT JOIN `sqlanon_script_ed687537_hierarchy_1` AS `h_1`
-  ON `source`.`age` = `h_1`.`value`
-LEFT JOIN `sqlanon_script_ed687537_hierarchy_2` AS `h_2`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`sex` AS STRING))
-      ELSE CAST(`source`.`sex` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_2`.`value`
-JOIN `sqlanon_script_ed687537_classes` AS `class`
+  ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age`
+  ON `source`.`age` = `hierarchy_age`.`value`
+INNER JOIN `sqlanon_script_ed687537_classes` AS `class`
   ON CASE
     WHEN (
       CASE
@@ -2293,20 +2063,19 @@ JOIN `sqlanon_script_ed687537_classes` AS `class`
       END
     ) COLLATE UTF8_BINARY IS NULL
     THEN 0
-    ELSE `h_0`.`code_1`
-  END = `class`.`k_0`
-  AND CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `h_1`.`code_1` END = `class`.`k_1`
-  AND CASE
-    WHEN (
+    ELSE `hierarchy_zip`.`code_1`
+  END = `class`.`zip_code`
+  AND CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `hierarchy_age`.`code_1` END = `class`.`age_code`
+  AND COALESCE(
+    '=' || (
       CASE
         WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
         THEN RTRIM(CAST(`source`.`sex` AS STRING))
         ELSE CAST(`source`.`sex` AS STRING)
       END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `h_2`.`code_0`
-  END = `class`.`k_2`
+    ) COLLATE UTF8_BINARY,
+    ''
+  ) = `class`.`sex_value`
 WHERE
   `class`.`kept`
   OR COALESCE((
@@ -2381,7 +2150,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_ed687537_audit_0`
     )
     THEN 1
@@ -2442,7 +2211,7 @@ FROM (
       `value`,
       `label_1`,
       `label_2`
-    FROM `sqlanon_script_ed687537_hierarchy_sensitive_0`
+    FROM `sqlanon_script_ed687537_hierarchy_disease`
     WHERE
       NOT `value` IS NULL
   ) AS `taxonomy`
@@ -2460,7 +2229,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `outside_order` = 0 AND `outside_hierarchy` = 0 AND `reference_rows` > 0
+        MAX(`outside_order`) = 0 AND MAX(`outside_hierarchy`) = 0 AND MIN(`reference_rows`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0_values`
     )
     THEN 1
@@ -2596,7 +2365,7 @@ WITH `sqlanon_audit_domain` AS (
       `value`,
       `label_1`,
       `label_2`
-    FROM `sqlanon_script_ed687537_hierarchy_sensitive_0`
+    FROM `sqlanon_script_ed687537_hierarchy_disease`
     WHERE
       NOT `value` IS NULL
   ) AS `taxonomy`
@@ -2781,10 +2550,7 @@ WITH `sqlanon_audit_domain` AS (
     `rows`,
     MAX(`total`) AS `total`,
     SUM(`members`) AS `counted`,
-    LEAST(
-      MIN(`size`),
-      COALESCE(SUM(CASE WHEN `held` >= 2 THEN 1 ELSE 0 END), 0) + MIN(`sole`)
-    ) AS `distinct`,
+    LEAST(MIN(`size`), COALESCE(SUM(CASE WHEN `held` >= 2 THEN 1 ELSE 0 END), 0) + MIN(`sole`)) AS `distinct`,
     MAX(CASE WHEN `held` >= 1 THEN CAST(`held` AS DOUBLE) / `divisor` END) AS `lift_greatest`,
     MIN(CASE WHEN `held` >= 1 THEN CAST(`held` AS DOUBLE) / `divisor` END) AS `lift_least`,
     COALESCE(SUM(CASE WHEN `held` >= 1 AND `held_reference` < 1 THEN 1 ELSE 0 END), 0) AS `outside`,
@@ -2861,13 +2627,7 @@ SELECT
     0
   ) AS `classes_failing_2`,
   COALESCE(
-    SUM(
-      CASE
-        WHEN `beyond_3` = 0 AND `beyond_logarithm` = 0 AND `outside` = 0
-        THEN 0
-        ELSE 1
-      END
-    ),
+    SUM(CASE WHEN `beyond_3` = 0 AND `beyond_logarithm` = 0 AND `outside` = 0 THEN 0 ELSE 1 END),
     0
   ) AS `classes_failing_3`,
   COALESCE(
@@ -2893,7 +2653,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_0` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2905,7 +2665,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_1` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2917,7 +2677,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_2` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_2`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2929,7 +2689,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_3` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_3`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2941,7 +2701,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_4` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_4`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -3244,10 +3004,7 @@ WITH `sqlanon_audit_domain` AS (
     `rows`,
     MAX(`total`) AS `total`,
     SUM(`members`) AS `counted`,
-    LEAST(
-      MIN(`size`),
-      COALESCE(SUM(CASE WHEN `held` >= 2 THEN 1 ELSE 0 END), 0) + MIN(`sole`)
-    ) AS `distinct`,
+    LEAST(MIN(`size`), COALESCE(SUM(CASE WHEN `held` >= 2 THEN 1 ELSE 0 END), 0) + MIN(`sole`)) AS `distinct`,
     MAX(`members`) AS `most`,
     COALESCE(SUM(CASE WHEN `rank_by_members` >= 2 THEN `members` ELSE 0 END), 0) AS `tail_2`,
     SUM(`stretch`) AS `stretches`,
@@ -3289,7 +3046,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_0` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_1`
     )
     THEN 1
@@ -3301,7 +3058,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_1` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_1`
     )
     THEN 1
@@ -3313,7 +3070,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_2` = 0 AND `uncounted` = 0 AND `classes` > 0
+        MAX(`classes_failing_2`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_1`
     )
     THEN 1
@@ -3442,28 +3199,20 @@ FROM (
       ) COLLATE UTF8_BINARY AS `k_2`
     FROM (
       SELECT
-        `h_0`.`label_1` AS `zip`,
-        `h_1`.`label_1` AS `age`,
+        `hierarchy_zip`.`label_1` AS `zip`,
+        `hierarchy_age`.`label_1` AS `age`,
         `source`.`sex` AS `sex`
       FROM `people` AS `source`
-      LEFT JOIN `sqlanon_script_ed687537_hierarchy_0` AS `h_0`
+      LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
         ON (
           CASE
             WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
             THEN RTRIM(CAST(`source`.`zip` AS STRING))
             ELSE CAST(`source`.`zip` AS STRING)
           END
-        ) COLLATE UTF8_BINARY = `h_0`.`value`
-      LEFT JOIN `sqlanon_script_ed687537_hierarchy_1` AS `h_1`
-        ON `source`.`age` = `h_1`.`value`
-      LEFT JOIN `sqlanon_script_ed687537_hierarchy_2` AS `h_2`
-        ON (
-          CASE
-            WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`sex` AS STRING))
-            ELSE CAST(`source`.`sex` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY = `h_2`.`value`
+        ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+      LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age`
+        ON `source`.`age` = `hierarchy_age`.`value`
     ) AS `population`
     GROUP BY
       (
@@ -3499,7 +3248,7 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k_map` = 0 AND `population_rows` > 0
+        MAX(`classes_failing_k_map`) = 0 AND MIN(`population_rows`) > 0
       FROM `sqlanon_script_ed687537_audit_0_population`
     )
     THEN 1
@@ -3511,14 +3260,14 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_delta_presence` = 0 AND `population_rows` > 0
+        MAX(`classes_failing_delta_presence`) = 0 AND MIN(`population_rows`) > 0
       FROM `sqlanon_script_ed687537_audit_0_population`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: delta_presence')
   END AS `audit`;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless zip shows labels of level 1 alone.
 SELECT
   CASE
     WHEN (
@@ -3526,26 +3275,135 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM `sqlanon_script_ed687537_staged` AS `audited`
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
+                  ELSE CAST(`published`.`zip` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_ed687537_staged` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
+                  ELSE CAST(`published`.`zip` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          LEFT JOIN (
+            SELECT DISTINCT
+              (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`
+            FROM `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy`
+            WHERE
+              NOT (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+          ) AS `level`
+            ON `shown`.`label` = `level`.`label`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL AND `shown`.`label` <> '*'
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless age shows labels of level 1 alone.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        (
+          SELECT
+            COUNT(*)
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`age` AS STRING))
+                  ELSE CAST(`published`.`age` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_ed687537_staged` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`age` AS STRING))
+                  ELSE CAST(`published`.`age` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          LEFT JOIN (
+            SELECT DISTINCT
+              (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`
+            FROM `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy`
+            WHERE
+              NOT (
+                CASE
+                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+          ) AS `level`
+            ON `shown`.`label` = `level`.`label`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL AND `shown`.`label` <> '*'
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: age shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        COALESCE(
+          SUM(
+            CASE
+              WHEN `kept`
+              OR COALESCE((
+                SELECT
+                  `satisfied`
+                FROM `sqlanon_script_ed687537_blanked`
+              ), FALSE)
+              THEN `n`
+              ELSE 0
+            END
+          ),
+          0
         ) = (
           SELECT
-            COALESCE(
-              SUM(
-                CASE
-                  WHEN `kept`
-                  OR COALESCE((
-                    SELECT
-                      `satisfied`
-                    FROM `sqlanon_script_ed687537_blanked`
-                  ), FALSE)
-                  THEN `n`
-                  ELSE 0
-                END
-              ),
-              0
-            )
-          FROM `sqlanon_script_ed687537_classes`
+            COUNT(*)
+          FROM `sqlanon_script_ed687537_staged`
         )
+      FROM `sqlanon_script_ed687537_classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: it has other rows than expected')
@@ -3605,15 +3463,14 @@ DROP TABLE IF EXISTS `sqlanon_script_ed687537_staged`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_blanked`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_classes`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_everybody`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_1`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_labels_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_stage`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_labels_disease`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_disease`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_counted`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_values_1`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_values_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_sensitive_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_sensitive_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_2`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_1`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_0`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_values_stage`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_values_disease`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_disease`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_disease`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_age`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_zip`;
+DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_zip`;

@@ -2,11 +2,12 @@
 -- Generalization: race at level 1, zip at level 0.
 -- Every class of the quasi-identifier has at least 2 rows.
 -- At most 1 rows are left out. Where this does not hold, the script stops and publishes nothing.
--- Run everything in its order, in one session that stops at the first error: cat *.sql > release.sql; spark-sql -f release.sql
+-- Run everything in its order, in one session that stops at the first error:
+-- cat *.sql > release.sql; spark-sql -f release.sql
 -- Without a transaction: after a stop the target is as it was, and the last file drops what is left over.
 -- Grants, comments and indexes of an existing target are not kept by this script. `sqlanon apply` keeps them.
 
--- 01_hierarchies.sql: a label for every value and level.
+-- 01_hierarchies.sql: a label for every value.
 
 -- The session.
 SET spark.sql.ansi.enabled = TRUE;
@@ -14,176 +15,60 @@ SET spark.sql.session.timeZone = UTC;
 SET spark.sql.parser.escapedStringLiterals = FALSE;
 SET spark.sql.preserveCharVarcharTypeInfo = TRUE;
 
--- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS `sqlanon_script_38d0283e_definition_1`;
-CREATE TABLE `sqlanon_script_38d0283e_definition_1` (
-  `label_0` STRING,
-  `label_1` STRING,
-  `label_2` STRING
-);
-INSERT INTO `sqlanon_script_38d0283e_definition_1`
-VALUES
-  ('94138', '9413*', '941**'),
-  ('94139', '9413*', '941**'),
-  ('94141', '9414*', '941**'),
-  ('94142', '9414*', '941**');
-
--- Hierarchy of zip: one row per value.
-DROP TABLE IF EXISTS `sqlanon_script_38d0283e_hierarchy_1`;
-CREATE TABLE `sqlanon_script_38d0283e_hierarchy_1` AS
+-- Stop if a value of zip, which is released as it is, lies outside its hierarchy.
 SELECT
-  *
-FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
-  FROM (
-    WITH `labelled` AS (
+  CASE
+    WHEN (
       SELECT
-        `domain`.`value`,
-        COALESCE(`listed`.`label_0`, CAST(`value` AS STRING)) AS `label_0`,
-        `listed`.`label_1` AS `label_1`,
-        `listed`.`label_2` AS `label_2`
-      FROM (
-        SELECT DISTINCT
-          `label_0`,
-          `label_1`,
-          `label_2`
-        FROM `sqlanon_script_38d0283e_definition_1`
-      ) AS `listed`
-      FULL OUTER JOIN (
-        SELECT DISTINCT
-          (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `value`
-        FROM `source_table` AS `source`
-        WHERE
-          NOT (
-            CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
-              ELSE CAST(`source`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-        ON CAST(`value` AS STRING) = `listed`.`label_0`
+        COUNT(*) = 0
+      FROM `source_table` AS `source`
+      WHERE
+        NOT (
+          CASE
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`source`.`zip` AS STRING))
+            ELSE CAST(`source`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY IS NULL
+        AND NOT CAST((
+          CASE
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`source`.`zip` AS STRING))
+            ELSE CAST(`source`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS STRING) IN ('94138', '94139', '94141', '94142')
     )
-    SELECT
-      `value`,
-      `label_0`,
-      `label_1`,
-      `label_2`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
-            ELSE CAST(`label_0` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_0`,
-      CAST(DENSE_RANK() OVER (
-        ORDER BY (
-          CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_1` AS STRING))
-            ELSE CAST(`label_1` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY NULLS LAST
-      ) AS INT) AS `code_1`
-    FROM labelled
-  ) AS `coded`
-) AS `counted`
-WHERE
-  NOT `value` IS NULL
-  AND `occurrences` = 1
-  AND NOT `label_1` IS NULL
-  AND NOT `label_2` IS NULL;
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
+  END AS `audit`;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
-
--- The frequency set: every row of the source, counted by the generalized quasi-identifier.
-DROP TABLE IF EXISTS `sqlanon_script_38d0283e_counted`;
-CREATE TABLE `sqlanon_script_38d0283e_counted` AS
-SELECT
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_1`.`code_0`
-    END,
-    -1
-  ) AS `k_1`,
-  COUNT(*) AS `n`
-FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_38d0283e_hierarchy_1` AS `h_1`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`zip` AS STRING))
-      ELSE CAST(`source`.`zip` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_1`.`value`
-GROUP BY
-  COALESCE(
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `h_1`.`code_0`
-    END,
-    -1
-  );
-
--- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
 DROP TABLE IF EXISTS `sqlanon_script_38d0283e_classes`;
 CREATE TABLE `sqlanon_script_38d0283e_classes` AS
 SELECT
-  NULLIF(`k_1`, -1) AS `k_1`,
-  `n`,
-  `n` >= 2 AS `kept`
+  `zip_value`,
+  COUNT(*) AS `n`,
+  COUNT(*) >= 2 AS `kept`
 FROM (
   SELECT
-    `k_1` AS `k_1`,
-    SUM(`n`) AS `n`
-  FROM `sqlanon_script_38d0283e_counted` AS `counted`
-  GROUP BY
-    `k_1`
-) AS `classes`;
+    COALESCE(
+      '=' || (
+        CASE
+          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+          THEN RTRIM(CAST(`source`.`zip` AS STRING))
+          ELSE CAST(`source`.`zip` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY,
+      ''
+    ) AS `zip_value`
+  FROM `source_table` AS `source`
+) AS `coded`
+GROUP BY
+  `zip_value`;
 
--- Stop if a value lies outside its hierarchy.
-SELECT
-  CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM `sqlanon_script_38d0283e_classes`
-          WHERE
-            `k_1` IS NULL
-        ) = 0
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
-  END AS `audit`;
+-- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Stop if more than 1 rows would be suppressed.
 SELECT
@@ -202,28 +87,19 @@ DROP TABLE IF EXISTS `sqlanon_script_38d0283e_staging`;
 CREATE TABLE `sqlanon_script_38d0283e_staging` AS
 SELECT
   'person' AS `race`,
-  `source`.`zip` AS `zip`
+  `source`.`zip`
 FROM `source_table` AS `source`
-LEFT JOIN `sqlanon_script_38d0283e_hierarchy_1` AS `h_1`
-  ON (
-    CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`zip` AS STRING))
-      ELSE CAST(`source`.`zip` AS STRING)
-    END
-  ) COLLATE UTF8_BINARY = `h_1`.`value`
-JOIN `sqlanon_script_38d0283e_classes` AS `class`
-  ON CASE
-    WHEN (
+INNER JOIN `sqlanon_script_38d0283e_classes` AS `class`
+  ON COALESCE(
+    '=' || (
       CASE
         WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
         THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `h_1`.`code_0`
-  END = `class`.`k_1`
+    ) COLLATE UTF8_BINARY,
+    ''
+  ) = `class`.`zip_value`
 WHERE
   `class`.`kept`
 ORDER BY
@@ -265,14 +141,14 @@ SELECT
   CASE
     WHEN (
       SELECT
-        `classes_failing_k` = 0 AND `rows` > 0
+        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
       FROM `sqlanon_script_38d0283e_audit_0`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: k')
   END AS `audit`;
 
--- Audit: stop unless the table has exactly the rows of the classes that are released.
+-- Audit: stop unless race shows labels of level 1 alone.
 SELECT
   CASE
     WHEN (
@@ -280,12 +156,45 @@ SELECT
         (
           SELECT
             COUNT(*)
-          FROM `sqlanon_script_38d0283e_staging` AS `audited`
-        ) = (
+          FROM (
+            SELECT
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`race`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`race` AS STRING))
+                  ELSE CAST(`published`.`race` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY AS `label`,
+              COUNT(*) AS `rows_of_label`
+            FROM `sqlanon_script_38d0283e_staging` AS `published`
+            GROUP BY
+              (
+                CASE
+                  WHEN TYPEOF(`published`.`race`) LIKE 'char(%'
+                  THEN RTRIM(CAST(`published`.`race` AS STRING))
+                  ELSE CAST(`published`.`race` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY
+          ) AS `shown`
+          WHERE
+            NOT `shown`.`label` IS NULL AND `shown`.`label` <> 'person'
+        ) = 0
+    )
+    THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: race shows labels of another level')
+  END AS `audit`;
+
+-- Audit: stop unless the table has exactly the rows of the classes that are released.
+SELECT
+  CASE
+    WHEN (
+      SELECT
+        COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0) = (
           SELECT
-            COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0)
-          FROM `sqlanon_script_38d0283e_classes`
+            COUNT(*)
+          FROM `sqlanon_script_38d0283e_staging`
         )
+      FROM `sqlanon_script_38d0283e_classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: it has other rows than expected')
@@ -306,6 +215,3 @@ RENAME TO `release_table`;
 DROP TABLE IF EXISTS `sqlanon_script_38d0283e_audit_0`;
 DROP TABLE IF EXISTS `sqlanon_script_38d0283e_staging`;
 DROP TABLE IF EXISTS `sqlanon_script_38d0283e_classes`;
-DROP TABLE IF EXISTS `sqlanon_script_38d0283e_counted`;
-DROP TABLE IF EXISTS `sqlanon_script_38d0283e_hierarchy_1`;
-DROP TABLE IF EXISTS `sqlanon_script_38d0283e_definition_1`;

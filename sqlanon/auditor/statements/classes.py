@@ -48,7 +48,10 @@ def class_sizes(
 
 
 def size_figures(k: int, rows: str = "size") -> Figures:
-    """What is said of the sizes of classes: `size` is what k counts, `rows` the column of their rows."""
+    """What is said of the sizes of classes: `size` is what k counts, `rows` the column of their rows.
+
+    The risk of a row is one over the size of its class; `risk` is the sum over all rows.
+    """
     size = column("size")
     below = exp.LT(this=size, expression=literal(k))
     figures: dict[str, exp.Expression] = {
@@ -58,6 +61,7 @@ def size_figures(k: int, rows: str = "size") -> Figures:
         "largest": exp.Max(this=size.copy()),
         "classes_at_risk": total_where(below, literal(1)),
         "rows_at_risk": total_where(below.copy(), column(rows)),
+        "risk": total(exp.Div(this=double(column(rows)), expression=double(column("size")))),
     }
     for low, high in zip(BUCKETS, (*BUCKETS[1:], None), strict=True):
         inside: exp.Expression = exp.GTE(this=size.copy(), expression=literal(low))

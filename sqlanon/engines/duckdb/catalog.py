@@ -72,6 +72,14 @@ where database_name = :database and schema_name = :schema and view_name = :name 
 """
 
 
+_MACROS = """
+select macro_definition from duckdb_functions()
+where not internal and lower(function_name) = lower(:name) and macro_definition is not null
+"""
+
+_DATABASE_FILES = "select path from duckdb_databases() where path is not null"
+
+
 class Located(NamedTuple):
     """An object of the catalog."""
 
@@ -123,6 +131,22 @@ def view_query(engine: Engine, view: Table) -> exp.Query | None:
             if isinstance(definition, exp.Create) and isinstance(definition.expression, exp.Query):
                 return definition.expression
     return None
+
+
+def macro_queries(engine: Engine, name: str) -> list[exp.Query]:
+    """What the macros of that name read; a definition that only DuckDB understands is left out."""
+    found: list[exp.Query] = []
+    for (sql,) in engine.query(Statement("catalog", fill(_MACROS, "duckdb", name=name))):
+        with suppress(SqlglotError):
+            definition = parsed(sql, "duckdb")
+            if isinstance(definition, exp.Query):
+                found.append(definition)
+    return found
+
+
+def database_files(engine: Engine) -> list[str]:
+    """The files of the databases that the session has open."""
+    return [str(path) for (path,) in engine.query(Statement("catalog", fill(_DATABASE_FILES, "duckdb")))]
 
 
 def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:

@@ -9,8 +9,9 @@ Errors about names and files are told in DuckDB's words; errors about values onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -21,13 +22,15 @@ from sqlglot import exp
 
 from sqlanon.engines import files as duckdb_files
 from sqlanon.engines import scratch
-from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Needs, Row, Session, Statement
+from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
 from sqlanon.engines.catalog import data_type, family
 from sqlanon.engines.dialects import DUCKDB
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
 from sqlanon.engines.duckdb import catalog as duckdb_sizes
-from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, transaction
-from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError, StatementTimeout
+from sqlanon.engines.files import refuse_doubled_headers
+from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, ran_too_long, transaction
+from sqlanon.engines.temporaries import owner_only, spill_folder
+from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError
 from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, table_expression
 
 _TOLD: tuple[type[Exception], ...] = (
@@ -44,13 +47,13 @@ _TOLD: tuple[type[Exception], ...] = (
 
 def first_line(error: Exception) -> str:
     """What DuckDB says, without the class in front, the suggestions and the excerpt of the statement."""
-    line = str(error).strip().partition("\n")[0]
+    line = without_secrets(str(error)).strip().partition("\n")[0]
     return line.partition(" Error: ")[2] or line
 
 
 def translate(error: duckdb.Error, step: str) -> EngineError:
     """The error to raise for a statement that DuckDB refused."""
-    detail = str(error)
+    detail = without_secrets(str(error))
     if isinstance(error, duckdb.InterruptException):
         return EngineError(f"step '{step}' was cancelled", detail=detail)
     if isinstance(error, duckdb.PermissionException):
@@ -62,11 +65,24 @@ def translate(error: duckdb.Error, step: str) -> EngineError:
 
 def cannot_open(error: duckdb.Error, path: str) -> ConnectionFailed:
     """The error to raise when a database file does not open."""
-    if "lock on file" in str(error):
+    shown, detail = without_secrets(path), str(error).replace(path, without_secrets(path))
+    if "lock on file" in detail:
         reason = "another process has it open; close that process or wait for it to finish"
     else:
-        reason = first_line(error)
-    return ConnectionFailed(f"cannot open database '{path}': {reason}", detail=str(error))
+        reason = without_secrets(first_line(error).replace(path, shown))
+    return ConnectionFailed(f"cannot open database '{shown}': {reason}", detail=without_secrets(detail))
+
+
+_SECRET = re.compile(r"((?:token|secret|password|key)\w*\s*[=:]\s*)[^&;\s'\"]+", re.IGNORECASE)
+
+
+def without_secrets(text: str) -> str:
+    """A text with the values of its secret options hidden.
+
+    >>> without_secrets("md:sales?motherduck_token=eyJh.x&a=1")
+    'md:sales?motherduck_token=***&a=1'
+    """
+    return _SECRET.sub(r"\1***", text)
 
 
 def _words(error: Exception) -> str:
@@ -111,9 +127,23 @@ class DuckDBEngine(Engine):
             raise cannot_open(error, path) from None
         self._runner = Runner(self._connection.interrupt)
         self._closed = False
+        self._private = ExitStack()
+        self._close_to_others()
         scratch.enter(session.run)
         for setting, value in _SETTINGS.items():
             assignment = exp.EQ(this=exp.var(setting), expression=literal(value))
+            self.execute(Statement("session", exp.Set(expressions=[exp.SetItem(this=assignment)])))
+
+    def _close_to_others(self) -> None:
+        """A new database file, and what does not fit into memory, is for its owner alone while the session lives."""
+        # A database in memory may have a name, which is no file.
+        on_disk = self._path is not None and self._path.is_file()
+        if self._new_file is not None and on_disk:
+            self._private.enter_context(owner_only(self._new_file))
+        folder = self._private.enter_context(spill_folder(self._path if on_disk else None))
+        assignment = exp.EQ(this=exp.var("temp_directory"), expression=literal(str(folder)))
+        # Another session of this process that shares the database has set it, and used it.
+        with suppress(EngineError):
             self.execute(Statement("session", exp.Set(expressions=[exp.SetItem(this=assignment)])))
 
     # -- running statements ------------------------------------------------------------------------------------
@@ -136,7 +166,7 @@ class DuckDBEngine(Engine):
         try:
             return self._runner.run(action, seconds)
         except TimeLimitReached:
-            raise StatementTimeout(f"step '{self.step}' ran longer than {seconds:g} seconds") from None
+            raise ran_too_long(self.step, seconds) from None
         except duckdb.Error as error:
             raise translate(error, self.step) from None
 
@@ -162,6 +192,8 @@ class DuckDBEngine(Engine):
             raise translate(error, self.step) from None
         if isinstance(relation, Query):
             _refuse_duplicates([name for name, *_ in described])
+        if isinstance(relation, File) and relation.format != "parquet":
+            self._refuse_renamed(relation, [str(name) for name, *_ in described])
         return tuple(_column(name, text) for name, text, *_ in described)
 
     def _selection(self, relation: Relation) -> exp.Query:
@@ -169,6 +201,16 @@ class DuckDBEngine(Engine):
         if isinstance(relation, Query):
             return relation.select
         return exp.select("*").from_(self.traits.relation(relation, "source"))
+
+    def _refuse_renamed(self, file: File, names: Sequence[str]) -> None:
+        """DuckDB adds a number to a header that comes twice: where a name ends in one, the header itself is read."""
+        refuse_doubled_headers(file, names)
+        folded = {name.casefold() for name in names}
+        ends = (re.fullmatch(r"(.*)_[0-9]+", name, re.DOTALL) for name in names)
+        if any(end is not None and end[1].casefold() in folded for end in ends):
+            line = exp.select("*").from_(self.traits.header(file, "header")).limit(1)
+            for headers in self.query(Statement("describe", line)):
+                refuse_doubled_headers(file, headers)
 
     def _describe(self, sql: str) -> list[Row]:
         return self._runner.run(lambda: list(self._connection.execute(sql).fetchall()))
@@ -188,11 +230,23 @@ class DuckDBEngine(Engine):
         query = duckdb_catalog.view_query(self, relation) if isinstance(relation, Table) else None
         return super().reads(relation, table) or (query is not None and self.reads(Query(query), table))
 
+    def view_query(self, view: Table) -> exp.Query | None:
+        query = duckdb_catalog.view_query(self, view)
+        if query is None and self.relation_kind(view) == "view":
+            raise SourceError(f"the definition of view {view} cannot be read")
+        return query
+
+    def macro_queries(self, name: str) -> list[exp.Query]:
+        return duckdb_catalog.macro_queries(self, name)
+
+    def files(self) -> list[str]:
+        return duckdb_catalog.database_files(self)
+
     def replace(self, staging: Table, target: Table) -> None:
         duckdb_catalog.replace(self, staging, target)
 
-    def write_file(self, step: str, table: Table, target: File) -> None:
-        duckdb_files.write_file(self, step, table, target)
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
+        duckdb_files.write_file(self, step, table, target, inspect)
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         return duckdb_catalog.leftovers(self, schema)
@@ -234,6 +288,7 @@ class DuckDBEngine(Engine):
         self._runner.close()
         with suppress(duckdb.Error):
             self._connection.close()
+        self._private.close()
         if unused is not None:
             unused.unlink(missing_ok=True)
 

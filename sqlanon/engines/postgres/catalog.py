@@ -34,6 +34,9 @@ _SETTINGS = {
     "standard_conforming_strings": "on",
 }
 
+LONGEST_NAME = 63
+"""Bytes of a name that PostgreSQL keeps, as it is built everywhere."""
+
 _TEXT_TYPES = frozenset({"citext", "name", '"char"'})
 
 _KINDS = {"r": "table", "p": "table", "f": "table", "v": "view", "m": "view"}
@@ -167,7 +170,17 @@ def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:
     ]
 
 
+def _refuse_long(table: Table) -> None:
+    """The server would cut a longer name off, and mean another object by it."""
+    for part in table.parts:
+        if len(part.encode()) > LONGEST_NAME:
+            raise SourceError(
+                f"the name '{part}' has {len(part.encode())} bytes; PostgreSQL allows {LONGEST_NAME}: use a shorter one"
+            )
+
+
 def _object(engine: Engine, table: Table) -> tuple[int, str] | None:
+    _refuse_long(table)
     statement = Statement("catalog", fill(_OBJECT, "postgres", name=quoted_name(table, "postgres")))
     for identifier, kind in engine.query(statement):
         return identifier, kind
@@ -200,6 +213,36 @@ select count(*), sum(case when c.relkind in ('r', 'p', 'm', 'v', 'S') then 0 els
     cast(sum(case when c.relkind in ('r', 'm') then pg_table_size(c.oid) else 0 end) as bigint)
 from reached join pg_class as c on c.oid = reached.id
 """
+
+
+_REACHED = """
+with recursive below(parent, child) as (
+    select w.ev_class, d.refobjid
+    from pg_rewrite as w
+    join pg_depend as d on d.objid = w.oid and d.classid = cast('pg_rewrite' as regclass)
+        and d.refclassid = cast('pg_class' as regclass)
+    union all
+    select i.inhparent, i.inhrelid from pg_inherits as i
+),
+reached(id) as (
+    select c.oid from pg_class as c where c.oid = to_regclass(:name)
+    union
+    select below.child from reached join below on below.parent = reached.id
+),
+written(id) as (
+    select c.oid from pg_class as c where c.oid = to_regclass(:written)
+    union
+    select i.inhrelid from written join pg_inherits as i on i.inhparent = written.id
+)
+select count(*) from reached join written on reached.id = written.id
+"""
+
+
+def reads(engine: Engine, table: Table, written: Table) -> bool:
+    """Whether a table or view shows rows of another table: through views, partitions and inheritance."""
+    names = {"name": quoted_name(table, "postgres"), "written": quoted_name(written, "postgres")}
+    [(number,)] = engine.query(Statement("catalog", fill(_REACHED, "postgres", **names)))
+    return bool(number)
 
 
 def scan_bytes(engine: Engine, relation: Relation) -> int | None:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlglot import exp
 
 from sqlanon.engines import scratch
-from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Needs, Row, Session, Statement
+from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
 from sqlanon.engines.catalog import fill, quoted_name
 from sqlanon.engines.dialects import POSTGRES
 from sqlanon.engines.postgres import catalog as postgres_catalog
@@ -28,8 +28,9 @@ from sqlanon.engines.postgres import connection as postgres_locks
 from sqlanon.engines.postgres import replacement as postgres_replace
 from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.postgres.connection import connect, is_about_names, is_cancelled, told, translate
-from sqlanon.engines.session import Runner, transaction
-from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout
+from sqlanon.engines.postgres.replacement import closed_to_others
+from sqlanon.engines.session import Runner, ran_too_long, transaction
+from sqlanon.errors import ConnectionFailed, EngineError, SourceError
 from sqlanon.sql.relations import File, Relation, Table, identifier, table_expression
 
 _OBJECT = """
@@ -168,6 +169,10 @@ class PostgresEngine(Engine):
 
         return self._run(action)
 
+    def _closed_to_others(self, table: Table) -> exp.Expr:
+        # Statements that are sent together are one transaction: nobody sees the table before this has run.
+        return closed_to_others(quoted_name(table, "postgres"))
+
     def _query(self, sql: str, limit: int) -> list[Row]:
         def action() -> list[Row]:
             with self._connection.exec_driver_sql(sql) as result:
@@ -212,7 +217,7 @@ class PostgresEngine(Engine):
         seconds = self.session.statement_seconds
         if seconds is None or self._cancelled:
             return EngineError(f"step '{self.step}' was cancelled", detail=str(error))
-        return StatementTimeout(f"step '{self.step}' ran longer than {seconds:g} seconds", detail=str(error))
+        return ran_too_long(self.step, seconds, str(error))
 
     # -- the rest of the contract --------------------------------------------------------------------------------
 
@@ -251,7 +256,13 @@ class PostgresEngine(Engine):
     def replace(self, staging: Table, target: Table) -> None:
         postgres_replace.replace(self, staging, target)
 
-    def write_file(self, step: str, table: Table, target: File) -> None:
+    def reads(self, relation: Relation, table: Table) -> bool:
+        """Follows views, partitions and inheritance as the catalog knows them."""
+        if isinstance(relation, Table) and postgres_catalog.reads(self, relation, table):
+            return True
+        return super().reads(relation, table)
+
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
         raise EngineError(f"step '{step}': PostgreSQL writes no files; name a table as the target of {table}")
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -128,6 +129,20 @@ def view_query(engine: SparkBase, view: Table) -> exp.Query | None:
     except SqlglotError:
         return None
     return query if isinstance(query, exp.Query) else None
+
+
+def files_under(engine: SparkBase, relation: Relation) -> list[str]:
+    """The files that a relation reads, as Spark plans it; none where it cannot be planned."""
+    sql = engine.traits.render(exp.select("*").from_(engine.traits.relation(relation, "source")))
+
+    def look(spark: Any) -> list[str]:
+        return [unquote(str(path)) for path in spark.sql(sql).inputFiles()]
+
+    try:
+        found: list[str] = engine.on_spark("catalog", f"files under {relation}", look)
+    except SparkError:
+        return []
+    return found
 
 
 def columns_of(relation: Relation, described: Sequence[tuple[str, str]]) -> tuple[ColumnInfo, ...]:

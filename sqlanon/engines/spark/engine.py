@@ -11,18 +11,18 @@ The types of a csv file's columns are decided by the whole file and by the rules
 
 from __future__ import annotations
 
-import os
-import shutil
+import csv
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from sqlanon.engines.base import Capability, ColumnInfo, Statement
+from sqlanon.engines.base import Capability, ColumnInfo, Inspection, Statement
 from sqlanon.engines.catalog import parsed, with_holes_filled
-from sqlanon.engines.files import flush, reclaim
+from sqlanon.engines.files import flush, refuse_doubled_headers
 from sqlanon.engines.session import alone_in_process
 from sqlanon.engines.spark import catalog as spark_catalog
 from sqlanon.engines.spark import catalog as spark_sizes
@@ -30,7 +30,8 @@ from sqlanon.engines.spark import replacement as spark_replace
 from sqlanon.engines.spark.base import SparkBase
 from sqlanon.engines.spark.catalog import columns_of
 from sqlanon.engines.spark.errors import NotThere, SparkError
-from sqlanon.engines.spark.traits import SPARK, location, view_of
+from sqlanon.engines.spark.traits import SPARK, location, text_view_of, view_of
+from sqlanon.engines.temporaries import private_folder
 from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
@@ -66,23 +67,23 @@ _ALL_ARE = "coalesce(bool_and(:condition), false)"
 def make_view(engine: SparkBase, file: File) -> None:
     """The temporary view of a csv file. The file is read once to find the types of its columns."""
     try:
-        delimiter = "\t" if file.format == "tsv" else _delimiter(engine, file)
+        found = file.format == "csv" and file.reading == "found"
+        delimiter = _delimiter(engine, file) if found else file.delimiter
         reading = f"read {view_of(file)} as text"
         names = engine.on_spark("describe", reading, lambda spark: _as_text(spark, file, delimiter))
+        header = engine.on_spark("describe", f"header of {view_of(file)}", lambda spark: _first_line(spark, file))
+        # Spark adds a number to a header that comes twice.
+        refuse_doubled_headers(file, next(csv.reader([header], delimiter=delimiter), []))
         types = _types(engine, file, names)
     except SparkError as error:
         raise SourceError(f"cannot read file '{file}': {error.told}") from None
     items = [named(_typed(name, kind), name) for name, kind in zip(names, types, strict=True)]
-    select = exp.select(*items).from_(table_expression(_raw(file)))
+    select = exp.select(*items).from_(table_expression(text_view_of(file)))
     properties = exp.Properties(expressions=[exp.TemporaryProperty()])
     view = exp.Create(
         this=table_expression(view_of(file)), kind="VIEW", replace=True, properties=properties, expression=select
     )
     engine.execute(Statement("describe", view))
-
-
-def _raw(file: File) -> Table:
-    return Table((f"{view_of(file).name}_text",))
 
 
 def _delimiter(engine: SparkBase, file: File) -> str:
@@ -99,7 +100,7 @@ def _first_line(spark: Any, file: File) -> str:
 
 def _as_text(spark: Any, file: File, delimiter: str) -> list[str]:
     read = spark.read.options(**CSV, sep=delimiter).csv(location(file.path))
-    read.createOrReplaceTempView(_raw(file).name)
+    read.createOrReplaceTempView(text_view_of(file).name)
     return list(read.columns)
 
 
@@ -119,7 +120,7 @@ def _types(engine: SparkBase, file: File, names: Sequence[str]) -> list[str | No
         for position, name in enumerate(names)
         for number, condition in enumerate(TYPES.values())
     ]
-    [answers] = engine.query(Statement("describe", exp.select(*items).from_(table_expression(_raw(file)))))
+    [answers] = engine.query(Statement("describe", exp.select(*items).from_(table_expression(text_view_of(file)))))
     width = len(TYPES)
     rows = [answers[start : start + width] for start in range(0, len(answers), width)]
     return [next((kind for kind, holds in zip(TYPES, row, strict=True) if holds), None) for row in rows]
@@ -130,25 +131,26 @@ def _all_are(name: str, condition: str) -> exp.Expression:
     return with_holes_filled(parsed(_ALL_ARE, "spark"), condition=holds)
 
 
-def write_file(engine: SparkBase, step: str, table: Table, target: File) -> None:
-    """Write the whole table as one file, then let it take the target's place."""
+def write_file(engine: SparkBase, step: str, table: Table, target: File, inspect: Inspection | None) -> None:
+    """Write the whole table as one file, have it inspected, then let it take the target's place."""
     path = Path(target.path)
-    partial = path.with_name(f".{path.name}.{engine.session.run}.{os.getpid()}.partial")
     try:
-        reclaim(path)
-        select = _as_written(engine, table, target)
-        sql = engine.traits.render(select)
-        engine.on_spark(step, f"write {table} to a file", lambda spark: _write(spark.sql(sql), partial, target))
-        part = next(iter(partial.glob("part-*")), None)
-        if part is None:
-            raise EngineError(f"cannot write file '{path}': Spark writes on other machines; name a table as the target")
-        flush(part)
-        part.replace(path)
+        with private_folder(path) as folder:
+            partial = folder / "release"
+            sql = engine.traits.render(_as_written(engine, table, target))
+            engine.on_spark(step, f"write {table} to a file", lambda spark: _write(spark.sql(sql), partial, target))
+            part = next(iter(partial.glob("part-*")), None)
+            if part is None:
+                raise EngineError(
+                    f"cannot write file '{path}': Spark writes on other machines; name a table as the target"
+                )
+            if inspect is not None:
+                inspect(replace(target, path=str(part)))
+            flush(part)
+            part.replace(path)
         flush(path.parent)
     except OSError as error:
         raise EngineError(f"cannot write file '{path}': {error.strerror}") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _as_written(engine: SparkBase, table: Table, target: File) -> exp.Select:
@@ -234,11 +236,22 @@ class SparkEngine(SparkBase):
         query = spark_catalog.view_query(self, relation) if isinstance(relation, Table) else None
         return super().reads(relation, table) or (query is not None and self.reads(Query(query), table))
 
+    def view_query(self, view: Table) -> exp.Query | None:
+        """A temporary view has no definition; what it reads is known by its files."""
+        return spark_catalog.view_query(self, view)
+
+    def files_under(self, relation: Relation) -> list[str]:
+        return spark_catalog.files_under(self, relation)
+
+    def shares_storage(self, relation: Relation, table: Table) -> bool:
+        found = set(self.files_under(table))
+        return bool(found) and not found.isdisjoint(self.files_under(relation))
+
     def replace(self, staging: Table, target: Table) -> None:
         spark_replace.replace(self, staging, target)
 
-    def write_file(self, step: str, table: Table, target: File) -> None:
-        write_file(self, step, table, target)
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
+        write_file(self, step, table, target, inspect)
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         return spark_replace.leftovers(self, schema)

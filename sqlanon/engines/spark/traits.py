@@ -11,8 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from sqlglot import exp
+from sqlglot.expressions import DType
 
 from sqlanon.engines.catalog import parsed, with_holes_filled
+from sqlanon.engines.dialects import NESTED
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import concat
 from sqlanon.sql.relations import File, Table, cast, table_expression
@@ -78,7 +80,17 @@ class SparkTraits(Traits):
     def file(self, file: File, alias: str) -> exp.Expression:
         if file.format == "parquet":
             return table_expression(Table(("parquet", location(file.path))), alias)
-        return table_expression(view_of(file), alias)
+        return table_expression(text_view_of(file) if file.reading == "text" else view_of(file), alias)
+
+    def carries(self, file: File, kind: exp.DataType) -> bool:
+        """Spark writes intervals to parquet as bare numbers that only Spark knows to be intervals."""
+        parts = list(kind.find_all(exp.DataType))
+        if any(part.this is DType.INTERVAL or isinstance(part.this, exp.Interval) for part in parts):
+            return False
+        return file.format == "parquet" or not any(part.this in NESTED for part in parts)
+
+    def csv_text(self, value: exp.Expression, family: Family) -> exp.Expression:
+        return self.text(value, family)
 
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         return exp.Extract(this=exp.var("YEAROFWEEK"), expression=value)
@@ -95,7 +107,13 @@ def location(path: str) -> str:
 
 def view_of(file: File) -> Table:
     """The temporary view of a csv file: named after its path, made when its columns are asked for."""
-    return Table((f"sqlanon_file_{sha256(location(file.path).encode()).hexdigest()[:16]}",))
+    known = "" if file.reading == "found" else file.delimiter
+    return Table((f"sqlanon_file_{sha256((location(file.path) + known).encode()).hexdigest()[:16]}",))
+
+
+def text_view_of(file: File) -> Table:
+    """The temporary view of a csv file before its columns have types."""
+    return Table((f"{view_of(file).name}_text",))
 
 
 SPARK = SparkTraits()

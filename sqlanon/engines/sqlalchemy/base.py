@@ -20,9 +20,9 @@ from sqlglot import exp
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Capability, Engine, Row, Session, Statement
-from sqlanon.engines.session import Runner, TimeLimitReached
+from sqlanon.engines.session import Runner, TimeLimitReached, ran_too_long
 from sqlanon.engines.sqlalchemy.connection import connect, create, in_memory, is_about_names, parse, told, translate
-from sqlanon.errors import EngineError, SourceError, StatementTimeout, UsageError
+from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.sql.relations import Table
 from sqlanon.sql.traits import Traits
 
@@ -118,7 +118,7 @@ class SQLAlchemyBase(Engine):
         try:
             return self._runner.run(action, seconds)
         except TimeLimitReached:
-            raise StatementTimeout(f"step '{self.step}' ran longer than {seconds:g} seconds") from None
+            raise ran_too_long(self.step, seconds) from None
         except SQLAlchemyError as error:
             raise translate(error, self.step) from None
 

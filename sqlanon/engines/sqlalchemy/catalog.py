@@ -10,7 +10,8 @@ from typing import Any
 
 import sqlalchemy
 from sqlalchemy.exc import CompileError, DBAPIError, NoSuchTableError, UnsupportedCompilationError
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import ColumnInfo
@@ -55,6 +56,25 @@ def _views(inspector: sqlalchemy.Inspector, schema: str | None) -> list[str]:
 
 def _is_among(name: str, names: Iterable[str]) -> bool:
     return name.lower() in {other.lower() for other in names}
+
+
+def view_query(engine: SQLAlchemyBase, view: Table) -> exp.Query | None:
+    """What a view reads; None for anything but a view. SourceError when its definition cannot be read."""
+
+    def look(inspector: sqlalchemy.Inspector) -> str | None:
+        return inspector.get_view_definition(view.name, schema=schema_of(view))
+
+    if kind_of(engine, view) != "view":
+        return None
+    try:
+        text = engine.inspected(f"definition of {view}", look)
+        definition = parse_one(text or "", dialect=engine.dialect)
+    except (DBAPIError, NotImplementedError, NoSuchTableError, SqlglotError):
+        definition = None
+    query = definition.expression if isinstance(definition, exp.Create) else definition
+    if not isinstance(query, exp.Query):
+        raise SourceError(f"the definition of view {view} cannot be read")
+    return query
 
 
 def identity(engine: SQLAlchemyBase, table: Table) -> tuple[str, str]:

@@ -20,7 +20,7 @@ import sqlalchemy
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from sqlanon.engines.base import Capability, ColumnInfo, Session, Statement
+from sqlanon.engines.base import Capability, ColumnInfo, Inspection, Session, Statement
 from sqlanon.engines.session import alone_in_process, require_transaction, transaction
 from sqlanon.engines.sqlalchemy import catalog
 from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
@@ -240,7 +240,7 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         catalog.refuse_duplicates(self.names_of(_without_rows(query.select), query))
         table = Table((f"sqlanon_{self.session.run}_described",))
         empty = exp.select("*").from_(self.traits.relation(query, "source")).limit(0)
-        self.execute(Statement("describe", create_table_as(table, empty, self.traits, scratch=True)))
+        self.create(Statement("describe", create_table_as(table, empty, self.traits, scratch=True)), table)
         try:
             return catalog.columns_of(self, table, self._unspelled)
         finally:
@@ -259,7 +259,10 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         require_transaction(self)
         replace(self, staging, target, {info.name.lower() for info in self.columns(staging)})
 
-    def write_file(self, step: str, table: Table, target: File) -> None:
+    def view_query(self, view: Table) -> exp.Query | None:
+        return catalog.view_query(self, view)
+
+    def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
         raise EngineError(f"step '{step}': {self.name} writes no files; name a table as the target of {table}")
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:

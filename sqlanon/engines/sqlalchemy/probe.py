@@ -94,6 +94,8 @@ class SQLiteTraits(CollatedTraits):
                 node.set("replace", False)
             case exp.Extract():
                 return _date_part(node.name.upper(), self.adapted(node.expression))
+            case exp.Right():
+                return _last(self.adapted(node.this), self.adapted(node.expression))
             case exp.Pad() if node.args.get("is_left"):
                 return _padded(self.adapted(node.this), self.adapted(node.expression))
         return super()._changed(node)
@@ -108,6 +110,14 @@ def _date_part(part: str, value: exp.Expr) -> exp.Expr:
             f"SQLite cannot tell the {part.lower()} of a date: leave it out of the levels of the hierarchy"
         )
     return cast(exp.Anonymous(this="STRFTIME", expressions=[literal(_DATE_PARTS[part]), value]), "int")
+
+
+def _last(text: exp.Expr, number: exp.Expr) -> exp.Expr:
+    """The last characters of a text, all of a shorter one."""
+    length = exp.Length(this=text.copy())
+    first = exp.Add(this=exp.Sub(this=length.copy(), expression=number.copy()), expression=literal(1))
+    cut = exp.Anonymous(this="SUBSTR", expressions=[text.copy(), first])
+    return exp.Case().when(exp.GT(this=length, expression=number), cut).else_(text)
 
 
 def _padded(text: exp.Expr, width: exp.Expr) -> exp.Expr:

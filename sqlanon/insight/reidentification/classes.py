@@ -8,14 +8,14 @@ What is asked about the risk of a table. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from sqlanon.auditor.figures import rounded
 from sqlanon.auditor.request import Opened
-from sqlanon.auditor.result import buckets
+from sqlanon.auditor.result import average_risk, buckets
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.insight.reidentification.result import Attacker, ClassRisk, PopulationMatch, RowsAtRisk
@@ -88,12 +88,13 @@ def measure_classes(
     measured = dict(zip(figures, row, strict=True))
     if not measured["rows"]:
         raise SourceError(f"{table} has no rows: there is no risk to measure")
-    return _result(str(table), request, measured, with_population=people is not None)
+    result = _result(str(table), request, measured, with_population=people is not None)
+    return replace(result, persons=respondent is not None)
 
 
 def _result(table: str, request: RiskRequest, found: Found, *, with_population: bool) -> ClassRisk:
     rows, classes = int(found["rows"]), int(found["classes"])
-    average = _figure(found["risk"], rows)
+    average = average_risk(found)
     prosecutor = Attacker(1 / int(found["smallest"]), average, _at_risk(request, found, "below", rows))
     journalist, population, marketer = None, None, average
     if with_population:

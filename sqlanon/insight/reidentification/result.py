@@ -72,6 +72,18 @@ class ClassRisk:
     marketer: float
     """The share of rows that somebody matching all of them to the population, or to the table, gets right."""
     population: PopulationMatch | None = None
+    persons: bool = False
+    """Whether sizes of classes are persons."""
+
+    @property
+    def unit(self) -> str:
+        """What sizes of classes count."""
+        return "persons" if self.persons else "rows"
+
+    @property
+    def alone(self) -> str:
+        """What `uniques` counts, in words."""
+        return "rows in classes of one person" if self.persons else "rows alone in their class"
 
     @property
     def uniqueness(self) -> float:
@@ -83,6 +95,7 @@ class ClassRisk:
             "table": self.table,
             "columns": list(self.columns),
             "rows": self.rows,
+            "counted": self.unit,
             "classes": self.classes,
             "smallest_class": self.smallest,
             "largest_class": self.largest,
@@ -207,7 +220,7 @@ class RiskResult:
                 risk = found.classes
                 highest = "-" if risk.prosecutor.highest is None else f"{100 * risk.prosecutor.highest:.2f}%"
                 rows += [
-                    (f"{title}: rows alone in their class", f"{risk.uniques} of {risk.rows}"),
+                    (f"{title}: {risk.alone}", f"{risk.uniques} of {risk.rows}"),
                     (f"{title}: highest risk", highest),
                     (f"{title}: average risk", f"{100 * risk.prosecutor.average:.2f}%"),
                 ]

@@ -45,7 +45,6 @@ def risk_figures(bounds: Sequence[int], *, population: bool) -> Figures:
     figures: dict[str, exp.Expression] = {
         **size_figures(1, "rows"),
         "uniques": total_where(alone, column("rows")),
-        "risk": total(_share("rows", "size")),
         **{f"below_{bound}": _rows_below("size", bound) for bound in bounds},
     }
     if population:

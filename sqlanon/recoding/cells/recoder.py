@@ -24,7 +24,7 @@ from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.recoding.assignment import Assignment
-from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for
 from sqlanon.recoding.cells import fitting_statements as fitting_sql
 from sqlanon.recoding.cells import statements as cells_sql
 from sqlanon.recoding.cells.fitting_statements import Mode
@@ -112,7 +112,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Grouped:
+class GroupedVertices:
     """Rows of vertices in classes, with the step that each class reaches in each column, and what that costs."""
 
     groups: Table
@@ -180,23 +180,23 @@ def _text(run: Run, name: str, family: Family) -> exp.Expression:
     return run.engine.traits.text(column(name, "d"), family)
 
 
-def classic(cells: Cells, found: Table) -> Grouped:
+def classic(cells: Cells, found: Table) -> GroupedVertices:
     """Groups of at least k rows as classes."""
     groups = cells.create("groups", cells_sql.numbered(exp.select(exp.Star()).from_(table_expression(found))))
     reached = cells.create("reached", cells_sql.reached(cells_sql.of_groups(groups), cells.vertices, cells.steps))
-    return Grouped(groups, reached, *cells.ask(cells_sql.cost(groups, reached, cells.steps)))
+    return GroupedVertices(groups, reached, *cells.ask(cells_sql.cost(groups, reached, cells.steps)))
 
 
-def fitting(cells: Cells, divided: Divided) -> Grouped | None:
+def fitting(cells: Cells, divided: Divided) -> GroupedVertices | None:
     """Classes of one vertex each, their labels widened until as many rows fit as is asked; None for classic."""
     reached = widened(divided.forest, divided.near.table, cells.run.binding.spec.privacy.anonymity)
     if reached is None:
         return None
     groups = cells.create("alone", cells_sql.each_vertex(cells.vertices))
-    return Grouped(groups, reached, *cells.ask(cells_sql.cost(groups, reached, cells.steps)))
+    return GroupedVertices(groups, reached, *cells.ask(cells_sql.cost(groups, reached, cells.steps)))
 
 
-def released(cells: Cells, chosen: Grouped, details: dict[str, Any]) -> Recoded:
+def released(cells: Cells, chosen: GroupedVertices, details: dict[str, Any]) -> Recoded:
     """The assignment and the labels of what was chosen."""
     coverages = {i: cells.create(f"covers{i}", cells_sql.coverage(item)) for i, item in enumerate(cells.columns)}
     labels = cells.create("labels", cells_sql.labels(chosen.reached, coverages, cells.columns))
@@ -222,6 +222,8 @@ def by_forest(cells: Cells) -> Divided:
 def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy], divide: Divide = by_forest) -> Recoded:
     """Recode cells: of whole columns first for AG_CS, then of groups of vertices."""
     _refuse_more_than_k(run)
+    if run.binding.spec.search.model != "AG_CS":
+        least_levels(run, stored)
     made = combine(run.engine, run.binding, base, stored, run.scratch)
     node = None
     if run.binding.spec.search.model == "AG_CS":
@@ -279,7 +281,7 @@ def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide) ->
     return with_bound(released(cells, chosen, details), cells, divided, chosen, kind)
 
 
-def with_bound(found: Recoded, cells: Cells, divided: Divided, chosen: Grouped, kind: str) -> Recoded:
+def with_bound(found: Recoded, cells: Cells, divided: Divided, chosen: GroupedVertices, kind: str) -> Recoded:
     """How far from the optimum a classic recoding can be: each row costs what its neighbours are away, at least."""
     found = replace(found, checks=divided.forest.rounds)
     if not divided.near.exact or kind != "classic":

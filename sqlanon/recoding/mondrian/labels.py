@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.recoding.mondrian.regions import ValueSpace, when
+from sqlanon.source.combination_statements import range_label
 from sqlanon.sql.build import all_of, any_of, concat, count, equal, is_null, is_present, named, subquery
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import whole
@@ -32,32 +33,42 @@ class OrderedDomain:
     natural: bool
     null: int | None
     """The ordinal of NULL, the last."""
+    of_labels: bool = False
+    """Ordinals stand for labels, whose ends `low`, `high` and `half_open` the table has, not for values."""
 
 
 def nodes(domains: Sequence[OrderedDomain]) -> exp.Query:
     """The labels that cover one range of ordinals; of several that cover the same, the lowest."""
-    parts = [_labels_of(domain, level) for domain in domains for level in range(domain.height + 1)]
+    ends = any(domain.of_labels for domain in domains)
+    parts = [_labels_of(domain, level, ends=ends) for domain in domains for level in range(domain.height + 1)]
     order = exp.Order(expressions=[exp.Ordered(this=column("level"))])
     keys: list[exp.Expression] = [column(name) for name in ("dim", "first", "last")]
     place = exp.Window(this=exp.RowNumber(), partition_by=keys, order=order)
     placed = exp.select(exp.Star(), named(place, "place")).from_(subquery(_all(parts), "labels"), copy=False)
-    names = [column(name) for name in ("dim", "first", "last", "level", "label", "leaves")]
+    more = ("low", "high", "half_open") if ends else ()
+    names = [column(name) for name in ("dim", "first", "last", "level", "label", "leaves", *more)]
     select = exp.select(*names, named(_quoted(column("label")), "quoted")).from_(subquery(placed, "placed"), copy=False)
     return select.where(equal(column("place"), literal(1)))
 
 
-def _labels_of(domain: OrderedDomain, level: int) -> exp.Select:
+def _labels_of(domain: OrderedDomain, level: int, *, ends: bool) -> exp.Select:
     first, last = exp.Min(this=column("o")), exp.Max(this=column("o"))
     gap = exp.Sub(this=last.copy(), expression=first.copy())
+    label = exp.Max(this=cast(column(f"label_{level}"), "text"))
+    items = [
+        named(literal(domain.position), "dim"),
+        named(literal(level), "level"),
+        named(first, "first"),
+        named(last, "last"),
+        named(label, "label"),
+        named(whole(exp.Max(this=column(f"leaves_{level}"))), "leaves"),
+    ]
+    if ends and domain.of_labels and level == 0:
+        items += [named(exp.Max(this=column(name)), name) for name in ("low", "high", "half_open")]
+    elif ends:
+        items += [named(label.copy(), "low"), named(label.copy(), "high"), named(literal(0), "half_open")]
     return (
-        exp.select(
-            named(literal(domain.position), "dim"),
-            named(literal(level), "level"),
-            named(first, "first"),
-            named(last, "last"),
-            named(exp.Max(this=cast(column(f"label_{level}"), "text")), "label"),
-            named(whole(exp.Max(this=column(f"leaves_{level}"))), "leaves"),
-        )
+        exp.select(*items)
         .from_(table_expression(domain.table))
         .group_by(column(f"code_{level}"))
         .having(equal(count(), exp.Add(this=gap, expression=literal(1))))
@@ -75,13 +86,17 @@ def _quoted(label: exp.Expression) -> exp.Expression:
 
 
 def counted(domains: Sequence[OrderedDomain]) -> exp.Query:
-    """Rows of the source up to each ordinal."""
+    """Rows of the source up to each ordinal, and where some ordinals stand for labels, also leaves."""
     order = exp.Order(expressions=[exp.Ordered(this=column("o"))])
+    sums = {"upto": "n", **({"leaves": "leaves_0"} if any(domain.of_labels for domain in domains) else {})}
     parts = [
         exp.select(
             named(literal(domain.position), "dim"),
             column("o"),
-            named(whole(exp.Window(this=exp.Sum(this=column("n")), order=order.copy())), "upto"),
+            *(
+                named(whole(exp.Window(this=exp.Sum(this=column(summed)), order=order.copy())), name)
+                for name, summed in sums.items()
+            ),
         ).from_(table_expression(domain.table))
         for domain in domains
     ]
@@ -110,12 +125,12 @@ def ranges(regions: Table, domains: Sequence[OrderedDomain], low: str, high: str
     return _all(parts)
 
 
-def simple_names(found: Table, node_table: Table, natural: Sequence[int]) -> exp.Select:
+def simple_names(found: Table, node_table: Table, natural: Sequence[int], *, of_labels: bool = False) -> exp.Select:
     """Ranges that are a label's, or lie in a column with an order of its own; the others get no `label` and `named` is
-    false."""
+    false. `of_labels`: some ranges are of labels, which end where these end; how many leaves they hold is left open."""
     within = exp.In(this=column("dim", "r"), expressions=[literal(position) for position in natural])
     in_order: exp.Expression = within if natural else exp.false()
-    low, high = column("label", "low"), column("label", "high")
+    low, high = (column(end if of_labels else "label", end) for end in ("low", "high"))
     dash = exp.Case(
         ifs=[
             when(any_of(exp.Like(this=text.copy(), expression=literal("%-%")) for text in (low, high)), literal(" - "))
@@ -127,17 +142,23 @@ def simple_names(found: Table, node_table: Table, natural: Sequence[int]) -> exp
             when(is_present(column("label", "inner")), column("quoted", "inner")),
             when(equal(column("lo", "r"), column("present", "r")), column("quoted", "low")),
         ],
-        default=concat("[", low, dash, high, "]"),
+        default=range_label("low", "high", dash, "label") if of_labels else concat("[", low, dash, high, "]"),
     )
     complete = equal(column("present", "r"), column("hi", "r"))
-    with_null = exp.Case(ifs=[when(complete, values)], default=concat("{", values.copy(), f", {NULL_TEXT}}}"))
+    member: exp.Expression = values.copy()
+    if of_labels:
+        # [20, 40) has the comma that parts members.
+        plain = all_of([_like(values, "%, %"), exp.Not(this=_like(values, '"%'))])
+        member = exp.Case(ifs=[when(plain, concat('"', values.copy(), '"'))], default=member)
+    with_null = exp.Case(ifs=[when(complete, values)], default=concat("{", member, f", {NULL_TEXT}}}"))
     exact = is_present(column("leaves", "whole"))
     extent = exp.Add(this=exp.Sub(this=column("hi", "r"), expression=column("lo", "r")), expression=literal(1))
+    length = cast(exp.Null(), "bigint") if of_labels else whole(extent)
     items = [column(name, "r") for name in ("dim", "lo", "hi")]
     select = exp.select(
         *items,
         named(exp.Case(ifs=[when(exact, column("label", "whole")), when(in_order, with_null)]), "label"),
-        named(exp.Case(ifs=[when(exact.copy(), column("leaves", "whole"))], default=whole(extent)), "leaves"),
+        named(exp.Case(ifs=[when(exact.copy(), column("leaves", "whole"))], default=length), "leaves"),
         named(any_of([exact.copy(), in_order.copy()]), "named"),
     ).from_(table_expression(found, "r"))
     for alias, first, last in (
@@ -153,6 +174,10 @@ def simple_names(found: Table, node_table: Table, natural: Sequence[int]) -> exp
         ]
         select = select.join(table_expression(node_table, alias), on=all_of(on), join_type="left", copy=False)
     return select
+
+
+def _like(text: exp.Expression, pattern: str) -> exp.Expression:
+    return exp.Like(this=exp.Paren(this=text.copy()), expression=literal(pattern))
 
 
 def first_members(named_ranges: Table) -> exp.Select:
@@ -203,15 +228,18 @@ def open_sets(sets: Table) -> exp.Select:
     return exp.select(count()).from_(table_expression(sets)).where(exp.LTE(this=column("at"), expression=column("hi")))
 
 
-def all_names(named_ranges: Table, sets: Table, node_table: Table, totals: Table) -> exp.Select:
+def all_names(
+    named_ranges: Table, sets: Table, node_table: Table, totals: Table, *, of_labels: bool = False
+) -> exp.Select:
     """Every range with its label, the leaves it covers and the rows of the source whose value it covers."""
     items = [column(name) for name in ("dim", "lo", "hi", "label", "leaves")]
     found: exp.Query = exp.select(*items).from_(table_expression(named_ranges)).where(column("named"))
-    found = exp.union(found, _closed(sets, node_table), distinct=False)
-    before = exp.Coalesce(this=column("upto", "below"), expressions=[literal(0)])
+    found = exp.union(found, _closed(sets, node_table, of_labels=of_labels), distinct=False)
+    leaves: exp.Expression = column("leaves", "r")
+    if of_labels:
+        leaves = named(exp.Coalesce(this=leaves, expressions=[_within("leaves")]), "leaves")
     select = exp.select(
-        *(column(name, "r") for name in ("dim", "lo", "hi", "label", "leaves")),
-        named(whole(exp.Sub(this=column("upto", "up"), expression=before)), "rows"),
+        *(column(name, "r") for name in ("dim", "lo", "hi", "label")), leaves, named(_within("upto"), "rows")
     ).from_(subquery(found, "r"), copy=False)
     last = exp.Sub(this=column("lo", "r"), expression=literal(1))
     for alias, ordinal, side in (("up", column("hi", "r"), ""), ("below", last, "left")):
@@ -220,7 +248,13 @@ def all_names(named_ranges: Table, sets: Table, node_table: Table, totals: Table
     return select
 
 
-def _closed(sets: Table, node_table: Table) -> exp.Select:
+def _within(name: str) -> exp.Expression:
+    """What a range adds to a running sum."""
+    before = exp.Coalesce(this=column(name, "below"), expressions=[literal(0)])
+    return whole(exp.Sub(this=column(name, "up"), expression=before))
+
+
+def _closed(sets: Table, node_table: Table, *, of_labels: bool) -> exp.Select:
     """Sets as labels; of one that is too long to list, the first members and the last."""
     left = exp.GT(this=column("at", "s"), expression=column("hi", "s"))
     rest = exp.Add(this=exp.Sub(this=column("hi", "s"), expression=column("at", "s")), expression=literal(1))
@@ -228,7 +262,9 @@ def _closed(sets: Table, node_table: Table) -> exp.Select:
     label = exp.Case(ifs=[when(left, concat(column("label", "s"), "}"))], default=long)
     leaves = exp.Case(
         ifs=[when(left.copy(), column("leaves", "s"))],
-        default=whole(exp.Add(this=column("leaves", "s"), expression=exp.Paren(this=rest))),
+        default=cast(exp.Null(), "bigint")
+        if of_labels
+        else whole(exp.Add(this=column("leaves", "s"), expression=exp.Paren(this=rest))),
     )
     select = exp.select(
         *(column(name, "s") for name in ("dim", "lo", "hi")), named(label, "label"), named(leaves, "leaves")
@@ -282,9 +318,10 @@ def written(regions: Table, named_table: Table, width: int) -> exp.Select:
     return select.order_by(*(column(f"lo_{position}", "g") for position in range(width)))
 
 
-def values_in_order(domain: Table) -> exp.Select:
-    """The texts of a column's values, in their order."""
-    return exp.select(column("label_0")).from_(table_expression(domain)).order_by(column("o"))
+def values_in_order(keys: Table) -> exp.Select:
+    """The texts of a column's values with their ordinals, in their order."""
+    names = [column("label_0"), column("o")]
+    return exp.select(*names).from_(table_expression(keys)).order_by(column("o"), column("label_0"))
 
 
 def labels(named_table: Table, width: int) -> exp.Select:

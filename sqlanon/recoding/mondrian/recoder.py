@@ -23,7 +23,7 @@ from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.privacy.base import Grouping
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.recoding.assignment import Assignment
-from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for
 from sqlanon.recoding.kinds import RegionLookup
 from sqlanon.recoding.mondrian import cuts as cuts_sql
 from sqlanon.recoding.mondrian import labels as labels_sql
@@ -221,7 +221,7 @@ def named_regions(run: Run, made: Combinations, partition: Partition, *, space: 
     """Every region with its labels, and whether some of them may have the same."""
     low, high = ("lo", "hi") if space else ("a", "b")
     domains = [
-        OrderedDomain(position, domain.table, domain.height, domain.natural, domain.null)
+        OrderedDomain(position, domain.table, domain.height, domain.natural, domain.null, domain.least > 0)
         for position, domain in enumerate(made.domains)
     ]
     names = _names(run, partition.regions, domains, low, high)
@@ -240,9 +240,10 @@ def _names(run: Run, regions: Table, domains: list[OrderedDomain], low: str, hig
     totals = create("rows of values", "upto", labels_sql.counted(domains))
     ranges = create("ranges", "ranges", labels_sql.ranges(regions, domains, low, high))
     natural = [domain.position for domain in domains if domain.natural]
-    simple = create("name ranges", "simple", labels_sql.simple_names(ranges, nodes, natural))
+    of_labels = any(domain.of_labels for domain in domains)
+    simple = create("name ranges", "simple", labels_sql.simple_names(ranges, nodes, natural, of_labels=of_labels))
     sets = _sets(run, simple, nodes)
-    names = create("name ranges", "names", labels_sql.all_names(simple, sets, nodes, totals))
+    names = create("name ranges", "names", labels_sql.all_names(simple, sets, nodes, totals, of_labels=of_labels))
     drop(nodes, totals, ranges, simple, sets)
     return names
 
@@ -292,19 +293,23 @@ def mondrian_lookup(run: Run, base: Base, stored: Sequence[StoredHierarchy], fin
     if made.fingerprint != fingerprint:
         raise UsageError("the source has changed since this lock file was written, and its classes with it: plan again")
     [(_, regions)] = run.engine.query(Statement("count regions", regions_sql.sizes(partition.regions)))
-    if max(int(regions), *(domain.values for domain in made.domains)) > MOST_WRITTEN:
+    if max(int(regions), *(domain.hierarchy.values for domain in made.domains)) > MOST_WRITTEN:
         raise UsageError(f"search.algorithm: a script writes out at most {MOST_WRITTEN} regions and values of a column")
     named, _ = named_regions(run, made, partition, space=wanted.bounds == "space")
     query = labels_sql.written(partition.regions, named, len(made.domains))
     rows = run.engine.query(Statement("regions", query))
-    values = [
-        run.engine.query(Statement("values", labels_sql.values_in_order(domain.table))) for domain in made.domains
-    ]
+    values = places_of_values(run.engine, made)
     run.scratch.drop(named, partition.regions, partition.points)
     return RegionLookup(
-        tuple(tuple(text for (text,) in column) for column in values),
+        values,
         tuple(tuple(None if item is None else str(item) for item in row) for row in rows),
     )
+
+
+def places_of_values(engine: Engine, made: Combinations) -> tuple[tuple[tuple[str | None, int], ...], ...]:
+    """For each column its values as texts, with the ordinal of each."""
+    statements = [Statement("values", labels_sql.values_in_order(domain.keys)) for domain in made.domains]
+    return tuple(tuple((text, int(place)) for text, place in engine.query(statement)) for statement in statements)
 
 
 def _partition(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> tuple[Combinations, Partition]:
@@ -313,7 +318,7 @@ def _partition(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> tuple
         raise TypeError("recoders judge classes of the whole quasi-identifier")
     if run.binding.spec.search.mondrian.kind == "relaxed" and run.binding.persons:
         raise UsageError("search.mondrian.kind: relaxed parts rows, which respondents may have several of; use strict")
-    made = combine(run.engine, run.binding, base, stored, run.scratch)
+    made = combine(run.engine, run.binding, base, stored, run.scratch, least_levels(run, stored))
     partitioning = Partitioning(run.engine, run.scratch, made, grouping, _settings(run))
     if not partitioning.satisfiable():
         raise InfeasibleError("all rows in one class do not satisfy the requirement: no release can satisfy it")

@@ -13,7 +13,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.assignment import Assignment
-from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
+from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for
 from sqlanon.recoding.divisions import Attribute
 from sqlanon.recoding.personalized import statements as guarded_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
@@ -92,7 +92,7 @@ def guard(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Guarded:
     asked = run.binding.personalized
     if asked is None:
         raise UsageError(f"search.algorithm: {run.binding.spec.search.algorithm} needs privacy.personalized")
-    made = combine(run.engine, run.binding, base, stored, run.scratch)
+    made = combine(run.engine, run.binding, base, stored, run.scratch, least_levels(run, stored))
     hierarchy = made.sensitive[asked.column].hierarchy
     if hierarchy is None:
         raise UsageError(f"privacy.personalized: column '{asked.asked.column}' has no taxonomy")
@@ -147,7 +147,9 @@ def _attributes(run: Run, made: Combinations) -> list[Attribute]:
     found = []
     for position, (name, domain) in enumerate(zip(run.binding.names, made.domains, strict=True)):
         reach = run.scratch.create(
-            f"domain of {name}", f"reach{position}", divisions_sql.reach(domain.table, domain.height)
+            f"domain of {name}",
+            f"reach{position}",
+            divisions_sql.reach(domain.table, domain.height, of_labels=domain.least > 0),
         )
         found.append(
             Attribute(
@@ -160,6 +162,7 @@ def _attributes(run: Run, made: Combinations) -> list[Attribute]:
                 domain.null,
                 domain.hierarchy.top,
                 Fraction(run.binding.spec.weight(name)),
+                domain.leaves if domain.least else None,
             )
         )
     return found

@@ -23,15 +23,14 @@ from sqlanon.recoding import Assigned
 from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.base import Recoded, Recoder
 from sqlanon.recoding.kinds import NodeLookup, RegionLookup, Text
-from sqlanon.recoding.mondrian import labels as labels_sql
-from sqlanon.recoding.mondrian.recoder import MOST_WRITTEN
+from sqlanon.recoding.mondrian.recoder import MOST_WRITTEN, places_of_values
 from sqlanon.recoding.personalized import statements as guarded_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
-from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.combinations import Combinations, has_null
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
 from sqlanon.sql.relations import Table
 from sqlanon.sql.template import query
@@ -148,14 +147,13 @@ def personalized_lookup(
     if not found.recoding.same_as(recoding):
         raise UsageError("the source has changed since this lock file was written, and its classes with it: plan again")
     domains = made.combinations.domains
-    if max(found.classes, *(domain.values for domain in domains)) > MOST_WRITTEN:
+    if max(found.classes, *(domain.hierarchy.values for domain in domains)) > MOST_WRITTEN:
         raise UsageError(f"search.algorithm: a script writes out at most {MOST_WRITTEN} classes and values of a column")
     regions = engine.query(Statement("regions", guarded_sql.regions(made.table, made.labels, len(domains))))
     numbers = {row[0]: str(number) for number, row in enumerate(regions)}
     nodes = engine.query(Statement("nodes", guarded_sql.published_nodes(made.sensitive_labels[asked.column])))
-    values = [engine.query(Statement("values", labels_sql.values_in_order(domain.table))) for domain in domains]
     return RegionLookup(
-        tuple(tuple(text for (text,) in column) for column in values),
+        places_of_values(engine, made.combinations),
         tuple(_texts(row[1:]) for row in regions),
         NodeLookup(
             asked.asked.column,
@@ -169,7 +167,7 @@ def _paths(engine: Engine, made: Combinations, position: int) -> tuple[tuple[Tex
     hierarchy = made.sensitive[position].hierarchy
     if hierarchy is None:
         raise UsageError("privacy.personalized: the sensitive column has no taxonomy")
-    paths = hierarchy_sql.paths(hierarchy.table.table, hierarchy.height)
+    paths = taxonomy_paths(hierarchy.table.table, hierarchy.height)
     ordered = query("select p.* from p order by p.label_0", {"p": paths})
     rows = [_texts(row) for row in engine.query(Statement("taxonomy", ordered))]
     if has_null(engine, "taxonomy", made.codes[position]):

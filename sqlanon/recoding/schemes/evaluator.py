@@ -217,7 +217,8 @@ class SchemeCosts:
         ]
         loaded = self._loaded("groups", BLOCK_COLUMNS, rows)
         self._made += 1
-        table = self._scratch.create("store groups", f"b{self._made}", schemes_sql.blocks_query(loaded))
+        table = self._scratch.create("store groups", f"b{self._made}", schemes_sql.typed(loaded, BLOCK_COLUMNS))
+        self._engine.analyze("store groups", table)
         self._scratch.drop(loaded)
         return table
 
@@ -264,6 +265,17 @@ class SchemeCosts:
             self._recipes[key] = self._scratch.text_recipe("load candidates", name, list(columns))
         table = self._scratch.make(self._recipes[key])
         self._engine.load("load candidates", table, columns, rows)
+        return self._typed(table, name, columns) if self._engine.traits.plans_by_statistics else table
+
+    def _typed(self, loaded: Table, name: str, columns: Sequence[str]) -> Table:
+        """The same rows as numbers, analyzed: of texts that are cast in a join no planner knows anything."""
+        key = (f"{name} typed", *columns)
+        if key not in self._recipes:
+            query = schemes_sql.typed(loaded, columns)
+            self._recipes[key] = self._scratch.recipe("load candidates", f"{name}_typed", query)
+        table = self._scratch.make(self._recipes[key])
+        self._scratch.drop(loaded)
+        self._engine.analyze("load candidates", table)
         return table
 
     def _map(self, place: int, pair: int, lower: Partition, upper: Partition) -> Iterator[list[str]]:

@@ -18,8 +18,8 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import TOP
 from sqlanon.recoding import Cuts, Group
-from sqlanon.recoding.assignment import figures_of
-from sqlanon.recoding.base import Recoded, requirement_for
+from sqlanon.recoding.assignment import Assignment, figures_of, released_ordinals
+from sqlanon.recoding.base import Recoded, bounds_told, least_levels, requirement_for
 from sqlanon.recoding.mondrian.labels import NULL_TEXT, SPECIAL
 from sqlanon.recoding.schemes.evaluator import Leaves, SchemeCosts
 from sqlanon.search.base import Budget, Progress
@@ -28,7 +28,7 @@ from sqlanon.search.schemes import heuristics as annealing
 from sqlanon.search.schemes import heuristics as genetic
 from sqlanon.search.schemes import heuristics as top_down
 from sqlanon.search.schemes.costs import CostEvaluator, Generalization
-from sqlanon.search.schemes.domain import Block, LeafDomain, Partition, blocks, canonical, is_range
+from sqlanon.search.schemes.domain import Block, LeafDomain, Partition, blocks, canonical, is_range, of_blocks
 from sqlanon.search.schemes.families import SCHEMES, EnumerationTree
 from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
 from sqlanon.source.combination_statements import leaves_of_domain
@@ -37,9 +37,7 @@ from sqlanon.source.combinations import Domain as StoredDomain
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
-from sqlanon.spec.columns import LevelBounds
 
-MOST_VALUES = 20_000
 MOST_LEAVES = 400
 """Beyond, not even the merges of two groups can be listed in reasonable time."""
 
@@ -57,6 +55,8 @@ class Leaf:
     above: tuple[str | None, ...]
     """Its labels at the levels above, up to the top."""
     covered_above: tuple[int, ...]
+    ends: tuple[str, str, bool] | None = None
+    """Of a label: where it begins and ends, and whether its end is the first value beyond. None: it is a value."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,22 @@ class LeafColumn:
                 found.append(Group(label, texts))
         return tuple(found)
 
+    def without(self, partition: Partition, kept: frozenset[int]) -> Partition:
+        """The partition in which no label shows a leaf that no released row has: such leaves stand alone.
+
+        Labels of the hierarchy, and ranges with the leaf inside, show no leaf. Released classes stay as they are.
+        """
+        found: list[Block] = []
+        for block in blocks(partition):
+            shown = [leaf for leaf in block if leaf in kept]
+            if len(block) == len(self.leaves) or self._level(block) is not None or len(shown) == len(block):
+                found.append(block)
+            elif shown and self.natural and is_range(block):
+                found.append(tuple(range(shown[0], shown[-1] + 1)))
+            elif shown:
+                found.append(tuple(shown))
+        return of_blocks(found, len(self.leaves))
+
     def leaves_of_groups(self, partition: Partition) -> list[int]:
         """For each leaf: the leaves of the hierarchy that its group's label covers."""
         found = [0] * len(self.leaves)
@@ -126,8 +142,19 @@ class LeafColumn:
             label = first.label if level == 0 else first.above[level - 1]
             return f"{{{label}}}" if label is None or label == TOP else label
         if self.natural and is_range(block):
-            return f"[{self.leaves[block[0]].texts[0]}-{self.leaves[block[-1]].texts[-1]}]"
+            return _range(self.leaves[block[0]], self.leaves[block[-1]])
         return "{" + ", ".join(_member(str(self.leaves[leaf].label)) for leaf in block) + "}"
+
+
+def _range(first: Leaf, last: Leaf) -> str:
+    if first.ends is None or last.ends is None:
+        return f"[{first.texts[0]}-{last.texts[-1]}]"
+    (low, _, open_low), (_, high, open_high) = first.ends, last.ends
+    if open_low != open_high or not (low or high):
+        return f"[{first.label} - {last.label}]"
+    if not open_low:
+        return f"[{low} - {high}]" if "-" in low + high else f"[{low}-{high}]"
+    return f"<{high}" if not low else f">={low}" if not high else f"[{low}, {high})"
 
 
 def _member(label: str) -> str:
@@ -148,19 +175,14 @@ def _unlike(label: str, taken: set[str]) -> str:
     return found
 
 
-def read_column(engine: Engine, name: str, stored: StoredDomain, bounds: LevelBounds) -> LeafColumn:
-    """The leaves of a column at the least level allowed."""
-    if bounds.max is not None and bounds.max < stored.height:
-        raise UsageError(f"columns.{name}.levels.max: schemes generalize as far as they must; leave it out")
-    if bounds.min > stored.height:
+def read_column(engine: Engine, name: str, stored: StoredDomain) -> LeafColumn:
+    """The leaves of a column: the ordinals of its domain, which are values or labels of the least level allowed."""
+    if stored.values > MOST_LEAVES:
         raise UsageError(
-            f"columns.{name}.levels: level {bounds.min} does not exist, the hierarchy ends at level {stored.height}"
+            f"column '{name}' has {stored.values} values at level {stored.least} of its hierarchy, schemes take up to "
+            f"{MOST_LEAVES}: raise columns.{name}.levels.min"
         )
-    if stored.values > MOST_VALUES:
-        raise UsageError(
-            f"column '{name}' has {stored.values} values; schemes take up to {MOST_VALUES}: choose another algorithm"
-        )
-    query = leaves_of_domain(stored.table, bounds.min, stored.height)
+    query = leaves_of_domain(stored.table, stored.height, of_labels=stored.least > 0)
     rows = sorted(engine.query(Statement(f"leaves of {name}", query)), key=lambda row: int(row[0]))
     # One value beside NULL: what generalizes the one generalizes the other.
     joined = stored.has_null and len({row[3] for row in rows}) == 2
@@ -168,12 +190,7 @@ def read_column(engine: Engine, name: str, stored: StoredDomain, bounds: LevelBo
     members: list[list[Sequence[object]]] = [[] for _ in range(max(leaf_of) + 1)]
     for row, leaf in zip(rows, leaf_of, strict=True):
         members[leaf].append(row)
-    if len(members) > MOST_LEAVES:
-        raise UsageError(
-            f"column '{name}' has {len(members)} values at level {bounds.min} of its hierarchy, schemes take up to "
-            f"{MOST_LEAVES}: raise columns.{name}.levels.min"
-        )
-    height = stored.height - bounds.min
+    height = stored.height
     return LeafColumn(
         name,
         tuple(_leaf(group, height) for group in members),
@@ -187,7 +204,7 @@ def read_column(engine: Engine, name: str, stored: StoredDomain, bounds: LevelBo
 
 
 def _leaf(rows: Sequence[Sequence[object]], height: int) -> Leaf:
-    """Rows are: ordinal, text, rows, then code, label and leaves of each level from the least one up."""
+    """Rows are: ordinal, text, rows, then code, label and leaves of each level, and the ends of a label."""
     first = rows[0]
     return Leaf(
         _text(first[4]),
@@ -196,7 +213,12 @@ def _leaf(rows: Sequence[Sequence[object]], height: int) -> Leaf:
         int(str(first[5])),
         tuple(_text(first[4 + 3 * level]) for level in range(1, height + 1)),
         tuple(int(str(first[5 + 3 * level])) for level in range(1, height + 1)),
+        _ends(first[6 + 3 * height :]),
     )
+
+
+def _ends(found: Sequence[object]) -> tuple[str, str, bool] | None:
+    return (str(found[0]), str(found[1]), found[2] == 1) if found else None
 
 
 def _text(value: object) -> str | None:
@@ -272,7 +294,7 @@ def _combined(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Combin
     if constraints.before or constraints.forbidden:
         algorithm = run.binding.spec.search.algorithm
         raise UsageError(f"search.constraints: {algorithm} knows no levels to constrain; leave them out")
-    return combine(run.engine, run.binding, base, stored, run.scratch)
+    return combine(run.engine, run.binding, base, stored, run.scratch, least_levels(run, stored))
 
 
 def problem_on(run: Run, made: Combinations) -> SchemeProblem:
@@ -280,10 +302,7 @@ def problem_on(run: Run, made: Combinations) -> SchemeProblem:
     spec, names = run.binding.spec, run.binding.names
     # A spec's own default, or in a comparison the metric of another algorithm, is none that schemes minimize.
     metric = spec.search.metric if spec.search.metric in MINIMIZED else "dm"
-    columns = tuple(
-        read_column(run.engine, name, domain, spec.columns[name].levels)
-        for name, domain in zip(names, made.domains, strict=True)
-    )
+    columns = tuple(read_column(run.engine, name, domain) for name, domain in zip(names, made.domains, strict=True))
     weights = [float(spec.weight(name)) for name in names]
     leaves = [
         Leaves(column.leaf_of, column.rows, weight / sum(weights))
@@ -314,9 +333,10 @@ def _tree(run: Run, name: str, column: LeafColumn) -> EnumerationTree:
 
 
 def _recoded(run: Run, made: Combinations, problem: SchemeProblem, found: Solution) -> Recoded:
-    chosen = found.generalization
+    chosen, assignment, scores = _released(run, problem, found.generalization)
     groups = tuple(column.groups(part) for column, part in zip(problem.columns, chosen, strict=True))
-    scores, classes = _scores(run, problem, chosen)
+    _, suppressed, classes = assignment.totals(run.engine)
+    least = tuple(domain.least for domain in made.domains)
     step: dict[str, object] = {
         "cost": found.cost,
         "bound": found.bound if found.direction else None,
@@ -326,8 +346,8 @@ def _recoded(run: Run, made: Combinations, problem: SchemeProblem, found: Soluti
         "groups": {column.name: max(part) + 1 for column, part in zip(problem.columns, chosen, strict=True)},
     }
     return Recoded(
-        recoding=Cuts(run.binding.names, groups),
-        suppressed=found.suppressed,
+        recoding=Cuts(run.binding.names, groups, least if any(least) else ()),
+        suppressed=suppressed,
         classes=classes,
         scores=scores,
         fingerprint=made.fingerprint,
@@ -338,14 +358,27 @@ def _recoded(run: Run, made: Combinations, problem: SchemeProblem, found: Soluti
         gap=found.gap if found.direction else None,
         metric=problem.metric,
         trace=(step,),
+        warnings=bounds_told(run, made),
     )
 
 
-def _scores(run: Run, problem: SchemeProblem, chosen: Generalization) -> tuple[dict[str, float], int]:
-    """The figures of the release, over the same domains as those of every other recoding."""
-    covered = [column.leaves_of_groups(part) for column, part in zip(problem.columns, chosen, strict=True)]
-    assignment = problem.costs.assignment(chosen, covered)
+def _released(
+    run: Run, problem: SchemeProblem, chosen: Generalization
+) -> tuple[Generalization, Assignment, dict[str, float]]:
+    """A generalization whose labels show nothing that only suppressed rows have, its classes, and the figures of the
+    one that was chosen: groups count there with their suppressed rows, as the search counts them."""
     weights = {position: float(run.binding.spec.weight(name)) for position, name in enumerate(run.binding.names)}
-    scores = figures_of(run.engine, assignment, weights)
-    _, _, classes = assignment.totals(run.engine)
-    return scores, classes
+    scores: dict[str, float] = {}
+    while True:
+        covered = [column.leaves_of_groups(part) for column, part in zip(problem.columns, chosen, strict=True)]
+        assignment = problem.costs.assignment(chosen, covered)
+        scores = scores or figures_of(run.engine, assignment, weights)
+        finer = []
+        for place, (column, part) in enumerate(zip(problem.columns, chosen, strict=True)):
+            statement = Statement("released values", released_ordinals(assignment.tables, place))
+            ordinals = [int(ordinal) for (ordinal,) in run.engine.query(statement)]
+            finer.append(column.without(part, frozenset(column.leaf_of[ordinal] for ordinal in ordinals)))
+        if tuple(finer) == chosen:
+            return chosen, assignment, scores
+        run.scratch.drop(assignment.table, assignment.labels)
+        chosen = tuple(finer)

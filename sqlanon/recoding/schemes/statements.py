@@ -19,6 +19,13 @@ from sqlanon.sql.values import Counted, Measures, ValueTables
 
 MAP_COLUMNS = ("place", "pair", "o", "g", "h", "w", "v")
 BLOCK_COLUMNS = ("block", "o", "own", "extra")
+_KINDS = {
+    "place": "text",
+    "g": "bigint",
+    "h": "bigint",
+    **dict.fromkeys(("w", "v", "own", "extra", "slack"), "double"),
+}
+"""Types of columns that are no small numbers."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +103,7 @@ class Candidates:
         return exp.select(*items).from_(table_expression(self.candidates))
 
     def _map(self, place: int) -> exp.Select:
-        kinds = {"pair": "int", "o": "int", "g": "bigint", "h": "bigint", "w": "double", "v": "double"}
-        items = [named(cast(column(name), kind), name) for name, kind in kinds.items()]
+        items = [named(cast(column(name), _KINDS.get(name, "int")), name) for name in MAP_COLUMNS[1:]]
         mine = equal(column("place"), literal(str(place)))
         return exp.select(*items).from_(table_expression(self.maps)).where(mine)
 
@@ -146,10 +152,9 @@ def block_costs(
     return _plain_totals(grouped, price, judging, ("candidate", "block"), upper=upper)
 
 
-def blocks_query(loaded: Table) -> exp.Select:
-    """The groups of a column as they were loaded, with their types."""
-    kinds = {"block": "int", "o": "int", "own": "double", "extra": "double"}
-    items = [named(cast(column(name), kind), name) for name, kind in kinds.items()]
+def typed(loaded: Table, columns: Sequence[str]) -> exp.Select:
+    """A table as it was loaded, with the types of its columns; `place` is compared as text."""
+    items = [named(cast(column(name), _KINDS.get(name, "int")), name) for name in columns]
     return exp.select(*items).from_(table_expression(loaded))
 
 

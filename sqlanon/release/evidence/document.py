@@ -16,6 +16,7 @@ from typing import Any
 from sqlanon import __version__
 from sqlanon.errors import SqlanonError
 from sqlanon.spec import FileSource, FileTarget, QuerySource, Secret, Source, Spec, Target
+from sqlanon.spec.columns import accepted_columns
 from sqlanon.sql.relations import Table
 
 VERSION = 1
@@ -108,6 +109,7 @@ def document_of(
         },
         "rows": dict(facts.rows),
         "requirement": dict(facts.requirement),
+        "accepted": accepted_columns(spec.columns),
         "vector": [level for level, _ in facts.levels.values()],
         "levels": {name: {"level": level, "height": height} for name, (level, height) in facts.levels.items()},
         "reused": facts.reused,

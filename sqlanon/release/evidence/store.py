@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.temporaries import write_whole
 from sqlanon.errors import UsageError
 from sqlanon.release.evidence import statements as evidence_sql
 from sqlanon.release.evidence.document import Document, finished, finite, is_evidence, requirements_of
@@ -39,13 +40,11 @@ def file_of(folder: Path, run: str) -> Path:
 
 
 def write(folder: Path, document: Document) -> None:
-    """Write the file of a run whole or not at all."""
+    """Write the file of a run whole or not at all; only its owner can read it."""
     path = file_of(folder, document["run"])
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(as_json(document), encoding="utf-8")
-        temporary.replace(path)
+        write_whole(path, as_json(document), private=True)
     except OSError as error:
         raise UsageError(
             f"the release stands, but its evidence cannot be written to '{path}': {error.strerror}"
@@ -79,7 +78,7 @@ def remove(folder: Path, run: str) -> None:
 def _document(path: Path) -> Document | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return content if is_evidence(content) and path.stem == content["run"] else None
 
@@ -114,7 +113,9 @@ class EvidenceTables:
         if not self.exist:
             with self._engine.alone_with(self.named(RUN), LOCK_SECONDS):
                 for table in self.all:
-                    self._engine.execute(Statement("evidence tables", evidence_sql.create(table)))
+                    # One that stands keeps the grants that somebody gave.
+                    if self._engine.relation_kind(table) is None:
+                        self._engine.create(Statement("evidence tables", evidence_sql.create(table)), table)
         else:
             self._require_columns()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 
 from sqlglot import exp
 
@@ -18,11 +19,13 @@ from sqlanon.engines.scripting import Scripting, resolved
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
-from sqlanon.spec.models import Alpha, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, SensitiveModel, TCloseness
+from sqlanon.spec.columns import accepted_columns
 from sqlanon.sql.build import create_table_as, create_text_table, drop_table, insert_text
 from sqlanon.sql.relations import File, Table
 
 ROWS_PER_INSERT = 200
+COMMENT = 117
+"""Characters of a line of a comment."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +114,27 @@ class Pages:
 
     def text(self, chapter: Chapter) -> str:
         """A chapter as text."""
-        blocks = [f"-- {self.file_name(chapter)}: {chapter.sentence}", *(self._block(part) for part in chapter.parts)]
+        blocks = [
+            commented(f"{self.file_name(chapter)}: {chapter.sentence}"),
+            *(self._block(part) for part in chapter.parts),
+        ]
         return "\n\n".join(blocks) + "\n"
 
     def _block(self, part: Part) -> str:
         traits = self.scripting.traits
         lines = [f"{traits.render(resolved(statement, traits), pretty=True)};" for statement in part.statements]
-        return "\n".join([f"-- {part.comment}", *lines])
+        return "\n".join([commented(part.comment), *lines])
 
 
 def one_line(text: str) -> str:
     """For a comment that ends with its line."""
     return " ".join(text.split())
+
+
+def commented(text: str) -> str:
+    """A sentence as comments, no line of them longer than a person wants to read."""
+    lines = wrap(one_line(text), COMMENT, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(f"-- {line}" for line in lines)
 
 
 def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Iterator[str]:
@@ -133,6 +145,8 @@ def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Ite
     yield from _requirement(binding)
     most = rows_within(binding.spec.privacy.suppression.limit)
     suppressed = "blanked" if binding.blank else "left out"
+    for name, reason in accepted_columns(binding.spec.columns).items():
+        yield f"Column {name} looks like an identifier and is released, accepted by the spec: {reason}"
     yield f"At most {most} are {suppressed}. Where this does not hold, the script stops and publishes nothing."
     yield from _running(binding, scripting)
 
@@ -157,7 +171,7 @@ def _requirement(binding: Binding) -> Iterator[str]:
             yield f"Every class of {quasi_identifier} {demand}."
     known = ", the other sensitive values being known" if privacy.other_sensitive == "known" else ""
     for entry in privacy.models():
-        yield f"{_model(entry)}{known}."
+        yield f"{entry.sentence()}{known}."
     if privacy.personalized is not None:
         asked = privacy.personalized
         yield f"Nobody's guarding node of {asked.column} is inferred with a probability above {asked.p_breach}."
@@ -173,25 +187,9 @@ def _population(privacy: Privacy) -> Iterator[str]:
         yield f"is a share from {bounds.min:f} to {bounds.max:f} of the rows of the population that it matches"
 
 
-def _model(entry: SensitiveModel) -> str:
-    match entry:
-        case LDiversity():
-            constant = "" if entry.c is None else f", c = {entry.c:f}"
-            return f"Every class is l-diverse in {entry.column} ({entry.kind}, l = {entry.l}{constant})"
-        case PSensitive():
-            return f"Every class is p-sensitive in {entry.column} (p = {entry.p})"
-        case Alpha():
-            return f"No class has the value of {entry.column} that the spec names in a share above {entry.alpha:f}"
-        case TCloseness():
-            return f"Every class is t-close to the whole source in {entry.column} ({entry.distance}, t = {entry.t:f})"
-        case BetaLikeness():
-            return f"Every class is beta-like the whole source in {entry.column} ({entry.kind}, beta = {entry.beta:f})"
-        case DeltaDisclosure():
-            return f"Every class is delta-disclosure private in {entry.column} ({entry.kind}, delta = {entry.delta:f})"
-
-
 def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
-    yield f"Run everything in its order, in one session that stops at the first error: {scripting.client}"
+    yield "Run everything in its order, in one session that stops at the first error:"
+    yield scripting.client
     if not scripting.transactional:
         yield "Without a transaction: after a stop the target is as it was, and the last file drops what is left over."
     if not (scripting.keeps_grants or binding.as_view or isinstance(binding.target, File)):

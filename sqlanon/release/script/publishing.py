@@ -19,17 +19,18 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.auditor.models import ask
+from sqlanon.auditor.policy_statements import Published, only_labels_of
 from sqlanon.auditor.request import Opened, Request, text_key
 from sqlanon.auditor.statements.classes import classes, classes_of_persons
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
 from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
 from sqlanon.engines.base import ColumnInfo, Engine
-from sqlanon.hierarchies.base import Family
-from sqlanon.release import statements as release_sql
-from sqlanon.release.classes import Release, classes_query, population_labels, release_query
-from sqlanon.release.script.counting import Verdicts, stop_at_limits
+from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.release.classes import LiveRelease, in_one_query, population_labels, release_query
+from sqlanon.release.script.counting import Verdicts, stop_at_limit
 from sqlanon.release.script.pages import Pages
+from sqlanon.release.steps import CLASSES, AnyStep, Release, coverage
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
 from sqlanon.sql.build import (
     all_of,
@@ -93,9 +94,9 @@ def named_figures(select: exp.Select, figures: Mapping[str, exp.Expression], wan
 
 
 def nothing_fails(table: Table, zero: Sequence[str], positive: Sequence[str] = ()) -> exp.Select:
-    """TRUE when the one row of a table has 0 in these columns, and more than 0 in those."""
-    conditions = [equal(column(name), literal(0)) for name in zero]
-    conditions += [exp.GT(this=column(name), expression=literal(0)) for name in positive]
+    """TRUE when the one row of a table has 0 in these columns, and more than 0 in those; not TRUE without a row."""
+    conditions = [equal(exp.Max(this=column(name)), literal(0)) for name in zero]
+    conditions += [exp.GT(this=exp.Min(this=column(name)), expression=literal(0)) for name in positive]
     return exp.select(all_of(conditions)).from_(table_expression(table))
 
 
@@ -129,18 +130,26 @@ class AuditedGroup:
 class Auditor:
     """Writes the audit of one staged table."""
 
-    def __init__(self, pages: Pages, engine: Engine, release: Release, staged: Table, taxonomies: Taxonomies) -> None:
+    def __init__(
+        self,
+        pages: Pages,
+        engine: Engine,
+        release: Release,
+        staged: Table,
+        taxonomies: Taxonomies,
+        everybody: exp.Select | None,
+    ) -> None:
         binding = release.binding
         spec = binding.spec
         self._pages = pages
         self._traits: Traits = engine.traits
         self._taxonomies = taxonomies
+        self._staged = staged
         others = spec.sensitive if spec.privacy.other_sensitive == "known" else ()
         self._request = Request(binding.names, spec.privacy, spec.respondent, others)
         infos = {info.name: info for info in binding.columns}
         self._source = Opened(binding.source, "source", infos, self._traits)
         self._audited = Opened(staged, "audited", infos | dict(_generalized(release)), self._traits)
-        everybody = population_labels(engine, release)
         self._population = (
             None
             if everybody is None
@@ -161,11 +170,31 @@ class Auditor:
             if self._population is not None:
                 self._against(group, self._population)
 
+    def expect_labels(self, engine: Engine, release: Release, steps: Sequence[AnyStep] = ()) -> None:
+        """Stop unless every quasi-identifier shows labels of its level alone, whatever its classes satisfy.
+
+        A view has no tables of hierarchies: its `steps` make them within the query.
+        """
+        table = Published(self._audited.relation, self._audited.columns, self._traits)
+        items = zip(release.binding.quasi_identifiers, release.hierarchies, release.columns(engine), strict=True)
+        for item, hierarchy, released in items:
+            if released.lookup is None and not released.at_top:
+                # Released as it is: its labels are its values, and any value will do.
+                continue
+            text = table.label(released.level, hierarchy.families[released.level], item.family)
+            also = [*([released.top] if released.at_top else []), *([TOP] if release.binding.blank else [])]
+            self._pages.stop_unless(
+                f"Audit: stop unless {item.name} shows labels of level {released.level} alone.",
+                in_one_query(
+                    only_labels_of(table, item.name, None if released.at_top else released.lookup, text, also), steps
+                ),
+                f"{FAILS}: {item.name} shows labels of another level",
+            )
+
     def expect_rows(self, expected: exp.Expression, classes: Table) -> None:
         """Stop unless the table has the rows of the released classes."""
-        released = exp.select(expected).from_(table_expression(classes))
-        found = scalar(row_count(self._audited.expression()))
-        holds = exp.select(equal(found, scalar(released)))
+        found = scalar(row_count(table_expression(self._staged)))
+        holds = exp.select(equal(expected, found)).from_(table_expression(classes))
         self._pages.stop_unless(
             "Audit: stop unless the table has exactly the rows of the classes that are released.",
             holds,
@@ -294,15 +323,7 @@ def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdic
     """Stage, audit and swap a table, or write a file."""
     binding, target = release.binding, release.binding.target
     person = [] if binding.respondent is None else [binding.respondent.name]
-    query = release_sql.release(
-        engine.traits.relation(binding.source, "source"),
-        release.columns(engine),
-        [*binding.released, *person],
-        verdicts.measured.table,
-        blank=verdicts.blank,
-        shuffle=True,
-        known=verdicts.measured.known,
-    )
+    query = release_query(engine, release, verdicts.measured, blank=verdicts.blank, with_respondent=True)
     renamed = isinstance(target, Table) and not pages.scripting.replaces
     if isinstance(target, Table) and renamed and not person:
         staged = _stage(pages, target, "The release, in no order that tells of the source.", query)
@@ -310,8 +331,9 @@ def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdic
         with_person = f", with {person[0]} for the audit" if person else ""
         staged = pages.create(f"The release{with_person}, in no order that tells of the source.", "staged", query)
     pages.open("audit", AUDIT)
-    auditor = Auditor(pages, engine, release, staged, taxonomies)
+    auditor = Auditor(pages, engine, release, staged, taxonomies, population_labels(engine, release))
     auditor.write()
+    auditor.expect_labels(engine, release)
     auditor.expect_rows(total_where(verdicts.released(), column("n")), verdicts.measured.table)
     pages.open("swap", "what was audited becomes visible under the name of the target.")
     columns: list[exp.Expression] = [column(name) for name in binding.released]
@@ -323,13 +345,13 @@ def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdic
         _swap(pages, staged, target, columns)
 
 
-def write_view(pages: Pages, engine: Engine, release: Release, classes_table: Table, taxonomies: Taxonomies) -> None:
+def write_view(pages: Pages, engine: Engine, live: LiveRelease, classes_table: Table, taxonomies: Taxonomies) -> None:
     """Stage, audit and replace a view that computes the release whenever it is read."""
-    target, traits = release.binding.target, pages.scripting.traits
+    release, traits = live.release, pages.scripting.traits
+    target = release.binding.target
     if not isinstance(target, Table):
         raise ValueError("a view has a name")
-    classes = classes_query(engine, release)
-    query = release_query(engine, release, classes, shuffle=False)
+    query = live.rows(engine)
     staging = pages.stage(
         "The release, computed whenever it is read.",
         target,
@@ -338,11 +360,12 @@ def write_view(pages: Pages, engine: Engine, release: Release, classes_table: Ta
     )
     audited = staging
     if release.binding.persons:
-        rows = release_query(engine, release, classes, shuffle=False, with_respondent=True)
+        rows = live.rows(engine, with_respondent=True)
         audited = pages.create("What the view shows, with the person for the audit.", "staged", rows)
     pages.open("audit", AUDIT)
-    auditor = Auditor(pages, engine, release, audited, taxonomies)
+    auditor = Auditor(pages, engine, release, audited, taxonomies, live.population(engine))
     auditor.write()
+    auditor.expect_labels(engine, live.release, live.steps)
     auditor.expect_rows(_shown(release), classes_table)
     pages.open("swap", "the audited view takes the place of the target.")
     pages.add("The staging view is no longer needed.", drop_view(staging))
@@ -359,11 +382,13 @@ def _shown(release: Release) -> exp.Expression:
     return exp.Add(this=kept, expression=exp.Case().when(enough, others.copy()).else_(literal(0)))
 
 
-def write_judged_view(pages: Pages, engine: Engine, release: Release) -> Table:
+def write_judged_view(pages: Pages, engine: Engine, live: LiveRelease) -> Table:
     """The classes of a view as it would now be read, and the limits that it is held to when it is made."""
-    comment = "The classes of the generalized quasi-identifier, each with its verdict."
-    table = pages.create(comment, "classes", classes_query(engine, release))
-    stop_at_limits(pages, engine, release, table)
+    table = pages.create(CLASSES, "classes", live.classes())
+    uncovered = coverage(engine, live.release, table)
+    if uncovered is not None:
+        pages.stop_unless(uncovered.comment, uncovered.holds, uncovered.message)
+    stop_at_limit(pages, live.release.binding.spec.privacy.suppression.limit, table)
     return table
 
 

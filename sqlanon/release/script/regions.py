@@ -68,7 +68,7 @@ def write_regions(pages: Pages, engine: Engine, binding: Binding, lookup: Region
     """Write the lookup tables and the recoded source; the binding of that table, its columns released at level 0."""
     columns = []
     for position, item in enumerate(binding.quasi_identifiers):
-        rows = [(value, str(place)) for place, value in enumerate(lookup.values[position])]
+        rows = [(value, str(place)) for value, place in lookup.values[position]]
         sentence = f"The values of {item.name} in their order."
         table = pages.create_text(sentence, f"values_{position}", ["value", "place"], rows)
         columns.append(Placed(item.name, item.key("source", engine.traits), _text(engine, item), table))

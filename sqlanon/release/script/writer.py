@@ -21,14 +21,15 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.kinds import RegionLookup, by_own_hierarchies
-from sqlanon.release.classes import Release, live_release
+from sqlanon.release.classes import live_release
 from sqlanon.release.lock import Lock
-from sqlanon.release.script.counting import write_counts, write_verdicts
-from sqlanon.release.script.hierarchies import write_hierarchies
-from sqlanon.release.script.pages import Pages, heading, one_line
+from sqlanon.release.script.counting import write_hierarchies, write_steps, write_verdicts
+from sqlanon.release.script.pages import Pages, commented, heading
 from sqlanon.release.script.publishing import write_judged_view, write_table, write_view
 from sqlanon.release.script.regions import write_regions
+from sqlanon.release.steps import ReleaseSteps
 from sqlanon.source.binding import Binding, bind
+from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.hierarchies import describe_hierarchies, fingerprint
 from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.spec import Spec
@@ -79,12 +80,12 @@ class ScriptWriter:
         """The whole script by files."""
         binding, engine = self._binding, self._engine
         pages = Pages(self._scripting, binding.scratch, self._mark())
-        pages.open("hierarchies", "a label for every value and level.")
+        pages.open("hierarchies", "a label for every value.")
         self._begin(pages)
         if self._lookup is not None:
             binding = write_regions(pages, engine, binding, self._lookup)
         hierarchies = write_hierarchies(pages, engine, binding, self._recoding)
-        release = Release(binding, hierarchies.of_release, self._recoding, self._requirement)
+        release = hierarchies.release(binding, self._recoding, self._requirement)
         taxonomies = hierarchies.taxonomies()
         pages.open("frequency_set", "how often each combination occurs, and what models compare.")
         if binding.as_view:
@@ -93,9 +94,11 @@ class ScriptWriter:
             pages.open("release", "the release as a staging view, which is audited before it takes its name.")
             write_view(pages, engine, live, classes, taxonomies)
         else:
-            counts = write_counts(pages, engine, release, hierarchies.of_sensitive)
+            written = ReleaseSteps(engine, release, pages.name, hierarchies.of_sensitive)
+            written.count()
+            write_steps(pages, written.steps)
             pages.open("release", "classes are judged, the rows of those that pass are staged.")
-            verdicts = write_verdicts(pages, engine, release, counts)
+            verdicts = write_verdicts(pages, engine, release, written)
             write_table(pages, engine, release, verdicts, taxonomies)
         self._end(pages)
         return Script(self._files(pages), self._scripting.name, describe_hierarchies(hierarchies.of_release))
@@ -116,7 +119,7 @@ class ScriptWriter:
     def _files(self, pages: Pages) -> dict[str, str]:
         texts = [pages.text(chapter) for chapter in pages.chapters]
         lines = heading(self._binding, self._recoding, self._scripting)
-        texts[0] = "\n".join(f"-- {one_line(line)}" for line in lines) + "\n\n" + texts[0]
+        texts[0] = "\n".join(map(commented, lines)) + "\n\n" + texts[0]
         return dict(zip(map(pages.file_name, pages.chapters), texts, strict=True))
 
     def _mark(self) -> str:
@@ -162,6 +165,7 @@ def compiled(
     """
     with open_for(spec, options) as engine:
         bound = bind(spec, engine)
+        refuse_doubted(engine, bound)
         binding, levels = _carried_out(recoding, bound, lookup)
         script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
     if lock is not None:

@@ -5,6 +5,7 @@
 
 {% materialization sqlanon_release, default %}
     {%- set meta = sqlanon.requirement_of(model) -%}
+    {%- do sqlanon.require_written(model, meta) -%}
     {%- set existing = load_cached_relation(this) -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set built = make_intermediate_relation(target_relation) -%}

@@ -1,0 +1,301 @@
+"""The policy of a release beside its models: which columns it has, which labels they show, how many rows are missing.
+
+Asked of the published table alone, with the spec and the definitions of its hierarchies in hand. Shares nothing with
+the search or the recodings: what a label may be is read off the hierarchy. Reads counts and labels, writes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from sqlglot import exp
+
+from sqlanon.auditor.figures import PolicyCheck
+from sqlanon.auditor.labels import RANGES, SHORTENED, parts_of
+from sqlanon.auditor.policy_statements import (
+    Published,
+    labels_apart,
+    levels_of_labels,
+    parts_found,
+    rows_apart,
+)
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.source.binding import ORDERED, Binding
+from sqlanon.source.hierarchies import draft_hierarchy
+from sqlanon.source.hierarchy_statements import domain
+from sqlanon.spec import Spec
+from sqlanon.spec.algorithms import ALGORITHMS
+from sqlanon.sql.relations import Query, Relation
+
+MOST_LABELS = 50_000
+"""Ranges and sets of a column that are read one by one; more are refused, not passed."""
+
+_NUMBERED = re.compile(r" \(\d+\)$")
+"""What tells apart labels of groups that would be written alike."""
+
+
+@dataclass(frozen=True)
+class ColumnPolicy:
+    """A quasi-identifier and the labels that it may show."""
+
+    name: str
+    family: Family
+    """Of its values in the source."""
+    hierarchy: Relation
+    """`value` and `label_0` ... `label_<height>`."""
+    families: tuple[Family, ...]
+    """The kind of the labels of each level."""
+    top: str
+    levels: tuple[int, ...]
+    """The levels that may be released."""
+    alike: bool = True
+    """All rows show one of these levels; otherwise classes have labels of their own: nodes, ranges and sets."""
+    ends_at_values: bool = False
+    """Ranges may end at values of people: search.bounds: values asks for it."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a release must be beside anonymous."""
+
+    released: tuple[str, ...]
+    """Its columns, in their order."""
+    withheld: tuple[str, ...]
+    """Identifiers, and the key of the person."""
+    columns: tuple[ColumnPolicy, ...]
+    blank: bool = False
+    """Suppressed rows may stand without their quasi-identifier."""
+    source_rows: int | None = None
+    """Rows of the source, where they are those that were released."""
+    limit: int = 0
+    """The most rows that may be suppressed."""
+
+
+def policy_of(binding: Binding, columns: Sequence[ColumnPolicy], source_rows: int | None) -> Policy:
+    """The policy of a spec that was bound."""
+    spec = binding.spec
+    named = {info.name for info in binding.columns}
+    withheld = [name for name in named if name not in binding.released]
+    return Policy(
+        released=binding.released,
+        withheld=(*withheld, *spec.identifiers, *([] if spec.respondent is None else [spec.respondent])),
+        columns=tuple(columns),
+        blank=binding.blank,
+        source_rows=source_rows,
+        limit=0 if source_rows is None else binding.limit_rows(source_rows),
+    )
+
+
+def drafted_columns(engine: Engine, binding: Binding) -> list[ColumnPolicy]:
+    """The quasi-identifier with its hierarchies as queries over the source: nothing is written."""
+    spec = binding.spec
+    columns = []
+    for item in binding.quasi_identifiers:
+        source = engine.traits.relation(binding.source, "source")
+        draft = draft_hierarchy(engine, item, domain(source, item.key("source", engine.traits)), None)
+        top = draft.top or TOP
+        columns.append(
+            ColumnPolicy(
+                item.name,
+                item.family,
+                Query(draft.labelled),
+                draft.families,
+                top,
+                allowed_levels(spec, item.name, draft.height),
+                ALGORITHMS[spec.search.algorithm].kind == "lattice",
+                spec.search.bounds == "values",
+            )
+        )
+    return columns
+
+
+def allowed_levels(spec: Spec, name: str, height: int) -> tuple[int, ...]:
+    """The levels of a column that the spec lets a release show."""
+    bounds = spec.columns[name].levels
+    most = height if bounds.max is None else min(bounds.max, height)
+    return tuple(range(min(bounds.min, most), most + 1))
+
+
+def audit_policy(engine: Engine, published: Relation, policy: Policy) -> tuple[PolicyCheck, ...]:
+    """Every sentence of the policy, asked of a published table, view or file."""
+    table = Published.at(engine, published)
+    columns = _columns(policy, tuple(table.columns))
+    if not columns.satisfied:
+        return (columns,)
+    blanked = 0
+    checks = [columns]
+    for item in policy.columns:
+        check, blanks = _labels(engine, table, item, blank=policy.blank)
+        checks.append(check)
+        blanked = max(blanked, blanks)
+    if policy.source_rows is not None:
+        checks.append(_suppression(policy, policy.source_rows, table.rows(engine), blanked))
+    return tuple(checks)
+
+
+def _columns(policy: Policy, found: tuple[str, ...]) -> PolicyCheck:
+    asked = f"{len(policy.released)} columns"
+    for name in found:
+        if name in policy.withheld:
+            return PolicyCheck("columns", asked, f"column '{name}' is withheld by the spec and stands in the table")
+        if name not in policy.released:
+            return PolicyCheck("columns", asked, f"the table has a column '{name}' that the spec does not release")
+    for name in policy.released:
+        if name not in found:
+            return PolicyCheck("columns", asked, f"the table lacks the column '{name}'")
+    if found != policy.released:
+        return PolicyCheck("columns", asked, "the columns stand in another order than the spec releases them")
+    return PolicyCheck("columns", asked)
+
+
+def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool) -> tuple[PolicyCheck, int]:
+    """Whether all labels of a column may be shown; and how many rows show nothing but that they were suppressed."""
+    asked = _asked(item)
+    [row] = engine.query(
+        Statement(
+            f"policy of {item.name}", rows_apart(table, item.name, item.hierarchy, _spelled(table, item), item.top)
+        )
+    )
+    total, blanks, *apart = (int(number) for number in row)
+    spared = blanks if blank else 0
+    if item.alike:
+        level = min(item.levels, key=lambda level: apart[level])
+        wrong = apart[level] - (spared if level < len(item.families) - 1 else 0)
+        suppressed = spared if level < len(item.families) - 1 else 0
+        # Of a table that somebody else may have made, labels of several levels are as good as those of one.
+        if wrong <= 0 or len(item.levels) == 1:
+            complaint = _complaint(item, asked, max(wrong, 0), total)
+            return PolicyCheck(f"labels of {item.name}", asked, complaint), suppressed
+    wrong, unread = _classwise(engine, table, item)
+    if unread:
+        complaint = f"column '{item.name}' shows more than {MOST_LABELS} labels that no hierarchy has; not measured"
+        return PolicyCheck(f"labels of {item.name}", asked, complaint), spared
+    return PolicyCheck(f"labels of {item.name}", asked, _complaint(item, asked, wrong, total)), 0
+
+
+def _asked(item: ColumnPolicy) -> str:
+    least, most = min(item.levels), max(item.levels)
+    if not item.alike:
+        return f"level {least} or above"
+    return f"level {least}" if least == most else f"one level from {least} to {most}"
+
+
+def _complaint(item: ColumnPolicy, asked: str, wrong: int, rows: int) -> str:
+    if not wrong:
+        return ""
+    return f"column '{item.name}': {wrong} of {rows} rows show what is no label of its hierarchy, {asked}"
+
+
+def _spelled(table: Published, item: ColumnPolicy) -> list[exp.Expression]:
+    """The texts of the labels of each level as the table has them."""
+    return [table.label(level, family, item.family) for level, family in enumerate(item.families)]
+
+
+def _classwise(engine: Engine, table: Published, item: ColumnPolicy) -> tuple[int, bool]:
+    """Rows whose label is no node at an allowed level and is not made of such; and whether there were too many."""
+    spelled = _spelled(table, item)
+    allowed = [spelled[level] for level in item.levels]
+    query = labels_apart(table, item.name, item.hierarchy, allowed, MOST_LABELS + 1)
+    found = {
+        str(label): int(rows)
+        for label, rows in engine.query(Statement(f"labels of {item.name}", query))
+        if label != TOP
+    }
+    if len(found) > MOST_LABELS:
+        return 0, True
+    ways = {label: _read(label, ordered=item.family in ORDERED) for label in found}
+    texts = sorted({text for read in ways.values() for way in read or () for part in way for text in part})
+    known = _known(engine, table, item, allowed, texts)
+    known |= _bounds(engine, table, item, spelled) if min(item.levels) > 0 else set()
+    known |= _known(engine, table, item, spelled[:1], texts) if item.ends_at_values else set()
+    wrong = sum(
+        rows
+        for label, rows in found.items()
+        if not ways[label] or not any(all(set(part) <= known for part in way) for way in ways[label] or ())
+    )
+    return wrong, False
+
+
+Way = list[tuple[str, ...]]
+"""One reading of a label: for each part the labels that it names."""
+
+
+def _read(label: str, *, ordered: bool) -> list[Way] | None:
+    """Every reading of a range or a set; None where a label is neither."""
+    bare = _NUMBERED.sub("", label)
+    for text in dict.fromkeys((label, bare)):
+        parts = parts_of(_in_full(text), ordered=ordered)
+        if parts is not None:
+            return list(_combined(parts))
+        if ordered is False and text.startswith("[") and text.endswith("]"):
+            inner = text[1:-1]
+            return [[(inner[: cut.start()], inner[cut.end() :])] for cut in RANGES.finditer(inner)]
+    return None
+
+
+def _in_full(label: str) -> str:
+    """A set that was too long to list names its first members and, after two dots, its last."""
+    place = label.rfind(f", {SHORTENED}")
+    if place < 0 or parts_of(label, ordered=False) is not None:
+        return label
+    return f"{label[:place]}, {label[place + len(SHORTENED) + 2 :]}"
+
+
+def _combined(parts: Sequence[Sequence[tuple[str, str, str]]]) -> Iterator[Way]:
+    """Readings of the whole from the readings of its parts; the number is kept small, for each part is judged alone."""
+    widest = max(len(ways) for ways in parts)
+    for number in range(widest):
+        chosen = [ways[min(number, len(ways) - 1)] for ways in parts]
+        yield [_ends(*part) for part in chosen]
+
+
+def _ends(kind: str, low: str, high: str) -> tuple[str, ...]:
+    """The labels or bounds that a part names; an interval may be open at one end."""
+    if kind == "null":
+        return ()
+    return tuple(end for end in (low, high) if end or kind != "interval")
+
+
+def _known(
+    engine: Engine, table: Published, item: ColumnPolicy, allowed: Sequence[exp.Expression], texts: list[str]
+) -> set[str]:
+    """Of some texts, those that are labels at an allowed level."""
+    known = {item.top, TOP}
+    remaining = iter(texts)
+    while batch := list(islice(remaining, 1000)):
+        query = parts_found(table, item.hierarchy, allowed, batch)
+        known |= {str(text) for (text,) in engine.query(Statement(f"labels of {item.name}", query))}
+    return known
+
+
+def _bounds(engine: Engine, table: Published, item: ColumnPolicy, spelled: Sequence[exp.Expression]) -> set[str]:
+    """Where labels of the least allowed level begin and end: `[20-29]` begins at 20 and ends at 29."""
+    least = spelled[min(item.levels)]
+    query = levels_of_labels(table, item.hierarchy, least, MOST_LABELS)
+    found: set[str] = set()
+    for (label,) in engine.query(Statement(f"labels of {item.name}", query)):
+        text = str(label)
+        found.add(text.removeprefix(">=").removeprefix("<"))
+        if text.startswith("[") and text[-1] in "])":
+            inner = text[1:-1]
+            for cut in RANGES.finditer(inner):
+                found |= {inner[: cut.start()], inner[cut.end() :]}
+    return found
+
+
+def _suppression(policy: Policy, source_rows: int, rows: int, blanked: int) -> PolicyCheck:
+    asked = f"at most {policy.limit} of {source_rows} rows"
+    missing = source_rows - rows
+    if missing < 0:
+        return PolicyCheck("suppression", asked, f"the table has {-missing} rows more than its source")
+    if missing + blanked > policy.limit:
+        return PolicyCheck(
+            "suppression",
+            asked,
+            f"{missing + blanked} of {source_rows} rows of the source are suppressed, at most {policy.limit} may be",
+        )
+    return PolicyCheck("suppression", asked)

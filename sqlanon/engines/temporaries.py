@@ -1,0 +1,168 @@
+"""Temporary files and folders: made anew beside what they become, for their owner alone, never through a link.
+
+Touches the file system only. A name that stands already, also as a link, is left alone: another name is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+OWNER_FILE = 0o600
+OWNER_FOLDER = 0o700
+_LONGEST = 120
+"""Bytes of a file's name that the name of its temporary repeats: a name has at most 255."""
+
+
+@contextmanager
+def whole_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
+    """A text file that takes its name only when it is complete and on the disk; whatever stood there stands until then.
+
+    While it is written only its owner can read it. Afterwards it has the rights of the file that it replaces, or those
+    of any new file; a private one stays its owner's.
+    """
+    mode = OWNER_FILE if private else mode_of(path)
+    temporary, descriptor = _new_file(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as lines:
+            yield lines
+            lines.flush()
+            os.fchmod(lines.fileno(), mode)
+            os.fsync(lines.fileno())
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a text file whole or not at all; OSError where that fails."""
+    with whole_file(path, private=private) as lines:
+        lines.write(text)
+
+
+@contextmanager
+def private_folder(path: Path) -> Iterator[Path]:
+    """A folder beside a file, which nobody but its owner can look into; it is gone afterwards.
+
+    What processes that are no more have left of such folders is removed first.
+    """
+    reclaim(path)
+    folder = path.with_name(f".{_short(path)}.{secrets.token_hex(6)}.{os.getpid()}.partial")
+    folder.mkdir(OWNER_FOLDER)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class _Shared:
+    """A folder that several sessions use, and what removes it."""
+
+    folder: Path
+    stack: ExitStack
+    sessions: int = 0
+
+
+_spills: dict[Path, _Shared] = {}
+_guard = threading.Lock()
+
+
+@contextmanager
+def spill_folder(database: Path | None) -> Iterator[Path]:
+    """The private folder for what a database in this process moves out of memory; all its sessions share one.
+
+    It lies beside the database; for one in memory, and where that place cannot be written to, elsewhere.
+    """
+    if database is None:
+        with _private_anywhere(Path.cwd() / "memory") as folder:
+            yield folder
+        return
+    with _guard:
+        shared = _spills.get(database)
+        if shared is None:
+            stack = ExitStack()
+            shared = _spills[database] = _Shared(stack.enter_context(_private_anywhere(database)), stack)
+        shared.sessions += 1
+    try:
+        yield shared.folder
+    finally:
+        with _guard:
+            shared.sessions -= 1
+            if not shared.sessions:
+                del _spills[database]
+                shared.stack.close()
+
+
+@contextmanager
+def _private_anywhere(path: Path) -> Iterator[Path]:
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(private_folder(path))
+        except OSError:
+            folder = stack.enter_context(private_folder(Path(tempfile.gettempdir()) / path.name))
+        yield folder
+
+
+@contextmanager
+def owner_only(path: Path) -> Iterator[None]:
+    """Let nobody but the owner read a file that was just made, until the block ends; after a crash that stays so."""
+    mode = path.stat().st_mode & 0o777
+    path.chmod(OWNER_FILE)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.chmod(mode)
+
+
+def reclaim(path: Path) -> None:
+    """Remove what a process that is no more has left of this file; what a link points to is left alone."""
+    form = re.compile(re.escape(f".{_short(path)}.") + r"[0-9a-f]{12}\.(?P<process>[0-9]+)\.partial")
+    for found in path.parent.iterdir():
+        if (match := form.fullmatch(found.name)) and not is_alive(int(match["process"])):
+            if found.is_dir() and not found.is_symlink():
+                shutil.rmtree(found, ignore_errors=True)
+            else:
+                found.unlink(missing_ok=True)
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process of this machine runs."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _new_file(path: Path) -> tuple[Path, int]:
+    temporary = path.with_name(f".{_short(path)}.{secrets.token_hex(6)}.tmp")
+    # Never an existing file, and never what a link points to.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    return temporary, os.open(temporary, flags, OWNER_FILE)
+
+
+def _short(path: Path) -> str:
+    return path.name.encode()[:_LONGEST].decode(errors="ignore")
+
+
+def mode_of(path: Path) -> int:
+    """The rights that a file will have: those it has, or those of a new one."""
+    with suppress(OSError):
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

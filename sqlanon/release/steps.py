@@ -1,0 +1,394 @@
+"""A release as a list of named steps: the tables it is counted and judged by, and what stops it.
+
+Written once. `release.classes` carries the steps out in an engine, to publish and to rehearse; `release.script` prints
+them; a dbt model and a view put them into one query, each step a common table expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from sqlanon.engines.base import Engine
+from sqlanon.errors import UsageError
+from sqlanon.evaluation.statements import Judged, survivors
+from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.privacy.base import Grouping, Requirement
+from sqlanon.recoding.kinds import FullDomain
+from sqlanon.release import statements as release_sql
+from sqlanon.release.statements import QuasiIdentifier
+from sqlanon.source import sensitive_statements as sensitive_sql
+from sqlanon.source.binding import Binding, BoundColumn
+from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy
+from sqlanon.source.sensitive import codes_query
+from sqlanon.source.sensitive_statements import SensitiveColumn
+from sqlanon.sql.build import all_of, equal, named
+from sqlanon.sql.classes import Population, classes
+from sqlanon.sql.names import explained
+from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
+from sqlanon.sql.values import Counted, ValueTables, View, relation
+
+WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})
+"""What models read of a class alone, without a look at the whole source."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A table of the release, made from a query."""
+
+    title: str
+    """A few words, for logs."""
+    comment: str
+    """A sentence, for people who read the release as SQL."""
+    name: str
+    """What the table is called, without the mark of the run or script that makes it."""
+    table: Table
+    query: exp.Query
+
+
+@dataclass(frozen=True)
+class LoadedList:
+    """A table of the labels that a definition lists value by value."""
+
+    comment: str
+    name: str
+    draft: HierarchyDraft
+    level: int | None
+    """The level whose labels are read; None: all of them are."""
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """What stops a release: a query counts what must not be there."""
+
+    title: str
+    comment: str
+    message: str
+    """What is wrong where something was counted; names the column, never a value."""
+    found: exp.Select
+
+    @property
+    def holds(self) -> exp.Select:
+        """TRUE where nothing was counted."""
+        [number] = self.found.expressions
+        query = self.found.copy()
+        query.set("expressions", [equal(number.copy(), literal(0))])
+        return query
+
+
+AnyStep = Step | LoadedList | StepCheck
+
+CLASSES = "The classes of the generalized quasi-identifier, each with its verdict."
+
+Naming = Callable[[str], Table]
+"""Where the table of a step lies, by the name of the step."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything that decides what is published."""
+
+    binding: Binding
+    hierarchies: tuple[StoredHierarchy, ...]
+    recoding: FullDomain
+    requirement: Requirement
+    lookups: tuple[Table | None, ...] | None = None
+    """Where nobody has stored the hierarchies: the table of each column's labels at its level, None where the column
+    is released as it is."""
+
+    @property
+    def plain(self) -> Mapping[str, str]:
+        """A plain name for every column of the source."""
+        return explained(info.name for info in self.binding.columns)
+
+    def columns(self, engine: Engine) -> list[QuasiIdentifier]:
+        """The quasi-identifiers at their levels, as the release statements want them."""
+        items = zip(self.binding.quasi_identifiers, self.hierarchies, self.recoding.node, strict=True)
+        types = {info.name: info.type for info in self.binding.columns}
+        plain = self.plain
+        return [
+            QuasiIdentifier(
+                item.name,
+                plain[item.name],
+                item.key("source", engine.traits),
+                hierarchy.table.table if self.lookups is None else self.lookups[position],
+                _text(engine, item),
+                level,
+                level == hierarchy.height,
+                hierarchy.top,
+                _blank(
+                    types[item.name].this in exp.DataType.TEXT_TYPES
+                    if level == 0
+                    else hierarchy.families[level] is Family.TEXT
+                ),
+                exact=item.family.exact,
+            )
+            for position, (item, hierarchy, level) in enumerate(items)
+        ]
+
+    def population_columns(self, engine: Engine) -> list[QuasiIdentifier]:
+        """The same columns as the population has them."""
+        if self.binding.population is None:
+            return []
+        return [
+            replace(
+                item,
+                name=there.name,
+                key=there.key("source", engine.traits),
+                text=_text(engine, there),
+            )
+            for item, there in zip(self.columns(engine), self.binding.population.columns, strict=True)
+        ]
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """The sensitive columns that are keys of some grouping's classes."""
+        return tuple(sorted({position for grouping in self.requirement.groupings for position in grouping.known}))
+
+
+def _text(engine: Engine, item: BoundColumn) -> exp.Expression:
+    """The value of a column as text that compares alike on every engine."""
+    key = item.key("source", engine.traits)
+    return key if item.family is Family.TEXT else engine.traits.text(key, item.family)
+
+
+def _blank(takes_text: bool) -> exp.Expression:
+    """`*` where the released column takes any text, NULL where it does not: numbers, dates, enumerations."""
+    return cast(literal(TOP), "text") if takes_text else exp.Null()
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """Counted rows of a release, and what its requirement reads beside them."""
+
+    counted: Counted
+    sensitive: tuple[SensitiveColumn, ...]
+    tables: dict[int, ValueTables]
+    population: Population | None
+
+
+@dataclass(frozen=True)
+class MeasuredClasses:
+    """The classes of a release in a table, judged."""
+
+    table: Table
+    known: dict[int, SensitiveColumn]
+    """Sensitive columns that are keys of the classes."""
+    ingredients: Ingredients | None
+    """None where classes are judged by their rows alone."""
+    scratch: tuple[Table, ...] = ()
+    """Everything to drop when the release stands."""
+    taxonomies: dict[str, Query] = field(default_factory=dict)
+    """The labels of sensitive columns that have a hierarchy of their own."""
+
+
+class ReleaseSteps:
+    """Writes the steps of one release, its tables placed by `place`."""
+
+    def __init__(
+        self, engine: Engine, release: Release, place: Naming, taxonomies: Mapping[int, StoredHierarchy] | None = None
+    ) -> None:
+        self._engine = engine
+        self._release = release
+        self._place = place
+        self._taxonomies = taxonomies or {}
+        self._columns = release.columns(engine)
+        self.steps: list[AnyStep] = []
+        self.ingredients: Ingredients | None = None
+        """What `count` has made; None where classes are judged by their rows alone."""
+
+    def _make(self, title: str, comment: str, name: str, query: exp.Query) -> Table:
+        table = self._place(name)
+        self.steps.append(Step(title, comment, name, table, query))
+        return table
+
+    def count(self) -> None:
+        """Count the source by the generalized quasi-identifier, and by what models compare.
+
+        Where k is all that is asked, the classes themselves.
+        """
+        binding, traits, whole = self._release.binding, self._engine.traits, self._release.requirement.whole
+        if binding.simple and whole is not None:
+            source = traits.relation(binding.source, "source")
+            self._make(
+                "measure classes", CLASSES, "classes", release_sql.classes(source, self._columns, whole.satisfied())
+            )
+            return
+        sensitive = tuple(
+            SensitiveColumn(item.key("source", traits), self._codes(position), self._release.plain[item.name])
+            for position, item in enumerate(binding.sensitive)
+        )
+        unit = "person" if binding.persons else "row"
+        by = "the generalized quasi-identifier" + (", the codes of sensitive values" if sensitive else "")
+        comment = f"The frequency set: every {unit} of the source, counted by {by}."
+        table = self._make("count rows", comment, "counted", self._counted_rows(sensitive))
+        keys = [(name, column(name)) for name in release_sql.key_names(self._columns)]
+        counted = Counted(exp.select().from_(table_expression(table)), keys, binding.persons)
+        tables = {position: self._values(counted, position, item) for position, item in enumerate(sensitive)}
+        self.ingredients = Ingredients(counted, sensitive, tables, self._population(keys))
+
+    def _codes(self, position: int) -> Table:
+        binding, traits = self._release.binding, self._engine.traits
+        item = binding.sensitive[position]
+        source = traits.relation(binding.source, "source")
+        query = codes_query(item, source, item.key("source", traits), traits)
+        ordered = "in their declared order" if item.order else "in their order"
+        comment = f"Values of {item.name}, numbered {ordered}; NULL is 0."
+        table = self._make(f"values of {item.name}", comment, f"values_{self._release.plain[item.name]}", query)
+        if item.order:
+            wrong = f"a value of {item.name} is not in its declared order"
+            found = sensitive_sql.uncoded(table)
+            self.steps.append(StepCheck(f"order of {item.name}", f"Stop if {wrong}.", wrong, found))
+        return table
+
+    def _counted_rows(self, sensitive: Sequence[SensitiveColumn]) -> exp.Select:
+        binding, traits = self._release.binding, self._engine.traits
+        source = traits.relation(binding.source, "source")
+        person = None if binding.respondent is None else binding.respondent.key("source", traits)
+        rows = release_sql.counted_rows(source, self._columns, sensitive, person)
+        if person is None:
+            return rows
+        keys = [*release_sql.key_names(self._columns), *(item.code for item in sensitive)]
+        return sensitive_sql.respondents(rows, keys)
+
+    def _values(self, counted: Counted, position: int, sensitive: SensitiveColumn) -> ValueTables:
+        """The distribution of a column in the whole source, and its labels, where a model reads them."""
+        item = self._release.binding.sensitive[position]
+        read = {
+            measure.view
+            for grouping in self._release.requirement.groupings
+            for measure in grouping.measures()
+            if measure.column == position
+        }
+        if read <= WITHOUT_REFERENCE:
+            return ValueTables(sensitive.codes, code=sensitive.code)
+        query = sensitive_sql.reference(counted, position, sensitive.codes, len(item.flagged), sensitive.code)
+        comment = f"How the whole source distributes {item.name}."
+        values = self._make(f"distribution of {item.name}", comment, f"distribution_{sensitive.plain}", query)
+        hierarchy = self._taxonomies.get(position)
+        if hierarchy is None:
+            return ValueTables(values, code=sensitive.code)
+        query = sensitive_sql.labels(values, sensitive.codes, hierarchy.table.table, hierarchy.height)
+        comment = f"The same by the labels of {item.name}."
+        labels = self._make(f"labels of {item.name}", comment, f"labels_{sensitive.plain}", query)
+        return ValueTables(values, labels, sensitive.code)
+
+    def _population(self, keys: Sequence[tuple[str, exp.Expression]]) -> Population | None:
+        population = self._release.binding.population
+        if population is None:
+            return None
+        people = self._engine.traits.relation(population.relation, "source")
+        rows = release_sql.population_rows(people, self._release.population_columns(self._engine))
+        comment = "The population, counted by the same generalization."
+        table = self._make("count population", comment, "everybody", rows)
+        absent = any(grouping.asks_of_absent for grouping in self._release.requirement.groupings)
+        return Population(exp.select().from_(table_expression(table)), keys, absent)
+
+    # -- judging ---------------------------------------------------------------------------------------------------
+
+    def judge(self) -> MeasuredClasses:
+        """The classes with their verdicts, at once."""
+        whole = self._release.requirement.whole
+        if whole is None:
+            raise UsageError(
+                "several quasi-identifiers, or other sensitive values that are known, need rounds of suppression: "
+                "publish to a table with `sqlanon run` or `apply`"
+            )
+        made = self.ingredients
+        if made is None:
+            return MeasuredClasses(self._place("classes"), {}, None)
+        found = classes(made.counted, whole.measures(), made.tables, made.population)
+        query = release_sql.judged(found, whole.satisfied(), self._columns)
+        return MeasuredClasses(self._make("measure classes", CLASSES, "classes", query), {}, made)
+
+    @property
+    def counts(self) -> list[str]:
+        """The columns that rounds of suppression carry on."""
+        made = self._made
+        persons = ["r", "u"] if made.counted.persons else []
+        return [*made.counted.names, *(item.code for item in made.sensitive), "n", *persons]
+
+    @property
+    def _made(self) -> Ingredients:
+        if self.ingredients is None:
+            raise ValueError("nothing has been counted")
+        return self.ingredients
+
+    def before_rounds(self, name: str) -> Table:
+        """Where rounds of suppression begin: every row is kept."""
+        start = self._made.counted.rows.select(*(column(item) for item in self.counts), named(exp.true(), "kept"))
+        return self._make("counted rows", "Before the first round of suppression every row is kept.", name, start)
+
+    def round(self, table: Table, number: int, rounds: int) -> Table:
+        """One round: a row that one grouping suppresses is missing in the classes of the others."""
+        query = survivors(table, self.counts, self.groupings(), self._made.counted.persons, self._made.tables)
+        comment = f"Round {number} of {rounds}: rows stay whose classes satisfy in every grouping."
+        return self._make("suppression round", comment, f"round_{number}", query)
+
+    def groupings(self) -> list[Judged]:
+        """The groupings as rounds ask them."""
+        return [self._grouping(item) for item in self._release.requirement.groupings]
+
+    def _grouping(self, grouping: Grouping) -> Judged:
+        made = self._made
+        chosen = range(len(self._columns)) if grouping.columns is None else grouping.columns
+        wanted = {self._columns[position].key_name for position in chosen}
+        keys = [(name, key) for name, key in made.counted.keys if name in wanted]
+        everybody = None
+        if grouping.reads_population and made.population is not None:
+            everybody = replace(made.population, keys=list(keys), everywhere=False)
+        codes = [made.sensitive[position].code for position in grouping.known]
+        return Judged(
+            [*keys, *((code, column(code)) for code in codes)], grouping.measures(), grouping.satisfied(), everybody
+        )
+
+    def after_rounds(self, settled: Table, comment: str) -> MeasuredClasses:
+        """The combinations that rounds have kept, and those that they have not."""
+        made = self._made
+        known = {position: made.sensitive[position] for position in self._release.known}
+        codes = [item.code for item in known.values()]
+        keys = [column(name) for name in (*made.counted.names, *codes)]
+        rows = exp.select(*keys, named(exp.Sum(this=column("n")), "n"), column("kept"))
+        rows = rows.from_(table_expression(settled)).group_by(*(key.copy() for key in keys), column("kept"))
+        query = release_sql.judged(rows, column("kept"), self._columns, codes)
+        return MeasuredClasses(self._make("measure classes", comment, "classes", query), known, made)
+
+    def cover(self, measured: MeasuredClasses) -> None:
+        """Stop at a value that its hierarchy does not cover."""
+        check = coverage(self._engine, self._release, measured.table)
+        self.steps += [] if check is None else [check]
+
+
+def coverage(engine: Engine, release: Release, classes_table: Table) -> StepCheck | None:
+    """The check that every row of a class has labels; None where no column has a hierarchy."""
+    uncovered = release_sql.outside(classes_table, release.columns(engine))
+    wrong = "a value lies outside its hierarchy"
+    return None if uncovered is None else StepCheck("cover values", f"Stop if {wrong}.", wrong, uncovered)
+
+
+def blanked_query(release: Release, measured: MeasuredClasses, columns: Sequence[QuasiIdentifier]) -> exp.Select:
+    """Whether the rows of failing classes, as one class without a quasi-identifier, are `satisfied`; no row: no."""
+    whole, made = release.requirement.whole, measured.ingredients
+    if whole is None:
+        return exp.select(named(exp.false(), "satisfied"))
+    if made is None:
+        enough = release_sql.enough_to_blank(measured.table, columns, release.binding.k)
+        return exp.select(named(enough, "satisfied"))
+    counted = Counted(_failing(made.counted, measured.table), (), made.counted.persons)
+    everybody = made.population and replace(made.population, keys=(), everywhere=False)
+    found = classes(counted, whole.measures(), made.tables, everybody)
+    return exp.select(named(whole.satisfied(), "satisfied")).from_(relation(found, "blanked"))
+
+
+def _failing(counted: Counted, classes_table: Table) -> exp.Select:
+    """The counted rows of failing classes."""
+    everything = exp.Column(this=exp.Star(), table=exp.to_identifier("counted", quoted=True))
+    rows = counted.rows.copy()
+    [place] = rows.find_all(exp.Table)
+    place.set("alias", exp.TableAlias(this=exp.to_identifier("counted", quoted=True)))
+    same = [equal(column(name, "counted"), column(name, "verdict")) for name in counted.names]
+    on = all_of([*same, exp.Not(this=column("kept", "verdict"))])
+    failing = rows.select(everything).join(table_expression(classes_table, "verdict"), on=on, join_type="inner")
+    return exp.select().from_(relation(failing, "counted"))

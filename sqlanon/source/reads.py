@@ -1,0 +1,269 @@
+"""Everything that a spec reads, in one set: nothing of it is ever written.
+
+Tables and files of the source, the population and the hierarchies, also under views, macros and queries; the spec file,
+its lock files, the folder of its evidence, the files of the database itself. A target or a table of regions that is one
+of these is refused before anything starts. So is one that exists and cannot be told apart from them, because a
+definition cannot be read. Reads the catalog and the file system; no data.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from glob import has_magic, iglob
+from pathlib import Path
+
+from sqlglot import exp
+
+from sqlanon.engines.base import Engine
+from sqlanon.engines.scratch import SCRATCH_NAME
+from sqlanon.errors import SourceError, SpecError
+from sqlanon.hierarchies import Csv
+from sqlanon.hierarchies import Table as ReferenceTable
+from sqlanon.spec import Spec
+from sqlanon.spec.load import written_path
+from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
+
+_SCHEME = re.compile(r"file:(//[^/]*)?(?=/)", re.IGNORECASE)
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_LONGEST = 4096
+"""No path is longer."""
+_READER = re.compile(r"read|scan|glob|sniff", re.IGNORECASE)
+_RUNS_TEXT = re.compile(r"query(_table)?", re.IGNORECASE)
+_KEPT = re.compile(r"sqlanon_run(_\w+)?", re.IGNORECASE)
+"""The tables of evidence."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One thing that a spec reads, and the key that names it."""
+
+    key: str
+    place: Relation | Path
+
+    @property
+    def words(self) -> str:
+        return f"the {self.key}" if self.key in ("source", "population") else f"what {self.key} reads"
+
+
+@dataclass
+class Reached:
+    """What reading a relation comes to."""
+
+    tables: list[Table] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    """Paths, patterns and folders."""
+    texts: set[str] = field(default_factory=set)
+    """Other texts of queries: each may be the path of a file."""
+    unreadable: bool = False
+    """A definition on the way cannot be read: it may read anything."""
+
+
+def reads_of(spec: Spec, source: Relation, population: Relation | None) -> Iterator[Read]:
+    """Everything that the spec names to be read."""
+    yield Read("source", source)
+    if population is not None:
+        yield Read("population", population)
+    for name in spec.columns:
+        definition = spec.columns[name].hierarchy
+        yield from _of_hierarchy(definition, written_path(("columns", name, "hierarchy")))
+    personalized = spec.privacy.personalized
+    if personalized is not None:
+        yield from _of_hierarchy(personalized.taxonomy, "privacy.personalized.taxonomy")
+    if spec.file is not None:
+        yield Read("the spec itself", spec.file)
+        for path in spec.file.parent.glob("*.lock.json"):
+            if path.name.startswith(f"{spec.file.stem}."):
+                yield Read("apply", path)
+    if spec.evidence_folder is not None:
+        yield Read("evidence", spec.evidence_folder)
+
+
+def _of_hierarchy(definition: object, key: str) -> Iterator[Read]:
+    if isinstance(definition, Csv):
+        yield Read(key, definition.location)
+    elif isinstance(definition, ReferenceTable):
+        yield Read(key, Table(definition.name))
+
+
+def refuse_written(engine: Engine, reads: list[Read], key: str, written: Table | File) -> None:
+    """SpecError when what is to be written under a key is read under another, or may be."""
+    if isinstance(written, Table):
+        _refuse_table(engine, reads, key, written)
+    else:
+        _refuse_file(engine, reads, key, written)
+
+
+def reached(engine: Engine, relation: Relation) -> Reached:
+    """The tables and files under a relation, views and macros followed."""
+    found = Reached()
+    _follow(engine, relation, found)
+    return found
+
+
+def _refuse_table(engine: Engine, reads: list[Read], key: str, written: Table) -> None:
+    if _KEPT.fullmatch(written.name) or SCRATCH_NAME.fullmatch(written.name):
+        raise SpecError(f"{key}: names like {written.name} are kept for tables of sqlanon itself; name another {key}")
+    exists = engine.relation_kind(written) == "table"
+    for read in reads:
+        if isinstance(read.place, Path):
+            continue
+        below = reached(engine, read.place)
+        direct = any(engine.same_object(table, written) for table in below.tables) or engine.reads(read.place, written)
+        if direct or (exists and engine.shares_storage(read.place, written)):
+            raise _refusal(key, read)
+        if below.unreadable and exists:
+            raise _doubt(key, read)
+
+
+def _refuse_file(engine: Engine, reads: list[Read], key: str, written: File) -> None:
+    if has_magic(written.path):
+        raise SpecError(f"{key}: a path with * ? or [ means several files to readers; name another {key}")
+    target = Path(written.path)
+    for path in engine.files():
+        if _is_read(target, path):
+            raise SpecError(f"{key}: the {key} is the database of the connection; name another {key}")
+    for read in reads:
+        if isinstance(read.place, Path):
+            if _same(target, read.place) or _within(target, read.place):
+                raise _refusal(key, read)
+            continue
+        below = reached(engine, read.place)
+        paths = (*below.paths, *engine.files_under(read.place))
+        if any(_is_read(target, path) for path in paths) or any(_is_file(target, text) for text in below.texts):
+            raise _refusal(key, read)
+        if below.unreadable and target.exists():
+            raise _doubt(key, read)
+
+
+def _refusal(key: str, read: Read) -> SpecError:
+    what = "the source" if read.key == "source" else "the population" if read.key == "population" else "it"
+    return SpecError(f"{key}: the {key} is {read.words}; {what} is only ever read, name another {key}")
+
+
+def _doubt(key: str, read: Read) -> SpecError:
+    return SpecError(
+        f"{key}: it exists, and whether {read.key} reads it cannot be told from the definitions of its views; "
+        f"name another {key}, or drop it first"
+    )
+
+
+def _follow(engine: Engine, relation: Relation, found: Reached) -> None:
+    match relation:
+        case File(path=path):
+            found.paths.append(path)
+        case Query(select=select):
+            _follow_query(engine, select, found)
+        case Table():
+            if relation in found.tables:
+                return
+            found.tables.append(relation)
+            try:
+                query = engine.view_query(relation)
+            except SourceError:
+                found.unreadable = True
+                return
+            if query is not None:
+                _follow_query(engine, query, found)
+
+
+def _follow_query(engine: Engine, select: exp.Query, found: Reached) -> None:
+    found.texts |= {node.name for node in select.find_all(exp.Literal) if node.is_string}
+    for source in select.find_all(exp.Table):
+        function = source.this
+        if isinstance(function, exp.Func):
+            _follow_function(engine, function, found)
+        else:
+            found.paths.append(source.name)
+    for table in named_tables(select):
+        _follow(engine, table, found)
+
+
+def _follow_function(engine: Engine, function: exp.Func, found: Reached) -> None:
+    """What a function of a FROM clause reads: the files that its texts name, the queries of a macro."""
+    name = function.name if isinstance(function, exp.Anonymous) else function.sql_name()
+    found.paths += [text.name for text in function.find_all(exp.Literal) if text.is_string]
+    if _RUNS_TEXT.fullmatch(name) or (_READER.search(name) and _is_computed(function)):
+        found.unreadable = True
+    for query in engine.macro_queries(name):
+        _follow_query(engine, query, found)
+
+
+def _is_computed(function: exp.Func) -> bool:
+    """Whether what a function is asked to read is more than a text or a list of texts."""
+    arguments = function.expressions if isinstance(function, exp.Anonymous) else [function.this]
+    first = arguments[0] if arguments else None
+    items = first.expressions if isinstance(first, exp.Array) else [first]
+    return not all(isinstance(item, exp.Literal) for item in items)
+
+
+def _is_file(target: Path, text: str) -> bool:
+    """Whether a text is the path of the file."""
+    return bool(text) and len(text) <= _LONGEST and _same(target, _local(text))
+
+
+def _is_read(target: Path, given: str) -> bool:
+    """Whether a path or pattern, as a reader understands it, is or may become the file."""
+    if not given or len(given) > _LONGEST:
+        return False
+    read = _local(given)
+    if _REMOTE.match(given) and not _SCHEME.match(given):
+        return False
+    path = str(read)
+    if _same(target, read) or _within(target, read):
+        return True
+    if not has_magic(path) and "{" not in path:
+        return False
+    if _pattern(str(read.absolute())).fullmatch(os.path.realpath(target)):
+        return True
+    return any(_same(target, Path(found)) for found in iglob(path, recursive=True))  # noqa: PTH207
+
+
+def _local(given: str) -> Path:
+    """A path as readers understand it: with or without the scheme of files, relative to the working directory."""
+    path = Path(_SCHEME.sub("", given))
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """
+    >>> bool(_pattern("/a/*.csv").fullmatch("/a/b.csv")), bool(_pattern("/a/*.csv").fullmatch("/a/b/c.csv"))
+    (True, False)
+    >>> bool(_pattern("/a/**/{x,y}.csv").fullmatch("/a/b/c/y.csv"))
+    True
+    """
+    parts = re.split(r"(/\*\*/|\*\*|\*|\?|\[[^\]]*\]|\{[^}]*\})", path)
+    return re.compile("".join(_piece(part) for part in parts), re.IGNORECASE | re.DOTALL)
+
+
+def _piece(part: str) -> str:
+    fixed = {"/**/": "/(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    if part in fixed:
+        return fixed[part]
+    if part.startswith("[") and part.endswith("]"):
+        # Which characters it means differs between readers: any one may be meant.
+        return "[^/]"
+    if part.startswith("{") and part.endswith("}"):
+        return "(?:" + "|".join(re.escape(choice) for choice in part[1:-1].split(",")) + ")"
+    return re.escape(part)
+
+
+def _same(target: Path, read: Path) -> bool:
+    """Whether two paths lead to one file: links and folded names included."""
+    try:
+        return os.path.realpath(target) == os.path.realpath(read) or target.samefile(read)
+    except (OSError, ValueError):
+        return False
+
+
+def _within(target: Path, folder: Path) -> bool:
+    """Whether the file lies in a folder that is read."""
+    try:
+        return folder.is_dir() and Path(os.path.realpath(folder)) in Path(os.path.realpath(target)).parents
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,50 @@
+"""No plan of PostgreSQL is a guess: what is joined again and again is analyzed first, and joined by hashes."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+import pytest
+
+from sqlanon import pipeline
+from sqlanon.engines.base import TraceEvent
+from sqlanon.errors import InfeasibleError
+from sqlanon.source.run import Options
+from tests.kit.database import Database, changed
+
+pytestmark = [pytest.mark.postgres, pytest.mark.no_cover]
+
+ROWS = [(f"9{1 + number % 4}13{number % 5}", 20 + 2 * number, "mf"[number % 2]) for number in range(20)]
+SPEC: dict[str, Any] = {
+    "source": "patients",
+    "target": "released",
+    "columns": {
+        "zip": {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5, "steps": [1, 2, 5]}}},
+        "age": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [5, 10, 20], "min": 0, "max": 100}}},
+        "sex": {"role": "quasi_identifier"},
+    },
+    "privacy": {"k": 2, "suppression": {"limit": "10%"}},
+    "search": {"algorithm": "sps", "budget": {"nodes": 500}},
+    "limits": {"statement_seconds": 60},
+}
+
+
+def test_candidates_of_schemes_are_joined_by_what_is_known_of_them(postgres_url: str) -> None:
+    Database(postgres_url).create("patients", {"zip": "text", "age": "integer", "sex": "text"}, ROWS)
+    wasted: list[int] = []
+
+    def explain(event: TraceEvent) -> None:
+        if event.step == "cost candidates" and event.seconds is None:
+            with psycopg.connect(postgres_url, autocommit=True) as session:
+                lines = session.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {event.sql}".encode()).fetchall()
+            found = [re.search(r"Rows Removed by Join Filter: (\d+)", line) for (line,) in lines]
+            wasted.append(sum(int(match[1]) for match in found if match))
+
+    # The budget may end the search before it has an answer.
+    with suppress(InfeasibleError):
+        pipeline.plan(changed({**SPEC, "connection": postgres_url}), Options(hooks=(explain,)))
+    assert wasted, "no candidates were costed"
+    assert max(wasted) < 100_000
