@@ -15,7 +15,7 @@ from sqlanon.insight.together import Together, about, check
 from sqlanon.notebook import html_table
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult, RunResult
-from sqlanon.source.run import DEFAULT, Options
+from sqlanon.source.run import DEFAULT, Options, require_target
 from sqlanon.spec import Spec
 
 __all__ = ["AppliedRelease", "RecipientsPlan", "RecipientsRun", "apply", "one_release", "plan", "publish", "run"]
@@ -119,13 +119,15 @@ def run(spec: Spec, options: Options = DEFAULT, known: Mapping[str, Lock] = NO_L
 def publish(spec: Spec, planned: RecipientsPlan, options: Options = DEFAULT) -> Iterator[tuple[str, RunResult]]:
     """Publish what was planned, one recipient after the other; each is yielded when it stands.
 
-    Nothing is published when the releases together expose people and the spec does not allow it. Each release is a
+    Nothing is published when the releases together expose people and the spec does not allow it, or when a target
+    cannot be written to. Each release is a
     transaction of its own: when one fails, those before it stand.
     """
     planned.together.refuse()
     for name, result in planned.plans.items():
         with about(name):
             result.require_satisfied()
+            require_target(spec.for_recipient(name), options)
     for name, lock in _decided(spec, planned.plans).items():
         with about(name):
             published = pipeline.apply(spec.for_recipient(name), lock, options)

@@ -190,6 +190,12 @@ def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> Non
         _require_schema(engine, "target" if spec.scratch is None else "scratch", binding.scratch)
 
 
+def require_target(spec: Spec, options: Options) -> None:
+    """UsageError when what a spec publishes to cannot be made; asked before the first of several releases stands."""
+    with open_for(spec, options) as engine:
+        require_schemas(engine, bind(spec, engine), publishes=True)
+
+
 def _require_folder(target: Path) -> None:
     if not target.parent.is_dir():
         raise UsageError(f"target: there is no folder '{target.parent}'; create it, or name another file")

@@ -9,6 +9,7 @@ import pytest
 
 from sqlanon.release.lock import Lock
 from tests.kit.commands import COLUMNS, CommandLine, patients, rows_of, spec_values, tables, write_spec
+from tests.kit.database import Database
 
 
 def fixed(**levels: int) -> dict[str, Any]:
@@ -199,14 +200,31 @@ def test_lock_files_that_do_not_belong_there(sqlanon: CommandLine, duckdb_spec: 
     )
 
 
-def test_a_later_failure_names_what_stands(sqlanon: CommandLine, duckdb_url: str, folder: Path) -> None:
-    patients(duckdb_url)
+def own_target(url: str, folder: Path, target: Any) -> Path:
+    """A spec whose second recipient gets a file."""
+    patients(url)
     (folder / "release").mkdir()
-    own = {**RECIPIENTS, "press": {**RECIPIENTS["press"], "target": "release/for_press.csv"}}
-    path = write_spec(folder / "spec.yaml", values(duckdb_url, together="warn") | {"recipients": own})
+    own = {**RECIPIENTS, "press": {**RECIPIENTS["press"], "target": target}}
+    return write_spec(folder / "spec.yaml", values(url, together="warn") | {"recipients": own})
+
+
+def test_no_release_stands_when_a_later_target_cannot(sqlanon: CommandLine, duckdb_url: str, folder: Path) -> None:
+    path = own_target(duckdb_url, folder, "release/for_press.csv")
     (folder / "release" / "for_press.csv").mkdir()
     outcome = sqlanon("run", path)
-    assert outcome.code == 4
+    assert outcome.code == 2
+    notes = outcome.err.splitlines()
+    assert notes[0] == "sqlanon: this is about the release of recipient 'press'"
+    assert notes[1].endswith("is a folder; name a file")
+    assert "for_lab" not in tables(duckdb_url)
+    assert not lock_of(path, "lab").exists()
+
+
+def test_a_later_failure_names_what_stands(sqlanon: CommandLine, duckdb_url: str, folder: Path) -> None:
+    path = own_target(duckdb_url, folder, {"file": "release/for_press.csv", "formulas": "refuse"})
+    Database(duckdb_url).run("UPDATE patients SET disease = '=1+1'")
+    outcome = sqlanon("run", path)
+    assert outcome.code != 0
     notes = outcome.err.splitlines()
     assert notes[:2] == [
         "sqlanon: already published, and not undone: the release of lab",

@@ -233,7 +233,12 @@ def said(project: FakeProject, capsys: pytest.CaptureFixture[str], *arguments: s
     return code, printed.out + printed.err
 
 
+GENERALIZED = {**QUASI_IDENTIFIERS, "marital": {**COLUMNS["marital"], "levels": {"min": 1}}}
+"""A column that is released as it is needs no seed; one that is generalized by a tree does."""
+
+
 def test_files_are_written_and_written_again(staged: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    staged.write({"source": "staged", "k": 2}, GENERALIZED)
     code, text = said(staged, capsys)
     assert code == 0
     assert "release.sql" in text
@@ -243,12 +248,13 @@ def test_files_are_written_and_written_again(staged: FakeProject, capsys: pytest
     seeds = sorted(path.name for path in (staged.folder / "seeds").iterdir())
     assert seeds == ["release_hierarchies.yml", "release_marital_hierarchy.csv"]
     lock = json.loads((staged.folder / "models" / "release.lock.json").read_text(encoding="utf-8"))
-    assert lock["recoding"]["levels"] == {"area": 0, "marital": 0}
+    assert lock["recoding"]["levels"] == {"area": 0, "marital": 1}
     assert said(staged, capsys)[0] == 0
     assert staged.model.read_text(encoding="utf-8") == first
 
 
 def test_seeds_that_are_read_no_longer_go(staged: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    staged.write({"source": "staged", "k": 2}, GENERALIZED)
     assert said(staged, capsys)[0] == 0
     top = {**COLUMNS["marital"], "levels": {"min": 2}}
     staged.write({"source": "staged", "k": 2}, {**QUASI_IDENTIFIERS, "marital": top})
@@ -327,7 +333,11 @@ def test_a_model_that_is_no_release_cannot_be_selected(staged: FakeProject, caps
 
 
 def test_labels_that_a_seed_cannot_hold_are_refused(staged: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
-    tree = {"role": "quasi_identifier", "hierarchy": {"tree": {"known": ["single"], "unknown": [""]}}}
+    tree = {
+        "role": "quasi_identifier",
+        "hierarchy": {"tree": {"known": ["single"], "unknown": [""]}},
+        "levels": {"min": 1},
+    }
     staged.write({"source": "staged", "k": 2}, {**QUASI_IDENTIFIERS, "marital": tree})
     code, text = said(staged, capsys)
     assert code == 2
