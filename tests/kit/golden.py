@@ -1,7 +1,8 @@
 """Snapshots of generated SQL: whole scripts for engines that run them, and for other dialects what differs from one.
 
 A difference (`<dialect>/<case>.diff`) names the script it is taken from, the words that the dialect spells otherwise,
-and the lines that still differ. Script and difference together give every character of the dialect's script.
+and the lines that still differ. Script and difference together give every character of the dialect's script but the
+quotes of plain names, which one dialect writes and another leaves out.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlanon.sql.names import KEYWORDS
+
 GOLDEN = Path(__file__).parents[2] / "sql" / "golden"
 CHANGED = "the SQL has changed: review it and run make golden"
 MARK = re.compile("sqlanon_script_(?:([0-9a-f]{8})_)?", re.IGNORECASE)
 """How names of scratch tables begin; in dialects without temporary tables the release's own mark follows."""
 
-NAME = re.compile(r'"([^"\n]*)"')
+PLAIN = re.compile(r"""(["`])([a-z_][a-z0-9_]*|[A-Z_][A-Z0-9_]*)\1""")
+"""A name that means the same without its quotes, unless it is a keyword."""
 
 
 @dataclass(frozen=True)
@@ -27,20 +31,23 @@ class Spelling:
     base: str
     words: Mapping[str, str]
     """Each word of the base, and the dialect's; texts, not patterns."""
-    names: str = '"'
-    """The quotes of names."""
     capitals: bool = False
     """Whether names are written in capitals."""
 
     def applied(self, text: str, mark: str) -> str:
         """A script of the base, as far as spelling alone makes it one of the dialect."""
-        text = MARK.sub(f"sqlanon_script_{mark}", text)
+        text = MARK.sub(f"sqlanon_script_{mark}", self.bare(text))
         for word, own in self.words.items():
             text = text.replace(word, own)
-        return NAME.sub(self._name, text)
+        return text
+
+    def bare(self, text: str) -> str:
+        """A script without the quotes of plain names, and these in lower case."""
+        return PLAIN.sub(self._name, text)
 
     def _name(self, found: re.Match[str]) -> str:
-        return f"{self.names}{found[1].upper() if self.capitals else found[1]}{self.names}"
+        name = found[2].lower() if self.capitals else found[2]
+        return name if name == name.lower() and name not in KEYWORDS else f'"{name}"'
 
 
 SPELLINGS = {
@@ -53,7 +60,6 @@ SPELLINGS = {
             "AS DOUBLE)": "AS FLOAT64)",
             "DECIMAL(38, 0)": "BIGNUMERIC",
         },
-        names="`",
     ),
     "redshift": Spelling("postgresql", {"CREATE UNLOGGED TABLE": "CREATE TABLE"}),
     "trino": Spelling("duckdb", {' AS TEXT) COLLATE "C"': " AS VARCHAR)", " AS INT)": " AS INTEGER)"}),
@@ -97,7 +103,8 @@ def difference(spelling: Spelling, dialect: str, case: str, text: str) -> str:
     words = {"sqlanon_script_": f"sqlanon_script_{mark}", **spelling.words}
     lines = [f"{dialect}/{case}.sql is {base}", *(f"where {word} is {own}" for word, own in words.items())]
     lines += ["where names are in capitals"] if spelling.capitals else []
-    before, after = written.split("\n"), text.split("\n")
+    lines += ["where plain names have no quotes"]
+    before, after = written.split("\n"), spelling.bare(text).split("\n")
     for kind, start, end, first, last in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         match kind:
             case "replace":
