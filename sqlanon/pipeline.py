@@ -28,7 +28,7 @@ from sqlanon.recoding.registry import region_maker
 from sqlanon.release.classes import population_labels
 from sqlanon.release.evidence import Facts, recorder_for
 from sqlanon.release.lock import Lock
-from sqlanon.release.publication import Released, publish
+from sqlanon.release.publication import Releasable, publish
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
 from sqlanon.release.steps import Release
@@ -298,7 +298,7 @@ def _publish(
     run: Run,
     stored: Sequence[StoredHierarchy],
     recoding: Recoding,
-    release: Released,
+    release: Releasable,
     planned: PlanResult | None = None,
     *,
     recipient: str | None = None,

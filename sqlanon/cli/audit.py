@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqlanon.cli.audit_flags import Requirements, column_list, requirement_flags
+from sqlanon.cli.audit_flags import RequirementCommand, Requirements, column_list, requirement_flags
 from sqlanon.cli.files import known_lock
 from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from sqlanon.source.run import Options
 
 
-@click.command("audit", short_help="Measure any table: k, l-diversity, t-closeness and more, rows at risk.")
+@click.command(
+    "audit", cls=RequirementCommand, short_help="Measure any table: k, l-diversity, t-closeness and more, rows at risk."
+)
 @click.argument("table", required=False)
 @click.option("--spec", type=click.Path(path_type=Path), help="Measure the target of this spec against it.")
 @recipient_option("Measure the release of this recipient of the spec.")

@@ -6,13 +6,14 @@ Splits text; what the parts must be is the spec's to say.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sqlanon.spec.privacy import MODELS
+if TYPE_CHECKING:
+    from sqlanon.spec.models import SensitiveEntry
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 REQUIRE = "Require of a sensitive column"
@@ -38,8 +39,18 @@ class Requirements:
         return replace(self, population=None).given
 
 
+class RequirementCommand(click.Command):
+    """A command whose flags of models are made when they are read: the list of all commands needs none of them."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        known = {param.name for param in params}
+        place = next(number for number, param in enumerate(params) if param.name == "sensitive") + 1
+        return [*params[:place], *(flag for flag in _models() if flag.name not in known), *params[place:]]
+
+
 def requirement_flags(function: Decorated) -> Decorated:
-    """Give a command the flags of all models; it gets `Requirements` as `asked`."""
+    """Give a `RequirementCommand` the flags of all models; it gets `Requirements` as `asked`."""
 
     @functools.wraps(function)
     def command(
@@ -53,7 +64,7 @@ def requirement_flags(function: Decorated) -> Decorated:
         delta_presence: str | None,
         **given: Any,
     ) -> Any:
-        privacy: dict[str, Any] = {key: _entries(key, given.pop(key)) for key in MODELS}
+        privacy: dict[str, Any] = {key: _entries(key, given.pop(key)) for key in _rows()}
         privacy |= {"k": k, "k_map": k_map, "delta_presence": _bounds(delta_presence)}
         asked = {key: value for key, value in privacy.items() if value}
         columns = tuple(name for names in sensitive for name in column_list(names, "--sensitive"))
@@ -80,17 +91,25 @@ def column_list(text: str, flag: str = "--qi") -> list[str]:
     return names
 
 
-def _options() -> list[Callable[[Any], Any]]:
-    models = [
-        click.option(_flag(key), key, multiple=True, metavar=entry.flag.metavar, help=f"{REQUIRE}: {entry.flag.help}")
-        for key, entry in MODELS.items()
+def _rows() -> Mapping[str, type[SensitiveEntry]]:
+    from sqlanon.spec.privacy import MODELS
+
+    return MODELS
+
+
+def _models() -> list[click.Option]:
+    return [
+        click.Option([_flag(key), key], multiple=True, metavar=row.flag.metavar, help=f"{REQUIRE}: {row.flag.help}")
+        for key, row in _rows().items()
     ]
+
+
+def _options() -> list[Callable[[Any], Any]]:
     return [
         click.option("--k", type=click.IntRange(min=1), help="The k to require. Default: 1, which only measures."),
         click.option(
             "--sensitive", multiple=True, metavar="LIST", help="Sensitive columns to measure; commas between."
         ),
-        *models,
         click.option("--respondent", metavar="COLUMN", help="Count the distinct values of this column, not rows."),
         click.option("--reference", metavar="TABLE", help="Compare with this table's distributions, not TABLE's own."),
         click.option("--population", metavar="TABLE", help="Everybody who could be in TABLE, generalized like it."),
@@ -104,7 +123,7 @@ def _flag(key: str) -> str:
 
 
 def _entries(key: str, texts: Sequence[str]) -> list[dict[str, Any]]:
-    return [_alpha(text) if MODELS[key].names_value else _entry(key, text) for text in texts]
+    return [_alpha(text) if _rows()[key].names_value else _entry(key, text) for text in texts]
 
 
 def _entry(key: str, text: str) -> dict[str, Any]:
@@ -112,7 +131,7 @@ def _entry(key: str, text: str) -> dict[str, Any]:
     >>> _entry("l_diversity", "a=b=3,recursive,2.5")
     {'column': 'a=b', 'l': 3, 'kind': 'recursive', 'c': '2.5'}
     """
-    flag = MODELS[key].flag
+    flag = _rows()[key].flag
     column, equals, rest = text.rpartition("=")
     number, *others = rest.split(",")
     if not (column and equals and number) or len(others) > len(flag.more) or "" in others:
@@ -132,7 +151,7 @@ def _alpha(text: str) -> dict[str, Any]:
     column, _, rest = text.partition("=")
     value, equals, share = rest.rpartition("=")
     if not (column and equals and share):
-        raise click.UsageError(f"--alpha: {MODELS['alpha'].flag.metavar} is expected")
+        raise click.UsageError(f"--alpha: {_rows()['alpha'].flag.metavar} is expected")
     return {"column": column, "value": value, "alpha": _number(share)}
 
 

@@ -34,7 +34,6 @@ def command(
     """
     from sqlanon import pipeline
     from sqlanon.api import spec_of
-    from sqlanon.recoding import FullDomain
     from sqlanon.release.lock import Lock
     from sqlanon.release.script import scripting_named
     from sqlanon.spec import load_spec
@@ -54,7 +53,7 @@ def command(
         recoding = pipeline.plan(loaded, options).recoding if lock is None else lock.recoding_for(loaded)
         script = pipeline.scripted(loaded, recoding, options, dialect=dialect, lock=lock)
     if out is not None:
-        _write(script, out, private=not isinstance(recoding, FullDomain))
+        _write(script, out, private=recoding.script_holds_values)
     if settings.as_json:
         settings.emit({"dialect": script.dialect, "files": dict(script.files), "sql": script.text})
     elif out is None:
@@ -62,7 +61,7 @@ def command(
     else:
         for name in script.files:
             settings.note(f"wrote {out / name}")
-        if not isinstance(recoding, FullDomain):
+        if recoding.script_holds_values:
             settings.note("the script holds values of the source: only you can read its files, keep them so")
 
 

@@ -18,13 +18,13 @@ from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.reidentification.statements import node_sizes
 from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import FullDomain, Recoding
-from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.registry import recoder_named
+from sqlanon.recoding.released import AssignedRelease
+from sqlanon.release.classes import LevelsRelease
 from sqlanon.release.lock import Lock
-from sqlanon.release.publication import Released
+from sqlanon.release.publication import Releasable
 from sqlanon.release.results import PlanResult, RecodedPlan
-from sqlanon.release.steps import Release
 from sqlanon.search.base import SearchResult
 from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import Combinations, combine
@@ -39,7 +39,7 @@ class Decided:
     """What a plan decided, ready to be published within the same run."""
 
     plan: PlanResult
-    release: Released
+    release: Releasable
 
     @property
     def recoding(self) -> Recoding:
@@ -52,14 +52,14 @@ def decide(run: Run, base: Base, stored: Sequence[StoredHierarchy], known: Lock 
     if recode is None:
         planned = _search(run, packed(run, base, stored), known)
         chosen = FullDomain(run.binding.names, planned.chosen.node)
-        return Decided(planned, Release(run.binding, tuple(stored), chosen, requirement_of(run.binding)))
+        return Decided(planned, LevelsRelease(run.binding, tuple(stored), chosen, requirement_of(run.binding)))
     with run.watch.phase("search"):
         recoded = recode(run, base, stored)
     planned = _plan_of(run, base, stored, recoded)
     return Decided(planned, _made_release(run, base, stored, recoded))
 
 
-def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> Released:
+def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> Releasable:
     """The release of what a recoder has just decided."""
     if recoded.assignment is not None:
         return AssignedRelease(run.binding, recoded.assignment, requirement_of(run.binding))
@@ -69,7 +69,7 @@ def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recod
     return release
 
 
-def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Released:
+def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Releasable:
     """The release that a lock file decided. A class-wise assignment is made again, and must be the same."""
     release = _release_in_levels(run, base, stored, recoding)
     if release is not None:
@@ -86,7 +86,9 @@ def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding
     return _made_release(run, base, stored, recoded)
 
 
-def _release_in_levels(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Release | None:
+def _release_in_levels(
+    run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding
+) -> Releasable | None:
     """The release of a recoding that levels of hierarchies say, its own or the spec's; None where none do."""
     carried_out = recoding.in_levels(run.binding)
     if carried_out is None:
@@ -95,7 +97,7 @@ def _release_in_levels(run: Run, base: Base, stored: Sequence[StoredHierarchy], 
     if binding is not run.binding:
         with run.watch.phase("hierarchies"):
             stored = store_hierarchies(run.engine, binding, base, run.scratch, prefix="g")
-    return Release(binding, tuple(stored), levels, requirement_of(binding))
+    return LevelsRelease(binding, tuple(stored), levels, requirement_of(binding))
 
 
 def _plan_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> RecodedPlan:

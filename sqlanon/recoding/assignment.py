@@ -1,8 +1,4 @@
-"""Class-wise releases: an assignment of combinations to classes, what it costs, and the rows that it publishes.
-
-Recoders make assignments; publish carries them out after comparing the source with what was assigned.
-
-Statements of a class-wise release: totals and figures of an assignment, and the table itself.
+"""An assignment of combinations to classes, as recoders make it: what it costs, and the rows that it publishes.
 
 An assignment has a row for each part of a combination: `o_0`..., where parts are told apart also `s_0`..., `first_row`
 and `last_row`; its rows `n` and its `class`, NULL where it is suppressed. `labels` has `class`, `label_i`, `leaves_i`
@@ -18,16 +14,11 @@ from math import expm1, log1p
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import InfeasibleError, RequirementError
 from sqlanon.hierarchies.base import TOP
-from sqlanon.privacy.base import Requirement
 from sqlanon.source import combination_statements as combinations_sql
-from sqlanon.source import hierarchy_statements as hierarchy_sql
-from sqlanon.source.binding import Binding
-from sqlanon.source.combinations import Combinations, source_rows
-from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.combinations import Combinations
 from sqlanon.sql.build import all_of, count, equal, is_null, is_present, named, scalar, subquery, total, total_where
-from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 Keys = Sequence[tuple[str, exp.Expression]]
 
@@ -257,64 +248,3 @@ def figures_of(engine: Engine, assignment: Assignment, weights: Mapping[int, flo
         "hdm": hdm,
         "aecs": rows / (classes + (1 if suppressed else 0)),
     }
-
-
-@dataclass(frozen=True)
-class AssignedRelease:
-    """Everything that decides what a class-wise release publishes."""
-
-    binding: Binding
-    assignment: Assignment
-    requirement: Requirement
-
-    def judge(self, engine: Engine) -> tuple[int, int, bool]:
-        """Rows, suppressed rows and whether these stay without their quasi-identifier, in this very snapshot.
-
-        Refuses a source that is not the one whose combinations were assigned.
-        """
-        made = self.assignment.combinations
-        if made.checksum(engine) != made.checksum_of_source(engine, self.binding):
-            raise InfeasibleError("the source changed while the release was made: plan again")
-        rows, suppressed, classes = self.assignment.totals(engine)
-        [(faulty,)] = engine.query(Statement("check labels", unlabelled(self.assignment.tables)))
-        if rows != made.rows or faulty:
-            raise RequirementError("the release was not published: its assignment of rows to classes is not sound")
-        limit = self.binding.limit_rows(rows)
-        if suppressed > limit:
-            raise InfeasibleError(
-                f"this generalization would suppress {suppressed} of {rows} rows, the limit is {limit}: plan again"
-            )
-        if not classes:
-            raise InfeasibleError("no class satisfies the requirement: nothing to release")
-        blank = self.binding.blank and self.binding.simple and suppressed >= self.binding.k
-        return rows, suppressed, blank
-
-    @property
-    def hierarchies(self) -> tuple[StoredHierarchy, ...]:
-        """The hierarchies of the quasi-identifiers."""
-        return tuple(domain.hierarchy for domain in self.assignment.combinations.domains)
-
-    def taxonomies(self) -> dict[str, Query]:
-        """The labels of sensitive columns that have a hierarchy of their own."""
-        return {
-            item.item.name: Query(hierarchy_sql.taxonomy(item.hierarchy.table.table, item.height))
-            for item in self.assignment.combinations.sensitive
-            if item.hierarchy is not None
-        }
-
-    def query(self, engine: Engine, *, blank: bool, with_respondent: bool) -> exp.Select:
-        """The rows to publish; with the respondent, guarding nodes and true values only for the audit."""
-        binding = self.binding
-        more = [binding.respondent.name] if with_respondent and binding.respondent is not None else []
-        asked = binding.personalized
-        if with_respondent and asked is not None:
-            more.append(asked.asked.guarding)
-        generalized = {binding.sensitive[position].name: position for position in self.assignment.sensitive_labels}
-        positions = {name: position for position, name in enumerate(binding.names)}
-        released = [
-            ReleasedColumn(name, positions.get(name), generalized.get(name)) for name in (*binding.released, *more)
-        ]
-        if with_respondent and asked is not None:
-            released.append(ReleasedColumn(binding.true_value, source=asked.asked.column))
-        rows, keys = source_rows(engine, binding, self.assignment.combinations)
-        return release(rows, keys, released, self.assignment.tables, blank=blank)

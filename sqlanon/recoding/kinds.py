@@ -1,22 +1,8 @@
-"""Class-wise recoding: multidimensional, local, by cells, personalized. Every class has labels of its own.
+"""The kinds of recodings, value objects: what a search decided, what a lock file records, what publish carries out.
 
-A value object: how to make the assignment of combinations to classes again, and what tells that it is the same.
-
-Attribute-wise recoding (Li and Li 2007, section 3): each column has its own partition of its values into groups.
-
-A value object. It is carried out as full-domain generalization by hierarchies of its own, one level high.
-
-Full-domain generalization (Samarati 2001, section 3): every value of a column at one level.
-
-A value object: what a search decided, what a lock file records, what publish carries out.
-
-Cuts are carried out as full-domain generalization: their groups are level 1 of hierarchies of their own.
-
-Pure; reads and returns bindings.
-
-The regions of a strict partition as plain data: what a script needs to recode rows without the recoder.
-
-Pure. Holds the values of each column and what the regions publish; no combination of values that is not published.
+Full-domain (Samarati 2001, section 3): every value of a column at one level. Cuts (Li and Li 2007, section 3): each
+column has its own partition of its values into groups, carried out as level 1 of a hierarchy of its own. Assigned:
+every class has labels of its own, made again by its recoder; as a script, by a lookup of regions.
 """
 
 from __future__ import annotations
@@ -35,6 +21,10 @@ class Assigned:
     """An assignment that its recoder makes again from the same combinations."""
 
     kind: ClassVar[str] = "assigned"
+    holds_values: ClassVar[bool] = False
+    """Whether values of the source are in it."""
+    script_holds_values: ClassVar[bool] = True
+    """Whether values of the source are in a script that carries it out."""
     algorithm: str
     """The recoder, by the name that it has in the spec."""
     classes: int
@@ -113,6 +103,8 @@ class Cuts:
     """
 
     kind: ClassVar[str] = "cuts"
+    holds_values: ClassVar[bool] = True
+    script_holds_values: ClassVar[bool] = True
     columns: tuple[str, ...]
     groups: tuple[tuple[Group, ...], ...] = field(repr=False)
     """Not in what a notebook or a traceback shows: values are in them, however rare."""
@@ -204,6 +196,8 @@ class FullDomain:
     """The level of each quasi-identifier, in the order of the spec."""
 
     kind: ClassVar[str] = "full_domain"
+    holds_values: ClassVar[bool] = False
+    script_holds_values: ClassVar[bool] = False
     columns: tuple[str, ...]
     node: Node
 
@@ -263,7 +257,8 @@ class NodeLookup:
 
 @dataclass(frozen=True)
 class RegionLookup:
-    """Every value of each column with its place in their order, and the regions as ranges of places."""
+    """The regions of a strict partition: every value of each column with its place in their order, and the regions as
+    ranges of places. No combination of values that is not published is in it."""
 
     values: tuple[tuple[tuple[Text, int], ...], ...]
     """For each quasi-identifier the texts of its values, NULL among them; values of one label may share a place."""

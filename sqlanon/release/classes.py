@@ -11,12 +11,16 @@ from functools import cache
 
 from sqlglot import exp
 
+from sqlanon.auditor.breaches import Linked
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import SpecError, UsageError
+from sqlanon.errors import HierarchyError, InfeasibleError, SpecError, UsageError
 from sqlanon.evaluation.rounds import settle
 from sqlanon.hierarchies.base import Reference
+from sqlanon.hierarchies.lattice import Node
+from sqlanon.recoding.released import Judgement
 from sqlanon.release import statements as release_sql
 from sqlanon.release.hierarchies import Making, draft_hierarchies
+from sqlanon.release.statements import QuasiIdentifier
 from sqlanon.release.steps import (
     AnyStep,
     MeasuredClasses,
@@ -138,6 +142,57 @@ def population_labels(engine: Engine, release: Release) -> exp.Select | None:
         return None
     people = engine.traits.relation(release.binding.population.relation, "source")
     return release_sql.labelled_rows(people, release.population_columns(engine), release.binding.names)
+
+
+@dataclass(frozen=True)
+class LevelsRelease(Release):
+    """A release by levels of hierarchies, as publish and rehearsal ask it."""
+
+    @property
+    def node(self) -> Node | None:
+        """The level of each column."""
+        return self.recoding.node
+
+    def judge(self, engine: Engine, scratch: Scratch, *, shuffle: bool = True) -> Judgement:
+        """The classes in this very snapshot; refuses what the plan no longer covers."""
+        columns = self.columns(engine)
+        measured = measure_classes(engine, self, scratch)
+        [(rows, suppressed, kept, *outside)] = engine.query(
+            Statement("judge classes", release_sql.class_totals(measured.table, columns))
+        )
+        _refuse_uncovered([item for item in columns if not item.at_top], outside)
+        limit = self.binding.limit_rows(int(rows))
+        if suppressed > limit:
+            raise InfeasibleError(
+                f"this generalization would suppress {suppressed} of {rows} rows, the limit is {limit}: plan again"
+            )
+        if not kept:
+            raise InfeasibleError("no class satisfies the requirement: nothing to release")
+        blank = self.binding.blank and suppressed > 0 and blanked_class_satisfies(engine, self, measured)
+        query = release_query(engine, self, measured, blank=blank, shuffle=shuffle, with_respondent=True)
+        return Judgement(int(rows), int(suppressed), blank, query, dict(measured.taxonomies), measured.scratch)
+
+    def rows_when_read(self, engine: Engine, *, with_respondent: bool = False) -> exp.Select | None:
+        """The rows of a view, from the source as it is when somebody reads it."""
+        return live_release(engine, self).rows(engine, with_respondent=with_respondent)
+
+    def population(self, engine: Engine) -> exp.Select | None:
+        """The population generalized like the release."""
+        return population_labels(engine, self)
+
+    def linked(self, engine: Engine, audited: Relation) -> Linked | None:
+        """Nobody has a requirement of his own."""
+        return None
+
+
+def _refuse_uncovered(columns: Sequence[QuasiIdentifier], outside: Sequence[int]) -> None:
+    for item, number in zip(columns, outside, strict=True):
+        if number:
+            raise HierarchyError(
+                f"column '{item.name}': {number} rows lie outside its hierarchy; the source changed, plan again",
+                column=item.name,
+                count=int(number),
+            )
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class Lock:
     @property
     def sensitive(self) -> bool:
         """Whether values of the source are in it: groups hold every value, also those of suppressed rows."""
-        return isinstance(self.flexible, Cuts)
+        return self.flexible is not None and self.flexible.holds_values
 
     def to_json(self) -> str:
         content = {

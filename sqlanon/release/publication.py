@@ -1,68 +1,33 @@
 """Publishing a release: classes measured anew, staging, independent audit, swap; all in one transaction.
 
 The source is only read. Until the swap nothing is visible; after any failure the old target stands unchanged.
-
-What the audit of a personalized release has to see beside the released columns: guarding nodes and true values.
-
-They stand in the scratch table that is audited, and never in the one that is published.
+What the audit has to see beside the released columns stands in the scratch table that is audited, and never in the one
+that is published.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from sqlglot import exp
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, Sizes, audit
-from sqlanon.auditor.breaches import GuardingTaxonomy, Linked, in_one_table
+from sqlanon.auditor.breaches import Linked
 from sqlanon.auditor.policy import ColumnPolicy, allowed_levels, audit_policy, policy_of
-from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import EngineError, HierarchyError, InfeasibleError, RequirementError
-from sqlanon.recoding.assignment import AssignedRelease
+from sqlanon.errors import EngineError, RequirementError, UsageError
+from sqlanon.hierarchies.lattice import Node
+from sqlanon.privacy.base import Requirement
+from sqlanon.recoding.released import Judgement
 from sqlanon.release import statements as release_sql
-from sqlanon.release.classes import (
-    blanked_class_satisfies,
-    live_release,
-    measure_classes,
-    population_labels,
-    release_query,
-)
 from sqlanon.release.files import write_audited
-from sqlanon.release.steps import MeasuredClasses, Release
-from sqlanon.source.binding import formulas_of
-from sqlanon.source.combinations import has_null
+from sqlanon.source.binding import Binding, formulas_of
 from sqlanon.source.hierarchies import StoredHierarchy
-from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
-
-
-def linked_rows(engine: Engine, release: AssignedRelease, audited: Relation) -> Linked | None:
-    """The staged rows, each with what it was, for the audit of breach probabilities."""
-    binding = release.binding
-    asked = binding.personalized
-    if asked is None:
-        return None
-    made = release.assignment.combinations
-    hierarchy = made.sensitive[asked.column].hierarchy
-    if hierarchy is None:
-        return None
-    opened = Opened.at(engine, audited, "audited")
-    shown = [opened.key(name, as_text=True) for name in (asked.asked.column, binding.true_value, asked.asked.guarding)]
-    published, targets, people = in_one_table(
-        opened.expression(),
-        [opened.key(name) for name in binding.names],
-        shown[0],
-        shown[1],
-        shown[2],
-        None if binding.respondent is None else opened.key(binding.respondent.name),
-    )
-    absent = has_null(engine, "taxonomy", made.codes[asked.column])
-    paths = taxonomy_paths(hierarchy.table.table, hierarchy.height)
-    return Linked(published, targets, people, GuardingTaxonomy(paths, hierarchy.height, absent))
 
 
 @dataclass(frozen=True)
@@ -79,37 +44,37 @@ class Publication:
     """How the release took the target's place."""
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """The measured classes of a release and what they come to."""
-
-    measured: MeasuredClasses | None
-    """None where an assignment had decided which rows make a class."""
-    rows: int
-    suppressed: int
-    blank: bool
-    """Suppressed rows stay, without their quasi-identifier."""
+class Releasable(Protocol):
+    """What can be published, whichever kind of recoding made it."""
 
     @property
-    def scratch(self) -> tuple[Table, ...]:
-        """Everything to drop when the release stands."""
-        return () if self.measured is None else self.measured.scratch
+    def binding(self) -> Binding: ...
 
     @property
-    def blanked(self) -> int:
-        return self.suppressed if self.blank else 0
+    def hierarchies(self) -> tuple[StoredHierarchy, ...]: ...
 
     @property
-    def released(self) -> int:
-        return self.rows - self.suppressed + self.blanked
+    def requirement(self) -> Requirement: ...
 
+    @property
+    def node(self) -> Node | None:
+        """The level that all rows of each column show; None where classes have labels of their own."""
 
-Released = Release | AssignedRelease
-"""What can be published."""
+    def judge(self, engine: Engine, scratch: Scratch, *, shuffle: bool = True) -> Judgement:
+        """What the release comes to in this very snapshot; refuses what the plan no longer covers."""
+
+    def rows_when_read(self, engine: Engine, *, with_respondent: bool = False) -> exp.Select | None:
+        """The query of a view; None where a view cannot say it."""
+
+    def population(self, engine: Engine) -> exp.Select | None:
+        """The population generalized like the release, where one is compared with."""
+
+    def linked(self, engine: Engine, audited: Relation) -> Linked | None:
+        """What the audit of breach probabilities has to see, where people have requirements of their own."""
 
 
 def publish(
-    engine: Engine, release: Released, scratch: Scratch, hierarchies: Sequence[StoredHierarchy] | None = None
+    engine: Engine, release: Releasable, scratch: Scratch, hierarchies: Sequence[StoredHierarchy] | None = None
 ) -> Publication:
     """Publish a release to its target, or leave everything as it was; `hierarchies` are those of the spec, where a
     release has its own."""
@@ -118,20 +83,17 @@ def publish(
     if isinstance(target, File):
         return _publish_file(engine, release, target, scratch, columns)
     with engine.transaction():
-        if release.binding.as_view and isinstance(release, Release):
+        if release.binding.as_view:
             return _publish_view(engine, release, target, scratch, columns)
         return _publish_table(engine, release, target, scratch, columns)
 
 
-def _column_policies(release: Released, hierarchies: Sequence[StoredHierarchy]) -> list[ColumnPolicy]:
+def _column_policies(release: Releasable, hierarchies: Sequence[StoredHierarchy]) -> list[ColumnPolicy]:
     """The labels that each quasi-identifier may show: of one level where the spec's own hierarchies are released."""
     spec = release.binding.spec
     families = {info.name: info.family for info in release.binding.columns}
-    node: Sequence[int] | None = None
-    if isinstance(release, Release) and [item.fingerprint for item in hierarchies] == [
-        item.fingerprint for item in release.hierarchies
-    ]:
-        node = release.recoding.node
+    own = [item.fingerprint for item in hierarchies] != [item.fingerprint for item in release.hierarchies]
+    node = None if own else release.node
     return [
         ColumnPolicy(
             item.column,
@@ -149,10 +111,10 @@ def _column_policies(release: Released, hierarchies: Sequence[StoredHierarchy]) 
 
 def _held_to_policy(
     engine: Engine,
-    release: Released,
+    release: Releasable,
     columns: Sequence[ColumnPolicy],
     published: Relation,
-    judged: _Judged,
+    judged: Judgement,
     audited: AuditResult,
 ) -> AuditResult:
     """The audit with the policy of the spec, asked of what is published; refuses what does not hold."""
@@ -164,11 +126,11 @@ def _held_to_policy(
 
 
 def _publish_table(
-    engine: Engine, release: Released, target: Table, scratch: Scratch, columns: Sequence[ColumnPolicy]
+    engine: Engine, release: Releasable, target: Table, scratch: Scratch, columns: Sequence[ColumnPolicy]
 ) -> Publication:
-    judged = _judge(engine, release, scratch)
+    judged = release.judge(engine, scratch)
     staging = target.beside(scratch.name("staging").name)
-    query = _rows(engine, release, judged)
+    query = judged.query
     if release.binding.witnessed:
         # Persons are counted before their key is left out: the table that is published never holds it.
         named_persons = scratch.create("stage with respondents", "named", query)
@@ -189,7 +151,9 @@ def _publish_table(
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited, engine.swapped)
 
 
-def _staged_classes(engine: Engine, release: Released, staging: Table, scratch: Scratch) -> tuple[Table, Table] | None:
+def _staged_classes(
+    engine: Engine, release: Releasable, staging: Table, scratch: Scratch
+) -> tuple[Table, Table] | None:
     """The classes of the staged release with their rows, staged beside it, and the table that they become."""
     regions = release.binding.regions
     if regions is None:
@@ -201,11 +165,10 @@ def _staged_classes(engine: Engine, release: Released, staging: Table, scratch: 
 
 
 def _publish_file(
-    engine: Engine, release: Released, target: File, scratch: Scratch, columns: Sequence[ColumnPolicy]
+    engine: Engine, release: Releasable, target: File, scratch: Scratch, columns: Sequence[ColumnPolicy]
 ) -> Publication:
-    judged = _judge(engine, release, scratch)
-    query = _rows(engine, release, judged)
-    staging = scratch.create("stage release", "staging", query)
+    judged = release.judge(engine, scratch)
+    staging = scratch.create("stage release", "staging", judged.query)
     audited = _audited(engine, release, staging, judged, scratch)
     if release.binding.witnessed:
         named_persons = staging
@@ -233,22 +196,22 @@ def _publish_file(
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited, "by renaming a file")
 
 
-def _classes(engine: Engine, release: Released, table: Relation) -> Sizes:
+def _classes(engine: Engine, release: Releasable, table: Relation) -> Sizes:
     """The classes of the released columns alone, rows counted."""
     return audit(engine, table, release.binding.names, 1).sizes
 
 
 def _publish_view(
-    engine: Engine, release: Release, target: Table, scratch: Scratch, columns: Sequence[ColumnPolicy]
+    engine: Engine, release: Releasable, target: Table, scratch: Scratch, columns: Sequence[ColumnPolicy]
 ) -> Publication:
     """A view that computes classes and hierarchies from the source as it is when somebody reads it."""
-    judged = _judge(engine, release, scratch)
-    live = live_release(engine, release)
-    query = live.rows(engine)
+    judged = release.judge(engine, scratch)
+    query, with_persons = (release.rows_when_read(engine, with_respondent=more) for more in (False, True))
+    if query is None or with_persons is None:
+        raise UsageError("target: a view cannot say which rows make a class; name a table")
     staging = target.beside(scratch.name("staging").name)
     engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
     if release.binding.persons:
-        with_persons = live.rows(engine, with_respondent=True)
         audited = _audited(engine, release, Query(with_persons), judged, scratch)
         _refuse_other_count(engine, staging, judged)
     else:
@@ -268,53 +231,13 @@ def _replace_view(engine: Engine, target: Table, create: exp.Create) -> None:
         raise type(error)(f"{error}; if {target} stands already, drop it first", detail=error.detail) from None
 
 
-def _rows(engine: Engine, release: Released, judged: _Judged) -> exp.Select:
-    """The rows to publish, with the respondent for the audit."""
-    if isinstance(release, AssignedRelease):
-        return release.query(engine, blank=judged.blank, with_respondent=True)
-    if judged.measured is None:
-        raise TypeError("a full-domain release is judged by its classes")
-    return release_query(engine, release, judged.measured, blank=judged.blank, with_respondent=True)
-
-
-def _judge(engine: Engine, release: Released, scratch: Scratch) -> _Judged:
-    """The classes of the release in this very snapshot; refuses what the plan no longer covers."""
-    if isinstance(release, AssignedRelease):
-        return _Judged(None, *release.judge(engine))
-    columns = release.columns(engine)
-    measured = measure_classes(engine, release, scratch)
-    [(rows, suppressed, kept, *outside)] = engine.query(
-        Statement("judge classes", release_sql.class_totals(measured.table, columns))
-    )
-    _refuse_uncovered([item for item in columns if not item.at_top], outside)
-    limit = release.binding.limit_rows(int(rows))
-    if suppressed > limit:
-        raise InfeasibleError(
-            f"this generalization would suppress {suppressed} of {rows} rows, the limit is {limit}: plan again"
-        )
-    if not kept:
-        raise InfeasibleError("no class satisfies the requirement: nothing to release")
-    blank = release.binding.blank and suppressed > 0 and blanked_class_satisfies(engine, release, measured)
-    return _Judged(measured, int(rows), int(suppressed), blank)
-
-
-def _refuse_uncovered(columns: Sequence[release_sql.QuasiIdentifier], outside: Sequence[int]) -> None:
-    for item, number in zip(columns, outside, strict=True):
-        if number:
-            raise HierarchyError(
-                f"column '{item.name}': {number} rows lie outside its hierarchy; the source changed, plan again",
-                column=item.name,
-                count=int(number),
-            )
-
-
-def _without_respondent(release: Released, named_persons: Table) -> exp.Select:
+def _without_respondent(release: Releasable, named_persons: Table) -> exp.Select:
     """The release from its audited table, in an order of its own."""
     items = [column(name) for name in release.binding.released]
     return exp.select(*items).from_(table_expression(named_persons)).order_by(exp.Rand())
 
 
-def _refuse_other_count(engine: Engine, staging: Table, judged: _Judged) -> None:
+def _refuse_other_count(engine: Engine, staging: Table, judged: Judgement) -> None:
     [(rows,)] = engine.query(Statement("count staged rows", row_count(table_expression(staging))))
     if int(rows) != judged.released:
         raise RequirementError(
@@ -322,7 +245,9 @@ def _refuse_other_count(engine: Engine, staging: Table, judged: _Judged) -> None
         )
 
 
-def _audited(engine: Engine, release: Released, staging: Relation, judged: _Judged, scratch: Scratch) -> AuditResult:
+def _audited(
+    engine: Engine, release: Releasable, staging: Relation, judged: Judgement, scratch: Scratch
+) -> AuditResult:
     beside = _beside(engine, release, staging, judged)
     if release.binding.spec.privacy.anonymity != "classic":
         beside = replace(beside, source=release.binding.source, ancestors=_ancestors(release, scratch))
@@ -337,33 +262,27 @@ def _audited(engine: Engine, release: Released, staging: Relation, judged: _Judg
     return replace(measured, table=str(release.binding.target), suppressed=judged.rows - measured.rows)
 
 
-def _request(release: Released) -> Request:
+def _request(release: Releasable) -> Request:
     spec = release.binding.spec
     others = spec.sensitive if spec.privacy.other_sensitive == "known" else ()
     return Request(release.binding.names, spec.privacy, spec.respondent, others)
 
 
-def _beside(engine: Engine, release: Released, staging: Relation, judged: _Judged) -> Beside:
+def _beside(engine: Engine, release: Releasable, staging: Relation, judged: Judgement) -> Beside:
     """What the audit reads beside the staged rows: the source's distribution, taxonomies, the population's labels."""
-    everybody = None if isinstance(release, AssignedRelease) else population_labels(engine, release)
+    everybody = release.population(engine)
     return Beside(
         source=release.binding.source if release.binding.sensitive else None,
         source_respondent=release.binding.spec.respondent,
-        taxonomies=_taxonomies(release, judged),
+        taxonomies=judged.taxonomies,
         population=None if everybody is None else Query(everybody),
-        linked=linked_rows(engine, release, staging) if isinstance(release, AssignedRelease) else None,
+        linked=release.linked(engine, staging),
     )
 
 
-def _ancestors(release: Released, scratch: Scratch) -> Ancestors:
+def _ancestors(release: Releasable, scratch: Scratch) -> Ancestors:
     """The hierarchies by which rows of source and release fit each other."""
     stored = {hierarchy.column: hierarchy for hierarchy in release.hierarchies}
     tables: dict[str, Relation] = {name: hierarchy.table.table for name, hierarchy in stored.items()}
     tops = {name: hierarchy.top for name, hierarchy in stored.items()}
     return Ancestors(tables, tops, scratch, release.binding.blank)
-
-
-def _taxonomies(release: Released, judged: _Judged) -> dict[str, Query]:
-    if isinstance(release, AssignedRelease):
-        return release.taxonomies()
-    return {} if judged.measured is None else judged.measured.taxonomies

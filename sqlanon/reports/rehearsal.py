@@ -5,15 +5,13 @@ Writes scratch tables only, which are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
 from sqlanon.engines.base import Engine
-from sqlanon.recoding.assignment import AssignedRelease
-from sqlanon.release.classes import blanked_class_satisfies, measure_classes, population_labels, release_query
-from sqlanon.release.publication import Released, linked_rows
+from sqlanon.release.publication import Releasable
 from sqlanon.reports.model import RequirementLine
 from sqlanon.reports.words import measured
 from sqlanon.source.hierarchies import StoredHierarchy
@@ -32,12 +30,13 @@ class Rehearsal:
 
 @contextmanager
 def rehearsed(
-    engine: Engine, release: Released, hierarchies: Sequence[StoredHierarchy], scratch: Scratch
+    engine: Engine, release: Releasable, hierarchies: Sequence[StoredHierarchy], scratch: Scratch
 ) -> Iterator[Rehearsal]:
     """Make the release in a scratch table and measure it; the table goes at the end."""
     binding, spec = release.binding, release.binding.spec
-    table, taxonomies, made = _staged(engine, release, scratch)
-    people = None if isinstance(release, AssignedRelease) else population_labels(engine, release)
+    judged = release.judge(engine, scratch, shuffle=False)
+    table = scratch.create("rehearse release", "rehearsed", judged.query)
+    people = release.population(engine)
     ancestors = None
     if spec.privacy.anonymity != "classic":
         tables: dict[str, Relation] = {item.column: item.table.table for item in hierarchies}
@@ -46,29 +45,16 @@ def rehearsed(
     beside = Beside(
         source=binding.source,
         source_respondent=spec.respondent,
-        taxonomies=taxonomies,
+        taxonomies=judged.taxonomies,
         population=None if people is None else Query(people),
         ancestors=ancestors,
-        linked=linked_rows(engine, release, table) if isinstance(release, AssignedRelease) else None,
+        linked=release.linked(engine, table),
     )
-    before = audit(engine, binding.source, request, Beside(binding.source, taxonomies=taxonomies, ancestors=ancestors))
+    before = audit(
+        engine, binding.source, request, Beside(binding.source, taxonomies=judged.taxonomies, ancestors=ancestors)
+    )
     yield Rehearsal(table, before, audit(engine, table, request, beside))
-    scratch.drop(table, *made)
-
-
-def _staged(
-    engine: Engine, release: Released, scratch: Scratch
-) -> tuple[Table, Mapping[str, Relation], tuple[Table, ...]]:
-    """The release in a scratch table, taxonomies of sensitive columns, and what else was made."""
-    if isinstance(release, AssignedRelease):
-        *_, blank = release.judge(engine)
-        query = release.query(engine, blank=blank, with_respondent=True)
-        return scratch.create("rehearse release", "rehearsed", query), dict(release.taxonomies()), ()
-    classes = measure_classes(engine, release, scratch)
-    blank = release.binding.blank and blanked_class_satisfies(engine, release, classes)
-    query = release_query(engine, release, classes, blank=blank, shuffle=False, with_respondent=True)
-    table = scratch.create("rehearse release", "rehearsed", query)
-    return table, dict(classes.taxonomies), classes.scratch
+    scratch.drop(table, *judged.scratch)
 
 
 def requirement_lines(before: AuditResult, after: AuditResult) -> tuple[RequirementLine, ...]:

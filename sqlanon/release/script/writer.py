@@ -19,8 +19,8 @@ from sqlanon.engines.scripting import Scripting, neutral
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement
-from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
-from sqlanon.recoding.kinds import RegionLookup, by_own_hierarchies
+from sqlanon.recoding import FullDomain, Recoding
+from sqlanon.recoding.kinds import RegionLookup
 from sqlanon.release.classes import live_release
 from sqlanon.release.lock import Lock
 from sqlanon.release.script.counting import write_hierarchies, write_steps, write_verdicts
@@ -177,17 +177,18 @@ def compiled(
 def _carried_out(
     recoding: Recoding | Mapping[str, int], binding: Binding, lookup: RegionLookup | None
 ) -> tuple[Binding, Mapping[str, int]]:
-    if isinstance(recoding, Assigned):
-        if lookup is not None:
-            return binding, dict.fromkeys(binding.names, 0)
-        raise UsageError(
-            f"search.algorithm: a script cannot say which rows {recoding.algorithm} put in which class; "
-            f"publish it with sqlanon apply, or search with another algorithm"
-        )
-    if isinstance(recoding, Cuts):
-        own, levels = by_own_hierarchies(recoding, binding)
+    if isinstance(recoding, Mapping):
+        return binding, recoding
+    carried_out = recoding.in_levels(binding)
+    if carried_out is not None:
+        own, levels = carried_out
         return own, levels.levels()
-    return binding, recoding.levels() if isinstance(recoding, FullDomain) else recoding
+    if lookup is not None:
+        return binding, dict.fromkeys(binding.names, 0)
+    raise UsageError(
+        f"search.algorithm: a script cannot say which rows {recoding.recoder} put in which class; "
+        f"publish it with sqlanon apply, or search with another algorithm"
+    )
 
 
 def _require_hierarchies(lock: Lock, script: Script, binding: Binding, *, own: bool) -> None:
