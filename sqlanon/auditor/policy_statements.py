@@ -67,6 +67,8 @@ class Published:
 def _text(value: exp.Expression, family: Family, traits: Traits, *, csv: bool) -> exp.Expression:
     if family is Family.TEXT:
         return traits.key(value, family)
+    # A view shows one zero for both: the sign of the other is no label.
+    value = traits.key(value, family)
     spelled = traits.csv_text(value, family) if csv else traits.text(value, family)
     return traits.key(spelled, Family.TEXT)
 
