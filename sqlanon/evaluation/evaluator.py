@@ -43,7 +43,7 @@ class SqlEvaluator:
         self._figures = figures
         self._measured: dict[Node, Verdict] = {}
         self.lattice = lattice
-        self.limit = limit
+        self.limit = self._some_row_kept(limit)
 
     @classmethod
     def of(
@@ -65,8 +65,12 @@ class SqlEvaluator:
     def within(self, limit: int) -> SqlEvaluator:
         """The same evaluator under another limit; what was counted and measured serves both."""
         other = copy(self)
-        other.limit = limit
+        other.limit = self._some_row_kept(limit)
         return other
+
+    def _some_row_kept(self, limit: int) -> int:
+        """The limit, below the rows there are: a node that keeps none of them is no release, whatever may be lost."""
+        return max(0, min(limit, self.rows - 1))
 
     @property
     def heights(self) -> Node:

@@ -35,9 +35,7 @@ def search(
         stopped = False
     except BudgetSpent:
         stopped = True
-    asked = session.coding.nodes(session.marking.acceptable & session.marking.asked & session.allowed)
-    # A limit as high as the table is long accepts nodes that keep no row: these are no releases.
-    acceptable = [node for node in asked if session.verdicts[node].suppressed < evaluator.rows]
+    acceptable = session.coding.nodes(session.marking.acceptable & session.marking.asked & session.allowed)
     if not acceptable:
         raise session.infeasible(stopped)
     ties = session.preferred(_best(session, acceptable), preferences.policies)

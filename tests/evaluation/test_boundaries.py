@@ -32,6 +32,7 @@ from sqlanon.spec import spec_from_dict
 from sqlanon.sql.relations import Table, table_expression
 from sqlanon.sql.values import Counted, ValueTables
 from tests.kit.tables import frequency, quoted, run
+from tests.kit.tables import rows as rows_of
 
 CLASS = 1_000_000
 MANY = 10**13
@@ -187,7 +188,9 @@ def multiplied(engine: Engine, found: FrequencySet, scratch: Scratch, factor: in
     run(engine, f"CREATE TEMPORARY TABLE big_rows AS SELECT {counted} FROM {quoted(*found.table.parts)}")
     big = Table(("big_rows",))
     everything = Counted(exp.select().from_(table_expression(big)), ())
-    codes = scratch.name("c0")
+    named = "SELECT table_name FROM information_schema.tables WHERE table_name LIKE '%!_values!_%' ESCAPE '!'"
+    [(name,)] = rows_of(engine, named)
+    codes = Table((name,))
     values = scratch.create("test", "bigv", sensitive_sql.reference(everything, 0, codes, 1))
     hierarchy = found.sensitive[0].hierarchy
     assert hierarchy is not None

@@ -88,7 +88,8 @@ class FakeEvaluator:
         """`relaxed` is a monotone part of a requirement that is not monotone itself."""
         self.table = table
         self.requirement = requirement
-        self.limit = limit
+        # A node that keeps no row is no release.
+        self.limit = max(0, min(limit, len(table.rows) - 1))
         self.monotone = monotone
         self._relaxed = relaxed
         self.relaxed = relaxed is not None

@@ -198,7 +198,8 @@ class Problem:
         return Counter(key_of(row, tuple(self.hierarchies)) for row in self.kept(node).rows)
 
     def acceptable(self, node: Node) -> bool:
-        return self.suppressed(node) <= self.limit and self.kept(node).satisfied(self.requirement)
+        kept = self.kept(node)
+        return self.suppressed(node) <= self.limit and bool(kept.rows) and kept.satisfied(self.requirement)
 
     def minimal(self) -> list[Node]:
         """The acceptable nodes that have no acceptable node below them, in vector order."""
