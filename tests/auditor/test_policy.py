@@ -15,7 +15,7 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.errors import RequirementError
 from sqlanon.recoding import FullDomain
-from sqlanon.release import publication
+from sqlanon.release import classes
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.sql.relations import Table
 from tests.kit.database import Database
@@ -174,8 +174,8 @@ class TestPublishing:
 
     def test_labels_of_another_level_are_not_published(self, make: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         url = make(*PEOPLE, "create table out as select 'the old release' as note")
-        original: Any = vars(publication)["measure_classes"]
-        rows: Any = vars(publication)["release_query"]
+        original: Any = vars(classes)["measure_classes"]
+        rows: Any = vars(classes)["release_query"]
 
         def lower(engine: Any, release: Any, scratch: Any) -> Any:
             return original(engine, replace(release, recoding=FullDomain(release.recoding.columns, (0, 1))), scratch)
@@ -183,8 +183,8 @@ class TestPublishing:
         def raw(engine: Any, release: Any, *given: Any, **keys: Any) -> Any:
             return rows(engine, replace(release, recoding=FullDomain(release.recoding.columns, (0, 1))), *given, **keys)
 
-        monkeypatch.setattr(publication, "measure_classes", lower)
-        monkeypatch.setattr(publication, "release_query", raw)
+        monkeypatch.setattr(classes, "measure_classes", lower)
+        monkeypatch.setattr(classes, "release_query", raw)
         with pytest.raises(RequirementError, match=r"column 'z\"i p': 16 of 16 rows show what is no label .*, level 2"):
             pipeline.run(spec_of(url, levels={"min": 2, "max": 2}))
         engine = open_at(url)

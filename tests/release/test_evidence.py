@@ -174,7 +174,7 @@ def test_a_failure_leaves_rows_in_the_tables_also_when_its_transaction_is_undone
     spec = spec_on(database, tmp_path, evidence={"tables": True, "files": False})
     published = pipeline.run(spec)
     before = database.counted("released")
-    monkeypatch.setattr("sqlanon.release.publication._refuse_uncovered", _never_agrees)
+    monkeypatch.setattr("sqlanon.release.classes._refuse_uncovered", _never_agrees)
     with pytest.raises(InfeasibleError, match="in the midst of publishing"):
         pipeline.run(spec)
     assert database.counted("released") == before

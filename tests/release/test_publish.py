@@ -21,7 +21,7 @@ from sqlanon.errors import (
     SqlanonError,
     UsageError,
 )
-from sqlanon.release import publication as publishing
+from sqlanon.release import classes
 from sqlanon.release.classes import release_query
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
@@ -438,7 +438,7 @@ def test_a_class_below_k_is_not_published(database: Database, tmp_path: Path, mo
         query.set("where", None)
         return query
 
-    monkeypatch.setattr(publishing, "release_query", leaking)
+    monkeypatch.setattr(classes, "release_query", leaking)
     with pytest.raises(RequirementError, match="failed its audit"):
         pipeline.run(spec)
     assert database.rows("released") == before
@@ -447,7 +447,7 @@ def test_a_class_below_k_is_not_published(database: Database, tmp_path: Path, mo
 
 def test_rows_that_are_missing_are_noticed(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = release_query
-    monkeypatch.setattr(publishing, "release_query", lambda *a, **o: honest(*a, **o).limit(6))
+    monkeypatch.setattr(classes, "release_query", lambda *a, **o: honest(*a, **o).limit(6))
     columns = with_levels(zip=2, born=2, age=3)
     with pytest.raises(RequirementError, match="it has 6 rows, expected 50"):
         pipeline.run(spec_on(database, tmp_path, columns=columns, privacy={"k": 2, "suppression": {"limit": 0}}))
