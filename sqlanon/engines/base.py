@@ -28,10 +28,7 @@ COMMENT = "-- "
 
 @dataclass(frozen=True)
 class Needs:
-    """What is read and written.
-
-    A role needs privileges for these to carry out a spec.
-    """
+    """What a role needs of a database to carry out a spec: what is read and written."""
 
     read: tuple[Table | File, ...]
     """The source, or the tables that its query names; reference tables of hierarchies; the population."""

@@ -84,10 +84,7 @@ class Discernibility(Discernible):
 
 
 class DiscernibilityStar(Discernible):
-    """Sum of n * n over all classes.
-
-    Discernibility without suppression.
-    """
+    """Discernibility without suppression: the sum of n * n over all classes."""
 
     name = "dm*"
 

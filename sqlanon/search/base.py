@@ -70,9 +70,9 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """None: no such limit. Seconds are looked at between batches of nodes.
+    """The most that a search may cost: evaluated nodes and seconds; None: no such limit.
 
-    How much a search may cost: evaluated nodes and seconds. Every algorithm stops when its budget is spent.
+    Every algorithm stops when its budget is spent. Seconds are looked at between batches of nodes.
     """
 
     nodes: int | None = None
@@ -95,10 +95,7 @@ class BudgetSpent(Exception):
 
 
 class Meter:
-    """A budget that started running.
-
-    Algorithms never read a clock themselves.
-    """
+    """A budget that started running; algorithms never read a clock themselves."""
 
     def __init__(self, budget: Budget, evaluator: Evaluator, clock: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget
@@ -144,10 +141,7 @@ NO_NODES_LISTED = ListedNodes()
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The answer of one algorithm.
-
-    The node to release, what was proven about it, and how it was found.
-    """
+    """The answer of one algorithm: the node to release, what was proven about it, and how it was found."""
 
     algorithm: str
     metric: str
@@ -184,10 +178,7 @@ RELATIVE_TOLERANCE = 1e-11
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric and its context.
-
-    What a search minimizes; the evaluator's static figures are read once.
-    """
+    """What a search minimizes: a metric and its context. The evaluator's static figures are read once."""
 
     metric: Metric
     context: Context

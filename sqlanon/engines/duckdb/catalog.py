@@ -249,10 +249,7 @@ from pragma_storage_info(:name) as i,
 
 
 def scan_bytes(engine: Engine, relation: Relation) -> int | None:
-    """The size of what is read; None where it lies elsewhere, or is not known.
-
-    Of tables their blocks, of files their sizes.
-    """
+    """The size of what is read, blocks of tables or files; None where it lies elsewhere, or is not known."""
     match relation:
         case File():
             return _file_bytes(engine, relation.path)

@@ -356,10 +356,7 @@ def nearest_of_singles(near: Table) -> exp.Select:
 
 
 def saving(vertices: Table, steps: Sequence[Steps], near: Table) -> exp.Select:
-    """Pairs of single rows that are nearer to each other than to their nearest together, and by how much.
-
-    For recoding by matchings.
-    """
+    """For matchings: pairs of single rows nearer to each other than to their nearest together, and by how much."""
     apart = exp.Add(this=column("d", "near_one"), expression=column("d", "near_other"))
     gain = exp.Sub(this=apart, expression=exp.Paren(this=distance(steps, "one", "other")))
     later = exp.LT(this=column("v", "one"), expression=column("v", "other"))

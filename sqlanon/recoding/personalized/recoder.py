@@ -136,7 +136,7 @@ def personalized_lookup(
 ) -> RegionLookup:
     """The classes of a personalized release as a script writes them; UsageError where they are other ones now.
 
-    Regions of classes, and the nodes that each of them publishes. The classes are made again.
+    The classes are made again and compared with those of the lock file. Each is a region with the nodes it publishes.
     """
     asked, engine = run.binding.personalized, run.engine
     found = recoder(run, base, stored)

@@ -103,10 +103,7 @@ COOLING = 0.96
 def anneal(
     space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
-    """The best cut on a walk that takes worse cuts ever more rarely.
-
-    Simulated annealing (Winkler 2002).
-    """
+    """Simulated annealing (Winkler 2002): the best cut on a walk that takes worse cuts ever more rarely."""
     source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
     try:
         cut, [found] = space.top, best.ask([space.top])
@@ -148,10 +145,7 @@ MUTATION = 0.5
 def evolve(
     space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
-    """The fittest cut of all generations.
-
-    A genetic algorithm (Iyengar 2002).
-    """
+    """Evolution of cuts (Iyengar 2002): the fittest cut of all generations."""
     source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
     living = [space.top, space.bottom, *(random_cut(space, source) for _ in range(POPULATION - 2))]
     idle = 0
