@@ -1,10 +1,6 @@
 """The one orchestrator, from a spec to an audited release. Read it with Samarati's paper in the other hand.
 
 spec -> bind to the catalog -> scan -> hierarchy tables -> frequency set -> search -> recoding -> publish.
-
-From what a run found and published to the facts of its evidence.
-
-Pure; the recorder writes them down.
 """
 
 from __future__ import annotations
@@ -56,7 +52,10 @@ SEARCHED = ("algorithm", "score", "limit", "lattice", "minimal", "minimal_comple
 def facts_of(
     result: RunResult, hierarchies: Sequence[StoredHierarchy], requirement: Requirement, recipient: str | None
 ) -> Facts:
-    """The facts of a release that stands."""
+    """The facts of a release that stands.
+
+    What a run found and published, for its evidence; the recorder writes it down.
+    """
     heights = {hierarchy.column: hierarchy.height for hierarchy in hierarchies}
     published = result.publication
     return Facts(

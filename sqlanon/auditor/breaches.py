@@ -1,11 +1,8 @@
-"""Personalized privacy measured: the distribution of breach probabilities over the rows of the microdata.
+"""Breach probabilities of personalized privacy: how likely each row's guarding node is inferred from a release.
 
-Reads counts by probability and by level of the guarding node, never a value.
-
-The audit's own measure of personalized privacy: how likely each row's guarding node is inferred.
-
-Shares nothing with the search: nodes are sets of leaves, compared leaf by leaf, and probabilities follow from all rows
-that a class publishes without Lemma 1. `paths` has a row for every leaf of the taxonomy: `label_0` to the root.
+The audit's own measure (Xiao and Tao 2006), which shares nothing with the search: nodes are sets of leaves, compared
+leaf by leaf, and probabilities follow from all rows that a class publishes, without Lemma 1. Statements, figures and
+verdict. Reads counts by probability and by level of the guarding node, never a value; writes nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +39,10 @@ FLOOR = -700
 
 @dataclass(frozen=True)
 class GuardingTaxonomy:
-    """Every leaf with the labels above it."""
+    """Every leaf with the labels above it.
+
+    `paths` has a row for every leaf: `label_0`, the leaf itself, up to the root.
+    """
 
     paths: exp.Query
     height: int

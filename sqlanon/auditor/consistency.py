@@ -1,12 +1,7 @@
-"""Measuring which released rows fit which original rows: (1,k), (k,1), (k,k) and global (1,k) (Gionis et al. 2008).
+"""Rows of a release that fit rows of its source: (1,k), (k,1), (k,k) and global (1,k) (Gionis et al. 2008).
 
-Reads counts from the database, over scratch tables of distinct combinations. For the global figure alone, Python holds
-the graph of combinations that fit, numbers without values, up to MOST_EDGES.
-
-Which released rows an original row can have in some assignment of all of them (Gionis, Mazza and Tassa 2008, global
-(1,k)-anonymity).
-
-Pure. Combinations stand for their rows: an assignment is a flow in a graph of combinations, which Python holds.
+Counted in the database, over scratch tables of distinct combinations. For the global figure alone Python holds the
+graph of combinations that fit, numbers without values, up to MOST_EDGES.
 """
 
 from __future__ import annotations
@@ -32,7 +27,11 @@ Edge = tuple[int, int]
 
 
 class RowAssignment:
-    """An assignment of every released row to an original row of its own, if there is one."""
+    """An assignment of every released row to an original row of its own, if there is one.
+
+    Combinations stand for their rows: the assignment is a flow in the graph of combinations that fit. It tells which
+    released rows an original row can have in some assignment of all of them (global (1,k)).
+    """
 
     def __init__(self, originals: Mapping[int, int], released: Mapping[int, int], edges: Sequence[Edge]) -> None:
         self.released = dict(released)

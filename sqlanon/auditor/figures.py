@@ -1,11 +1,7 @@
-"""The figures of a sensitive column over all classes of a table, and those against a population.
+"""Figures and verdicts of an audit: the worst figures of a column over all classes, and whether a requirement holds.
 
-Pure. Figures are rounded to twelve digits: what floating point sums say beyond depends on their order. Verdicts do not
-come from them.
-
-Requirements with their verdict: how many classes do not pass, how many rows those hold, the worst figure.
-
-Pure. A sentence names the model, the column and counts, never a value.
+Pure. Verdicts do not come from the figures, which are rounded, but from counts of classes that do not pass. A sentence
+names the model, the column and counts, never a value.
 """
 
 from __future__ import annotations
@@ -20,7 +16,8 @@ Figure = float | None
 
 
 def rounded(value: Any) -> Figure:
-    """
+    """A figure in twelve digits: what floating point sums say beyond depends on their order.
+
     >>> rounded(0.1 + 0.2), rounded(None)
     (0.3, None)
     """

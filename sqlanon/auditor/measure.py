@@ -1,15 +1,9 @@
 """The audit itself: a table measured as it stands, from its published values alone.
 
-Used on every staging table before it is published, and on any table at all, also one that sqlanon never made. It
-reads counts, never values, and writes nothing.
-
-Measuring the classes of a table against the population that it comes from.
-
-Reads counts from the database.
-
-Measuring one sensitive column over the classes of one quasi-identifier, with every model that is asked of it.
-
-Reads counts from the database: what values there are to compare, then one statement for all figures.
+Used on every staging table before it is published, and on any table at all, also one that sqlanon never made. Of a
+sensitive column it asks what values there are to compare, then one statement for the figures of all models; classes are
+held against the population and the source where these are given. Reads counts, never values; writes scratch tables
+only, where rows of the source are compared.
 """
 
 from __future__ import annotations

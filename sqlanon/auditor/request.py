@@ -1,10 +1,6 @@
-"""What an audit is asked: the columns that make classes, the requirement, and what is read beside the table.
+"""The request of an audit: columns that make classes, the requirement, and what is read beside the table.
 
-Holds the scratch tables that an audit may make; runs nothing.
-
-A relation that an audit reads, with its columns looked up: how each of them becomes a grouping key.
-
-Reads the catalog.
+Runs no statement; `Opened` reads the catalog, to tell how each column of a relation becomes a grouping key.
 """
 
 from __future__ import annotations

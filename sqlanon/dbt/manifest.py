@@ -1,10 +1,6 @@
-"""What dbt knows of a project: its models with their meta, and what relation each of them is.
+"""The manifest of a dbt project: its models with their meta, their relations, and the specs that the meta makes.
 
-Reads `target/manifest.json`; everything else about a manifest is left aside.
-
-From a model's meta to the spec of its release.
-
-Pure. Keys of `meta.sqlanon` are those of the spec: of `privacy` all at once, beside `columns`, `search` and others.
+Reads `target/manifest.json`; of a manifest, only what a release needs.
 """
 
 from __future__ import annotations
@@ -154,7 +150,10 @@ BESIDE = ("source", "respondent", "columns", "default_role", "search")
 
 
 def spec_of(manifest: Manifest, model: ManifestNode, url: str, folder: Path) -> Spec:
-    """The spec of a model's release; SpecError names every problem, with the keys of the meta."""
+    """The spec of a model's release; SpecError names every problem, with the keys of the meta.
+
+    Keys of `meta.sqlanon` are those of the spec: the keys of `privacy` stand beside `columns`, `search` and others.
+    """
     meta = dict(model.meta or {})
     _refuse_unknown(meta, model.name)
     source = manifest.referred(str(meta["source"]), model.name)

@@ -1,10 +1,7 @@
-"""The files and folders of a dbt project, and the dbt command.
+"""A dbt project on disk: its files and folders, the dbt command, and the connection of its profile as a URL.
 
-Reads `dbt_project.yml`; runs `dbt parse` where a manifest is missing or of another target.
-
-The connection of a dbt profile as a URL.
-
-Reads `profiles.yml` and the environment. Knows of Jinja only `env_var`; for more there is --connection.
+Reads `dbt_project.yml`, `profiles.yml` and the environment; runs `dbt parse` where a manifest is missing or of another
+target.
 """
 
 from __future__ import annotations
@@ -109,7 +106,10 @@ class Connection:
 
 
 def connection_of(project: Project, target: str | None, profiles: Path | None) -> Connection:
-    """The database that dbt would connect to."""
+    """The database that dbt would connect to.
+
+    Of Jinja a profile may use only `env_var`; for more there is --connection.
+    """
     path = _profiles_file(project, profiles)
     profile = _mapping(read_yaml(path).get(project.profile), f"{path}: there is no profile '{project.profile}'")
     chosen = target or _rendered(str(profile.get("target") or "default"), f"{project.profile}.target")

@@ -1,14 +1,7 @@
-"""One model of a dbt project planned and written out: what goes into which file.
+"""A release as files of a dbt project: the model as one query, its seeds and their properties.
 
-The search and the catalog through the pipeline; writes nothing itself.
-
-The release as one query of named steps: hierarchies, counted rows, classes with their verdicts, the rows.
-
-Reads the catalog where a hierarchy needs it. When the query runs, the requirement is asked of every class anew.
-
-The text of a dbt model from the query of a release: tables become references, and nothing else is Jinja.
-
-Pure, given the engine's dialect.
+Searches through the pipeline and reads the catalog; writes nothing itself, but says what goes into which file. In the
+text of the model tables become references, and nothing else is Jinja.
 """
 
 from __future__ import annotations
@@ -70,6 +63,9 @@ def release_model(
     """The rows of the release; the query fails where a value has no label or no place in a declared order.
 
     `seed_name` names the seed of a column's hierarchy.
+
+    Named steps: hierarchies, counted rows, classes with their verdicts, the rows. Whenever the query runs, the
+    requirement is asked of every class anew.
     """
     recoding = FullDomain.from_levels(binding.names, levels)
     requirement = requirement_of(binding)

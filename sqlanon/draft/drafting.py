@@ -1,14 +1,7 @@
-"""A draft: roles and hierarchies for every column, and the YAML text that explains them.
+"""A drafted spec: a role for every column, hierarchies for quasi-identifiers, and the YAML text that explains them.
 
-Asks the engine for the catalog and one profile; the rest is text.
-
-Writing names and texts as YAML that reads back as the same text.
-
-Pure.
-
-Proposing a hierarchy for a quasi-identifier: from its type, its name and its numbers.
-
-Pure. A proposal covers every value that the profile counted, so that the draft passes `sqlanon check` as it is.
+Asks the engine for the catalog and the profile of the columns; the rest is text. YAML is written so that it reads back
+as the same text.
 """
 
 from __future__ import annotations
@@ -78,7 +71,11 @@ class Proposal:
 
 
 def propose_hierarchy(column: Profile) -> Proposal:
-    """The hierarchy that suits what is known of the column."""
+    """The hierarchy that suits what is known of the column.
+
+    It goes by type, name and numbers, and covers every value that the profile counted: the draft passes `sqlanon check`
+    as it is.
+    """
     words = words_of(column.name)
     if column.family in DATES:
         return _date(column, birth=bool(words & BIRTH))

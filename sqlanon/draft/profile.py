@@ -1,10 +1,7 @@
-"""What is known of a column before its role is guessed: catalog type and aggregates.
+"""Profiles of columns, from which roles are guessed: catalog type, counts, lengths and ranges.
 
-Asks the engine one query for each handful of columns.
-
-The statement that profiles a table: counts, lengths and ranges of every column in one scan.
-
-Aggregates only. Of text, not even the smallest and largest value are asked for: they are data.
+One query for each handful of columns, aggregates only. Of text, not even the smallest and largest value are asked for:
+they are data.
 """
 
 from __future__ import annotations

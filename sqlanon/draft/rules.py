@@ -1,12 +1,7 @@
-"""What tells an identifier: the words of a column's name, the shapes of its values, how few rows share one.
+"""Rules that tell an identifier: words of a column's name, shapes of its values, how few rows share one.
 
 Pure. `init` guesses roles by these rules, and `check`, `plan` and `run` doubt by them what a spec releases unchanged.
-
-What column names tell: words in a few languages, and the role that each suggests. A name is split into words, without
-accents and case: `Geburts_Datum`, `birthDate`, `FECHA-NACIMIENTO`.
-
-A guess errs on the safe side: what nothing is known about becomes a quasi-identifier, never insensitive. A doubt errs
-on the side of the spec's author, who has said what the column is: it needs a reason that can be named.
+Names are split into words of a few languages, without accents and case: `Geburts_Datum`, `birthDate`.
 """
 
 from __future__ import annotations
@@ -128,7 +123,10 @@ class Guess:
 
 
 def guess_role(column: Profile) -> Guess:
-    """The role that the evidence suggests, the strongest evidence first."""
+    """The role that the evidence suggests, the strongest evidence first.
+
+    It errs on the safe side: what nothing is known about becomes a quasi-identifier, never insensitive.
+    """
     words = words_of(column.name)
     for rule in (_by_strong_name, _by_shape, _by_type, _by_name, _by_distinctness):
         if guess := rule(column, words):
@@ -187,6 +185,8 @@ def doubted(column: Profile, role: Role) -> str | None:
 
     Of a sensitive column only the name and the shapes of its values are held against it: that values are rare is what
     models of sensitive columns are for.
+
+    A doubt errs on the side of the spec's author, who has said what the column is: it needs a reason that can be named.
     """
     if column.family is Family.BOOLEAN or not column.present:
         return None

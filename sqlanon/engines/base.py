@@ -2,10 +2,6 @@
 
 An engine subclasses `Engine`, implements the underscored primitives and states its capabilities. Nothing above this
 package knows which engine it talks to.
-
-What a role needs of a database to carry out a spec, and how engines without roles of their own tell it.
-
-Pure.
 """
 
 from __future__ import annotations
@@ -32,7 +28,7 @@ COMMENT = "-- "
 
 @dataclass(frozen=True)
 class Needs:
-    """What is read and written."""
+    """What a role needs of a database to carry out a spec: what is read and written."""
 
     read: tuple[Table | File, ...]
     """The source, or the tables that its query names; reference tables of hierarchies; the population."""

@@ -1,10 +1,7 @@
-"""Fixed catalog queries with named holes, parsed once per dialect and filled with literals of the AST.
+"""Catalog queries and type names that engines share.
 
-For the queries that engines ask their own catalogs; everything about data is made by sqlgen.
-
-From an engine's type text to a type of the AST and to the family that hierarchies care about.
-
-Pure: engines pass what their catalogs print.
+Queries are fixed templates with named holes, parsed once per dialect and filled with literals of the AST; statements on
+data are made elsewhere. The type texts that catalogs print become types of the AST and families of values. Pure.
 """
 
 from __future__ import annotations

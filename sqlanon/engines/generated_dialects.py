@@ -1,14 +1,7 @@
-"""Traits of dialects that scripts are written for and no engine of ours runs.
+"""The dialects that `sqlanon sql` writes, by name, and the traits of those that no engine here runs.
 
-Imports no driver. The tests parse such scripts back; ClickHouse's they also run where chdb is installed.
-
-The columns that a star stands for, where a statement itself says them: in its WITH clause and its subqueries.
-
-Pure. A star over a table of the database is left as it is.
-
-The dialects that `sqlanon sql` writes, by name.
-
-Imports no driver, so that scripts can be written for databases whose drivers are not installed.
+Imports no driver, so that scripts can be written for databases whose drivers are not installed. The tests parse such
+scripts back; ClickHouse's they also run where chdb is installed.
 """
 
 from __future__ import annotations
@@ -29,7 +22,11 @@ from sqlanon.sql.relations import column, literal
 
 
 def spelled_out(select: exp.Select) -> list[exp.Expr]:
-    """The items of a select with stars of one relation as columns under their own names."""
+    """The items of a select with stars of one relation as columns under their own names.
+
+    Columns are those that the statement itself names, in its WITH clause and its subqueries; a star over a table of the
+    database is left as it is.
+    """
     known = dict(_sources(select))
     items: list[exp.Expr] = []
     for item in select.expressions:

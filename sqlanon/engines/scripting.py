@@ -1,10 +1,7 @@
-"""How a release script is written for a dialect: transactions, scratch tables, assertions and the swap.
+"""Release scripts by dialect: transactions, scratch tables, assertions, the swap; and statements left open for any.
 
-A script is run by a client of the database, without sqlanon: what it cannot do at run time is decided here.
-
-Statements that are built once and written for any dialect: what engines write differently is left open.
-
-A twin of an engine builds such statements and still asks its database; `resolved` closes them for one dialect.
+A script is run by a client of the database, without sqlanon: what it cannot do at run time is decided here. Statements
+may be built once and written for any dialect: what engines write differently is left open.
 """
 
 from __future__ import annotations
@@ -140,7 +137,10 @@ class NeutralTraits(Traits):
 
 
 def neutral(engine: AnyEngine) -> AnyEngine:
-    """The same engine on the same connection, building statements for any dialect."""
+    """The same engine on the same connection, building statements for any dialect.
+
+    It still asks its own database; `resolved` closes its statements for one dialect.
+    """
     twin = copy.copy(engine)
     # Traits belong to the class of an engine; this one object has its own.
     vars(twin)["traits"] = NeutralTraits(engine.traits.dialect, asked=engine.traits)

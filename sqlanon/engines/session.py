@@ -1,15 +1,7 @@
-"""Runs statements on a thread of their own, so that the caller can always be interrupted.
+"""What sessions of all engines share: interruptible statements, traced transactions, one run at a time on a target.
 
-A driver that waits inside C code may not see Ctrl-C until the statement ends. Here the caller waits on a future: Ctrl-C
-and the time limit stop the statement in the database first, and only then leave.
-
-A transaction as traced statements, the same on every engine that has them.
-
-Touches the engine only through its public members.
-
-One run at a time on a target, among the runs of this process: for databases that one process has to itself.
-
-Pure, apart from the register of the locks.
+Statements run on a thread of their own, so that the caller can always be interrupted. Touches the engine only through
+its public members.
 """
 
 from __future__ import annotations
@@ -47,7 +39,11 @@ def ran_too_long(step: str, seconds: float | None, detail: str = "") -> Statemen
 
 
 class Runner:
-    """One worker thread; statements run on it one at a time, in order."""
+    """One worker thread; statements run on it one at a time, in order.
+
+    A driver that waits inside C code may not see Ctrl-C until the statement ends. Here the caller waits on a future:
+    Ctrl-C and the time limit stop the statement in the database first, and only then leave.
+    """
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
@@ -144,7 +140,10 @@ _guard = threading.Lock()
 
 @contextmanager
 def alone_in_process(engine: Engine, key: Hashable, target: Table, seconds: float) -> Iterator[None]:
-    """Wait for the lock that the key names, and give it back."""
+    """Wait for the lock that the key names, and give it back.
+
+    For databases that one process has to itself: only runs of this process wait for each other.
+    """
     refuse_transaction(engine)
     with _guard:
         lock = _locks[key]

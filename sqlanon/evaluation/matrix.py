@@ -1,12 +1,9 @@
-"""Samarati's second way to `satisfies` (2001, section 5): distance vectors between tuples instead of GROUP BY counts.
+"""Samarati's distance vectors (2001, section 5), the second way to `satisfies` beside GROUP BY counts.
 
-The matrix lives in a scratch table. Its verdicts on acceptable nodes are held against the counts: two independent
-computations must agree, or nothing is released.
-
-The distance-vector matrix VT (Samarati 2001, section 5) as a self-join of the distinct tuples.
-
-Rows are outlier tuples (fewer than k occurrences), columns all distinct tuples. What is kept of each row is how many
-occurrences lie at each distance vector: all that `satisfies` and the bounds need.
+The matrix VT is a self-join of the distinct tuples, kept in a scratch table: rows are outlier tuples (fewer than k
+occurrences), columns all distinct tuples, and of each row is kept how many occurrences lie at each distance vector. Its
+verdicts on acceptable nodes are held against the counts: two independent computations must agree, or nothing is
+released.
 """
 
 from __future__ import annotations

@@ -1,16 +1,7 @@
-"""How many classes a node has, before it is evaluated: what the cost model of roll-ups goes by.
+"""Roll-ups (LeFevre et al., Incognito): frequency sets of lower nodes, and the counts of nodes evaluated on them.
 
-Pure. Starts from the columns' entropies and learns from every node that was counted.
-
-Roll-up (LeFevre et al., Incognito): frequency sets of lower nodes, kept because upper nodes are tiny beside them.
-
-Decides which sets to materialize and which set a node is evaluated on. The cost of a node is taken as the rows it
-reads; a set is made when the nodes that would use it save more than making it costs.
-
-What the database counted of each node, shared by every requirement that is asked of one frequency set.
-
-One statement counts many nodes for all requirements at once; a node is never counted twice. Answers of an earlier run
-on the same frequency set can be put in beforehand.
+Decides which sets to materialize, as scratch tables, and on which of them a node is counted. The cost of a node is
+taken as the rows it reads; a set is made when the nodes that would use it save more than making it costs.
 """
 
 from __future__ import annotations
@@ -53,6 +44,8 @@ class ClassForecast:
 
     If columns were independent and cells full, generalizing would shrink the number of classes by the loss of entropy.
     Real tables are sparse: it shrinks by a power of that, which is taken from the nearest nodes already counted.
+
+    Starts from the entropies of the columns and learns from every node that was counted; asks nothing itself.
     """
 
     def __init__(self, combinations: int) -> None:
@@ -245,7 +238,11 @@ Counted = tuple[int, int]
 
 
 class NodeCounts:
-    """Counts of nodes under several requirements, in the order these were given."""
+    """Counts of nodes under several requirements, in the order these were given.
+
+    One statement counts many nodes for all requirements at once; a node is never counted twice. Answers of an earlier
+    run on the same frequency set can be put in beforehand.
+    """
 
     def __init__(
         self, engine: Engine, frequency: FrequencySet, requirements: Sequence[Requirement], scratch: Scratch

@@ -1,11 +1,8 @@
 """Statements that evaluate lattice nodes on a frequency set or on a roll-up of one.
 
-A node is a GROUP BY of the packed words under its masks; a column at its top has no bits in them.
-
-Statements for requirements with several groupings: rows are suppressed in rounds until all groupings are content.
-
-A table of counted rows carries `kept`. A round judges the classes of each grouping by the rows still kept; a row stays
-kept when every class that it lies in satisfies.
+A node is a GROUP BY of the packed words under its masks; a column at its top has no bits in them. For requirements with
+several groupings rows are suppressed in rounds: the counted rows carry `kept`, a round judges the classes of each
+grouping by the rows still kept, and a row stays kept when every class that it lies in satisfies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a hierarchy says, before any database is asked: a rule for the labels of each level.
 
 Pure. A builder (mask, interval, date, ...) turns its part of the spec into one of the three rule kinds below;
-sqlgen turns rules into SQL, `label()` computes the same label in Python and is what the SQL is tested against.
+`source.hierarchy_statements` turns rules into SQL, `label()` computes the same label in Python and is what the SQL is
+tested against.
 """
 
 from __future__ import annotations

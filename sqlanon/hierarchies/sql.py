@@ -1,6 +1,6 @@
 """The sql builder: labels as SQL expressions over the column.
 
-Text only: sqlgen parses the expressions and refuses what is not one.
+Text only: `sql.user_sql` parses the expressions and refuses what is not one.
 """
 
 from __future__ import annotations

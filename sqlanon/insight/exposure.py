@@ -1,10 +1,6 @@
-"""The attacks on a spec's source and on its published target.
+"""Risk of and attacks on a spec's source and its published target; risk also of any table.
 
 Orchestrates; reads aggregates, and names only where somebody asked for them.
-
-The risk of a spec's source and of its published target, or of any table.
-
-Orchestrates; reads aggregates.
 """
 
 from __future__ import annotations

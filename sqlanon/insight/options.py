@@ -1,6 +1,4 @@
-"""What is asked about the risk of a release, its exposure and its use. Pure.
-
-Where the release of a spec stands, and the people whom an adversary looks up in it.
+"""Options of risk, attacks and utility, and what these look at: the published target, and the people to look up.
 
 Reads the catalog; makes scratch tables of labels.
 """
@@ -84,6 +82,7 @@ def published(run: Run) -> Relation | None:
 
 
 def population(run: Run) -> People | None:
+    """The population of the spec, its columns by those of the quasi-identifier."""
     population = run.binding.population
     if population is None:
         return None
@@ -111,6 +110,7 @@ def external(run: Run, asked: AttackOptions) -> People | None:
 
 
 def source_people(run: Run) -> People:
+    """The people of the source itself."""
     return People(run.binding.source, {name: name for name in run.binding.names})
 
 
@@ -121,6 +121,7 @@ def renamed(engine: Engine, people: People) -> Relation:
 
 
 def labels_of(run: Run, target: Relation, people: Sequence[People], place: str = "a") -> Labels:
+    """The labels of a release that cover the values of these people."""
     known = [item for item in run.binding.quasi_identifiers if all(item.name in one.columns for one in people)]
     # The labels of a release are those of the source's values: without them no label of a formula would be known.
     given = [(one.relation, one.columns) for one in (*people, source_people(run))]

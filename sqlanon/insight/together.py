@@ -1,11 +1,8 @@
-"""What the releases of several recipients say together: each pair's classes intersected, in SQL, from the source.
+"""Releases of several recipients together: the classes of each pair intersected, in SQL, from the source.
 
 Somebody who gets two releases, and knows a person's quasi-identifier, finds the person's class in each: the person is
-in the intersection. Reads the source; writes nothing but scratch tables, which are dropped.
-
-Statements on several releases of one source together: which classes a row has in each, and what two of them share.
-
-Both read the source, never the releases: published tables do not say which row of the source a row came from.
+in the intersection. Reads the source, never the releases, which do not say which row of the source a row came from;
+writes nothing but scratch tables, which are dropped.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""What a measure of a release is: figures the database sums per node, a score, and lower bounds known beforehand.
+"""A measure of a release: figures the database sums per node, a score, and lower bounds known beforehand.
 
-Sees nodes, verdicts and static figures of levels; makes expressions, runs none. The search trusts every bound here.
-
-The few shapes of aggregates that metrics ask for, over the relation `classes`.
-
-Makes expressions only. Products are taken in types wide enough that every engine returns the same number.
+Sees nodes, verdicts and static figures of levels; makes expressions over the relation `classes`, runs none. Products
+are taken in types wide enough that every engine returns the same number. The search trusts every bound here.
 """
 
 from __future__ import annotations

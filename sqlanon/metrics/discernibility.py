@@ -1,14 +1,7 @@
-"""What both forms of discernibility share: squares of class sizes, and the bound that column entropies give them.
+"""Discernibility `dm` (Bayardo and Agrawal) and its monotone form `dm*`, a lower bound of it.
 
+Sums of squared class sizes, bounded by the entropies of the columns. Measures rows, not columns: weights play no part.
 Pure arithmetic on level figures and verdicts.
-
-`dm`: discernibility (Bayardo and Agrawal): each kept row costs the size of its class, each suppressed row N.
-
-Measures rows, not columns: weights play no part.
-
-`dm*`: discernibility without suppression: the monotone form, a lower bound of `dm`.
-
-Measures rows, not columns: weights play no part.
 """
 
 from __future__ import annotations
@@ -55,7 +48,10 @@ SQUARES_OF_KEPT = "squares_of_kept"
 
 
 class Discernibility(Discernible):
-    """Sum of n * n over kept classes, plus N * S."""
+    """Sum of n * n over kept classes, plus N * S.
+
+    Each kept row costs the size of its class, each suppressed row N.
+    """
 
     name = "dm"
 
@@ -88,7 +84,7 @@ class Discernibility(Discernible):
 
 
 class DiscernibilityStar(Discernible):
-    """Sum of n * n over all classes."""
+    """Discernibility without suppression: the sum of n * n over all classes."""
 
     name = "dm*"
 

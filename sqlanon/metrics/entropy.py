@@ -1,10 +1,6 @@
-"""`entropy`: non-uniform entropy, plus the entropy that suppressed rows lose by becoming one value.
+"""Non-uniform entropy: `entropy`, and its monotone form `entropy*` without the term of the suppressed rows.
 
-The first part is static and bounds the score from below; weights multiply each column's part of both.
-
-`entropy*`: non-uniform entropy without the term of the suppressed rows: the monotone form.
-
-Known without any query. Weights multiply each column's entropy.
+`entropy*` is known without any query and bounds `entropy` from below. Weights multiply each column's part of both.
 """
 
 from __future__ import annotations
@@ -37,7 +33,10 @@ def _figure(column: int) -> str:
 
 
 class Entropy(EntropyStar):
-    """`entropy*` plus, with S suppressed rows, minus the sum over their generalized values of c * log2(c / S)."""
+    """`entropy*` plus, with S suppressed rows, minus the sum over their generalized values of c * log2(c / S).
+
+    The second term is the entropy that suppressed rows lose by becoming one value.
+    """
 
     name = "entropy"
     static = False

@@ -1,11 +1,7 @@
-"""What a privacy model says of a class, and when search may reason from one node to another.
+"""The privacy model: what it says of a class, and when search may reason from one node to another.
 
 A model names the aggregates it needs of the values of a class and a predicate over them, as SQL expressions. It states
-its monotonicity; the search prunes only where that holds.
-
-What all models of a sensitive column share: which column it is, and who is counted.
-
-Pure.
+its monotonicity; the search prunes only where that holds. Pure.
 """
 
 from __future__ import annotations
@@ -165,7 +161,10 @@ def _add(content: dict[str, object], grouping: Grouping) -> None:
 
 @dataclass(frozen=True)
 class Sensitive:
-    """A sensitive column as the models see it."""
+    """A sensitive column as the models see it.
+
+    Which column it is and who is counted: what all models of a sensitive column share.
+    """
 
     position: int
     """Its place among the measured columns."""

@@ -1,14 +1,7 @@
-"""Gathers a report: from the lock file, the evidence, and the database that holds the source.
+"""A report gathered from the lock file, the evidence, and the database that holds the source.
 
-Reads; writes scratch tables only, which are dropped.
-
-Risk, attacks and utility in a report: attackers before and after, what classes give away, what columns keep.
-
-Reads counts; writes scratch tables only, which are dropped.
-
-Scripts for readers of reports: every text literal that is not known to be harmless is left out.
-
-Literals of a script are labels of definitions and values that models name; few rows may stand behind them.
+Risk, attacks and utility are measured of the source and of the release. Reads counts; writes scratch tables only, which
+are dropped. In the script that a report shows, text literals that are not known to be harmless are left out.
 """
 
 from __future__ import annotations
@@ -207,6 +200,8 @@ _TEXTS = frozenset(
 
 def redacted(sql: str, dialect: str, harmless: Collection[str]) -> str:
     """The script with its text literals replaced by an ellipsis, except those in `harmless` and words of our own.
+
+    Literals of a script are labels of definitions and values that models name; few rows may stand behind them.
 
     >>> redacted("SELECT 'rare', '*', 'flu' -- a remark", "duckdb", ["flu"])
     "SELECT '…', '*', 'flu' -- a remark"

@@ -1,10 +1,7 @@
 """The lattice as it is drawn: the state of every node, from the verdicts of some and what follows from them.
 
-Pure. A lattice too large to draw node by node is told by its heights and the nodes that were evaluated.
-
-The lattice and the search of a report: verdicts of the lock file, and the search made again on them.
-
-Asks the database only for what the lock file does not know.
+A lattice too large to draw node by node is told by its heights and the nodes that were evaluated. Verdicts come from
+the lock file, and the search is made again on them; the database is asked only for what the lock file does not know.
 """
 
 from __future__ import annotations

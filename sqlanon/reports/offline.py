@@ -1,10 +1,7 @@
-"""The report without a database: what the lock file and the evidence tell.
+"""The report without a database: what the spec, the lock file and the evidence folder tell.
 
-Reads files; measures nothing.
-
-Parts of a report that need no database: which release it is, its columns, the runs on record.
-
-Reads the spec, the lock file and the evidence folder.
+Reads files; measures nothing. `reports.gather` shares the parts that need no database: which release it is, its
+columns, the runs on record.
 """
 
 from __future__ import annotations

@@ -1,14 +1,6 @@
-"""Statements of the report: labels of hierarchies and shares of sensitive values, those with too few rows left out.
+"""Labels of hierarchies and shares of sensitive values in a report, those with too few rows left out.
 
 A label or value with fewer than k rows behind it never leaves the database: it is counted, not named.
-
-How a sensitive column is distributed: overall, and in the classes where one value weighs most. Shares only.
-
-A value with fewer than k rows, in all or in a class, is summed up with the others like it.
-
-The hierarchy of a column as people see it: a tree of labels with their share of rows, rare ones counted, not named.
-
-Reads label counts from the database; what has fewer than k rows behind it stays there.
 """
 
 from __future__ import annotations
@@ -230,7 +222,11 @@ class SensitiveShares:
 def sensitive_shares(
     engine: Engine, table: Table, names: Sequence[str], sensitive: Sequence[str], respondent: str | None, k: int
 ) -> tuple[SensitiveShares, ...]:
-    """The distributions of sensitive columns of a release that lies in a scratch table."""
+    """The distributions of sensitive columns of a release that lies in a scratch table.
+
+    Overall, and in the classes where one value weighs most. A value with fewer than k rows, in all or in a class, is
+    summed up with the others like it.
+    """
     families = {info.name: info.family for info in engine.columns(table)}
     traits, relation = engine.traits, table_expression(table)
     keys = [traits.key(column(name), families[name]) for name in names]

@@ -1,12 +1,6 @@
-"""Writes a report in one of its formats; the file appears complete or not at all.
+"""Writes a report as HTML, Markdown, JSON or PDF; the file appears complete or not at all.
 
-The page as PDF, printed by a Chromium that is installed on this machine.
-
-Starts that program, without a network and with a profile of its own, and waits for it.
-
-The report as Markdown: the same figures and sentences, for tools that review text.
-
-Pure.
+PDF is printed by a Chromium that is installed on this machine.
 """
 
 from __future__ import annotations
@@ -52,7 +46,10 @@ def require_extra(kind: str) -> None:
 
 
 def print_page(page: str, out: Path) -> None:
-    """Print a self-contained page to a PDF file, which appears complete or not at all."""
+    """Print a self-contained page to a PDF file, which appears complete or not at all.
+
+    Starts the browser, without background networking and with a profile of its own, and waits for it.
+    """
     program = browser()
     with tempfile.TemporaryDirectory(prefix="sqlanon-print-") as folder:
         source, printed = Path(folder) / "report.html", Path(folder) / "report.pdf"
@@ -88,7 +85,10 @@ SPECIAL = r"\`*_{}[]<>#|~"
 
 
 def markdown(report: Report) -> str:
-    """The whole report as text."""
+    """The whole report as text.
+
+    The same figures and sentences as the page, for tools that review text.
+    """
     return "\n".join(_lines(report)) + "\n"
 
 

@@ -1,19 +1,7 @@
-"""The seam between search and database: an evaluator that answers what a node costs.
+"""The seam between search and database: an evaluator of nodes, a budget, an objective, a result.
 
-Algorithms see only `Evaluator`; they know no SQL. A QI subset is a full node whose other columns stand at their top
-(a top is one value), so one kind of node serves every algorithm.
-
-How much a search may cost: evaluated nodes and seconds. Every algorithm stops when its budget is spent.
-
-A `Meter` is a budget in use; algorithms never read a clock themselves.
-
-What a search returns: the node to release, what was proven about it, and how it was found.
-
-Plain data.
-
-What a search minimizes: a metric with everything static it needs, bound to one evaluator.
-
-Pure beyond reading the evaluator's static figures once.
+Algorithms see only `Evaluator`; they know no SQL. A QI subset is a full node whose other columns stand at their top (a
+top is one value), so one kind of node serves every algorithm.
 """
 
 from __future__ import annotations
@@ -82,7 +70,10 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """None: no such limit. Seconds are looked at between batches of nodes."""
+    """The most that a search may cost: evaluated nodes and seconds; None: no such limit.
+
+    Every algorithm stops when its budget is spent. Seconds are looked at between batches of nodes.
+    """
 
     nodes: int | None = None
     seconds: float | None = None
@@ -104,7 +95,7 @@ class BudgetSpent(Exception):
 
 
 class Meter:
-    """A budget that started running."""
+    """A budget that started running; algorithms never read a clock themselves."""
 
     def __init__(self, budget: Budget, evaluator: Evaluator, clock: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget
@@ -150,7 +141,7 @@ NO_NODES_LISTED = ListedNodes()
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The answer of one algorithm."""
+    """The answer of one algorithm: the node to release, what was proven about it, and how it was found."""
 
     algorithm: str
     metric: str
@@ -187,7 +178,7 @@ RELATIVE_TOLERANCE = 1e-11
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric and its context."""
+    """What a search minimizes: a metric and its context. The evaluator's static figures are read once."""
 
     metric: Metric
     context: Context

@@ -1,16 +1,7 @@
 """Sets of nodes as integers: node number i of the lattice, in vector order, is bit i.
 
-Pure. Up-sets and down-sets of half a million nodes become a dozen machine-speed ANDs.
-
-What is known of every node, by its own verdict or inherited from another's.
-
-Pure. Acceptable nodes make all their generalizations acceptable, unacceptable ones all their specializations
-unacceptable (Samarati 2001, corollary 5.1), but only where the evaluator says that its requirement is monotone. Where
-it is not, a monotone part of it may still say how many rows the specializations suppress at least.
-
-Sums of per-column costs over a whole lattice: the total of any node, and all nodes up to a total as one set.
-
-Pure. Columns are split in two halves, so that a threshold over half a million nodes costs a few hundred look-ups.
+Pure. Up-sets and down-sets of half a million nodes become a dozen machine-speed ANDs. Beside the coding stand what is
+known of every node (`Marking`) and sums of per-column costs over a whole lattice (`Totals`).
 """
 
 from __future__ import annotations
@@ -149,7 +140,13 @@ class Coding:
 
 
 class Marking:
-    """Two growing sets of nodes: known to be acceptable, known to be unacceptable."""
+    """Two growing sets of nodes: known to be acceptable, known to be unacceptable.
+
+    A node is marked by its own verdict or by another's: acceptable nodes make all their generalizations acceptable,
+    unacceptable ones all their specializations unacceptable (Samarati 2001, corollary 5.1), but only where the
+    requirement is monotone. Where it is not, a monotone part of it may still say how many rows the specializations
+    suppress at least.
+    """
 
     def __init__(self, coding: Coding, limit: int, monotone: bool) -> None:
         self._coding = coding
@@ -190,7 +187,11 @@ class Marking:
 
 
 class Totals:
-    """The total cost of every node: the sum over columns of the cost of its level."""
+    """The total cost of every node: the sum over columns of the cost of its level.
+
+    Also all nodes up to a total as one set. Columns are split in two halves, so that a threshold over half a million
+    nodes costs a few hundred look-ups.
+    """
 
     def __init__(self, coding: Coding, costs: Sequence[Sequence[float]]) -> None:
         bottom, top = coding.lattice.bottom, coding.lattice.top

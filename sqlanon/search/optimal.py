@@ -2,11 +2,6 @@
 
 Nodes whose lower bound exceeds the best score so far are out; of the others, a batch at a time, the search asks for
 promising nodes and for nodes whose verdict would settle many others at once. Asks through the session only.
-
-Which nodes can still be best: sets of nodes whose lower bound does not exceed the best score so far.
-
-Pure. Three sources of bounds: the metric's static costs, what a verdict says of all nodes above it (learned bounds),
-and, where the requirement is monotone, that nodes below an evaluated one suppress at least as many rows.
 """
 
 from __future__ import annotations
@@ -38,7 +33,11 @@ class Rung:
 
 
 class Bounds:
-    """The nodes that can still win or tie, as the best score falls and verdicts come in."""
+    """The nodes that can still win or tie, as the best score falls and verdicts come in.
+
+    Three sources of bounds: the metric's static costs, what a verdict says of all nodes above it (learned bounds), and,
+    where the requirement is monotone, that nodes below an evaluated one suppress at least as many rows.
+    """
 
     def __init__(self, coding: Coding, objective: Objective, limit: int, monotone: bool) -> None:
         self._coding = coding

@@ -1,15 +1,6 @@
-"""Guesses what the database would say of a node, learned from what it has said: which nodes are worth asking about.
+"""Questions worth asking: guesses of what the database would say of a node, and the few that settle most nodes.
 
-Pure, and never trusted: guesses choose the order of questions, no verdict follows from one.
-
-A handful of the nodes that are still open, and how many of them one verdict would settle.
-
-Pure. Questions are planned on a sample, so that planning costs the same on lattices of any size.
-
-Decides which of a set of nodes are acceptable, asking for as few as it can.
-
-Shared by the algorithms that go by monotonicity alone. Where the requirement is not monotone only its monotone part,
-if it has one, decides nodes that were not asked for: those that suppress too much already.
+Guesses choose the order of questions and are never trusted: no verdict follows from one. Asks through the session only.
 """
 
 from __future__ import annotations
@@ -38,7 +29,10 @@ def remaining_bits(context: Context) -> Bits:
 
 
 class Forecast:
-    """A linear model over the bits that each column still tells, by recursive least squares."""
+    """A linear model over the bits that each column still tells, by recursive least squares.
+
+    Learns from what the database has said of other nodes.
+    """
 
     def __init__(self, bits: Bits, slope: float, top: float) -> None:
         """At first the guess is `top` for the node that tells nothing, and `slope` more for each bit."""
@@ -96,7 +90,10 @@ EAGERNESS = 0.3
 
 
 class Sample:
-    """Open nodes, numbered in vector order, and those of them that no planned question settles yet."""
+    """Open nodes, numbered in vector order, and those of them that no planned question settles yet.
+
+    A handful of the open nodes, so that planning questions costs the same on lattices of any size.
+    """
 
     def __init__(self, coding: Coding, open_nodes: int) -> None:
         self.numbers = _some_members(open_nodes)
@@ -223,7 +220,12 @@ CAUTION = 0.3
 
 
 class Classifier:
-    """Asks through a session, and learns which questions settle most."""
+    """Asks through a session, and learns which questions settle most.
+
+    Decides which of a set of nodes are acceptable, for the algorithms that go by monotonicity alone. Where the
+    requirement is not monotone only its monotone part, if it has one, decides nodes that were not asked for: those that
+    suppress too much already.
+    """
 
     def __init__(self, session: SearchSession) -> None:
         self._session = session

@@ -2,17 +2,8 @@
 
 `base` holds each distinct combination of quasi-identifier values (columns `q_0`, `q_1`, ...) with its number of rows
 `n`; where models need them also of sensitive values (`v_0`, ...) and of the respondent (`who`). `frequency` holds the
-same combinations packed into a few integers `p_0`, ... (see `packing`), with the codes of sensitive values `s_0`, ...
-
-Where each level of each column lies in the packed words of a frequency set.
-
-Pure arithmetic. A value is written as its path in the hierarchy, from the label under the top down to the value: one
-bit field per level, holding the number of the child among its siblings. Generalizing is clearing the lower fields, so
-a lattice node is one bit mask per word, and two rows share a class when their masked words are equal.
-
-Sets of sensitive values as bits of a few whole numbers: all that the number of different values needs.
-
-A frequency set that holds them has one row for each combination of the quasi-identifier, not one for each value too.
+same combinations packed into a few integers `p_0`, ... (see `Layout`), with the codes of sensitive values `s_0`, ... or
+the sets of them (see `ValueSet`).
 """
 
 from __future__ import annotations
@@ -48,7 +39,12 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """For each column, the fields of its levels from 0 up to the one below the top."""
+    """For each column, the fields of its levels from 0 up to the one below the top.
+
+    A value is written as its path in the hierarchy, from the label under the top down to the value: one bit field per
+    level, holding the number of the child among its siblings. Generalizing is clearing the lower fields, so a lattice
+    node is one bit mask per word, and two rows share a class when their masked words are equal.
+    """
 
     fields: tuple[tuple[Field, ...], ...]
     words: int
@@ -108,7 +104,11 @@ MOST_VALUES = 4 * BITS
 
 @dataclass(frozen=True)
 class ValueSet:
-    """A column as sets: the numbers that hold the bits, and how many values the union of a group's sets has."""
+    """A column as sets: the numbers that hold the bits, and how many values the union of a group's sets has.
+
+    Sets as bits are all that the number of different values needs: the frequency set then has one row for each
+    combination of the quasi-identifier, not one for each value too.
+    """
 
     columns: tuple[str, ...]
     number: exp.Expression

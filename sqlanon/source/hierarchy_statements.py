@@ -1,13 +1,9 @@
-"""Statements that build and check hierarchy tables.
+"""Statements that build and check hierarchy tables; formulas become one expression over the value for each level.
 
 A hierarchy table has one row per value: `value` (as a grouping key; NULL for listed values that the source lacks),
-`label_0` (its text), `label_1` ... `label_h`, and for levels below the top `code_l` (a small integer per label,
-from 1; 0 is kept for NULL), `index_l` (the label's number among its siblings, from 0; from 1 under the top, where 0 is
-NULL) and `leaves_l` (values under that label).
-
-Labels of formula hierarchies become one expression over the value for each level rule.
-
-The same rules compute labels in Python (`hierarchies.levels`); tests hold the two against each other on every engine.
+`label_0` (its text), `label_1` ... `label_h`, and for levels below the top `code_l` (a small integer per label, from 1;
+0 is kept for NULL), `index_l` (the label's number among its siblings, from 0; from 1 under the top, where 0 is NULL)
+and `leaves_l` (values under that label).
 """
 
 from __future__ import annotations
@@ -288,7 +284,10 @@ _LARGEST_UNITS = 4 * 10**18
 
 
 def label(level: Level, value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
-    """The label of `value` at this level. NULL for a value outside the rule's domain."""
+    """The label of `value` at this level. NULL for a value outside the rule's domain.
+
+    `hierarchies.levels` computes the same in Python; tests hold the two against each other on every engine.
+    """
     match level:
         case MaskLevel():
             return _mask(level, traits.text(value, family))

@@ -1,10 +1,8 @@
-"""How many rows may be suppressed: a number of rows, or a percentage of the table.
+"""Amounts of a spec: the rows that may be suppressed, and the thresholds of privacy models.
 
-Pure and exact: a percentage of N rows is rounded down, never through binary floats.
-
-The thresholds of privacy models: exact decimals, small enough for comparison by whole numbers.
-
-Pure. Equal thresholds are written alike, whatever their spelling, so that a spec has one fingerprint.
+Pure and exact: a percentage of N rows is rounded down, never through binary floats; thresholds are decimals small
+enough for comparison by whole numbers. Equal thresholds are written alike, whatever their spelling, so that a spec has
+one fingerprint.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The keys of the release spec, and what they say together.
 
-Pure. Nothing here is refused for more than its own form; what spans keys is checked in `checks`.
+Pure. Nothing here is refused for more than its own form; what spans keys is checked in `spec.release`.
 """
 
 from __future__ import annotations

@@ -1,18 +1,8 @@
 """Loading a spec: from a YAML file or from Python values, with every problem reported at once.
 
-Reads the spec file and the environment; hierarchy files are read later, by their builder.
-
-`${NAME}` in the texts of a spec, replaced from the environment; `$${` writes `${` itself.
-
-Reads the environment and nothing else. Expanded texts never appear in a problem.
-
-What is wrong with a spec, in words: pydantic's errors and our findings as one short line each.
-
-Pure. A line names keys and what is expected, never the value that was given.
-
-The JSON Schema of the release spec, for editors that complete YAML; also which keys may stand where.
-
-Pure.
+Reads the spec file and the environment; hierarchy files are read later, by their builder. A problem is one short line
+that names keys and what is expected, never the value that was given. The JSON Schema, for editors, says which keys may
+stand where.
 """
 
 from __future__ import annotations
@@ -41,7 +31,10 @@ _VARIABLE = re.compile(r"(\$)?\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?")
 
 
 def expand(value: Any, findings: list[Finding], path: KeyPath = ()) -> Any:
-    """The same value with every text in it expanded; what could not be expanded is added to `findings`."""
+    """The same value with every text in it expanded; what could not be expanded is added to `findings`.
+
+    `${NAME}` is replaced from the environment; `$${` writes `${` itself. Expanded texts never appear in a problem.
+    """
     if isinstance(value, str):
         return _expand_text(value, findings, path)
     if isinstance(value, Mapping):

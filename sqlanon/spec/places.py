@@ -1,10 +1,6 @@
-"""Where a release reads from and writes to: tables, views, files, a query.
+"""Places of a release: the table, view, file or query that it reads, what it writes, and the connection URL.
 
 Pure: names and paths only. Paths are relative to the folder of the spec.
-
-A connection URL whose password stays out of everything that is printed.
-
-Pure. Only `reveal()` gives the URL itself, and only an engine calls it.
 """
 
 from __future__ import annotations
@@ -211,7 +207,10 @@ HIDDEN = "***"
 
 
 class Secret:
-    """A connection URL. Printing shows `postgresql://user:***@host/db`."""
+    """A connection URL. Printing shows `postgresql://user:***@host/db`.
+
+    The password stays out of everything that is printed. Only `reveal()` gives the URL itself, to open an engine.
+    """
 
     __slots__ = ("_url",)
 

@@ -1,14 +1,6 @@
-"""The release spec: the whole contract as one frozen model, checked as a whole.
+"""The release spec: the whole contract as one frozen model, checked as a whole, with a fingerprint of each part.
 
-Pure. Reading YAML and wording errors are the loader's.
-
-What is wrong with a spec although each of its keys is right: the checks that span keys.
-
-Pure. Each check yields findings; the loader words and locates them.
-
-A spec taken apart: a fingerprint of each part that decides the release, so that a change can be named by its key.
-
-Pure.
+Pure. Reading YAML, and wording and locating what is found wrong, are the loader's.
 """
 
 from __future__ import annotations
@@ -38,7 +30,10 @@ WITHOUT_ROW_SUPPRESSION = frozenset({"AG_", "_AS", "CG_", "_CS"})
 
 
 def findings_across(spec: SpecKeys) -> Iterator[Finding]:
-    """What is wrong with a spec of one release; of a key that is wrong in itself only that."""
+    """What is wrong with a spec of one release; of a key that is wrong in itself only that.
+
+    The checks that span keys: each key may be right by itself.
+    """
     found = list(_across_keys(spec))
     named = {path for path, _ in found}
     yield from found
@@ -248,6 +243,8 @@ def fingerprint(content: Any) -> str:
 
 def parts_of(content: Mapping[str, Any]) -> dict[str, str]:
     """A short fingerprint of each part.
+
+    Parts are what decides the release, so that a change can be named by its key.
 
     >>> list(parts_of({"source": "t", "columns": {"zip": {"role": "identifier"}}, "privacy": {"k": 2}}))
     ['source', 'columns.zip.role', 'privacy.k', 'the order of columns']

@@ -1,7 +1,7 @@
 """Where engines differ in ways that sqlglot's dialects do not already cover.
 
-A `Traits` object is the only thing sqlgen asks about an engine. Engines subclass it; the defaults suit engines that
-follow the standard.
+A `Traits` object is the only thing that makers of statements ask about an engine. Engines subclass it; the defaults
+suit engines that follow the standard.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """SQL that a user wrote in a spec: parsed, and refused unless it can only read.
 
-A source query must be one SELECT; a hierarchy level one scalar expression over its own column.
-
-What an expression of a user may consist of: columns, literals, operators and functions known to be plain.
-
-A list of what is allowed, not of what is not: a function nobody has looked at may write, wait or read a file.
+A source query must be one SELECT; a hierarchy level one scalar expression over its own column, made of columns,
+literals, operators and functions known to be plain. That is a list of what is allowed, not of what is not: a function
+nobody has looked at may write, wait or read a file.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Statements that measure the classes of any table as it stands. They share nothing with the search: no frequency set.
+"""Statements on the classes of a table as it stands, and the named steps and wide arithmetic of all audits.
 
-Classes are grouped by the published values themselves, NULL equal to NULL.
-
-The named steps of an audit's statement: queries of its WITH clause, under names that no table of a user has.
-
-A step that bore the name of the audited table would hide it from the steps after it.
-
-Small words of the audit's arithmetic: wide products, floating point, extremes of a few expressions.
+Classes are grouped by the published values themselves, NULL equal to NULL. Nothing is shared with the search: there is
+no frequency set. Steps are queries of a WITH clause; their names have a prefix, because a step that bore the name of
+the audited table would hide it from the steps after it.
 """
 
 from __future__ import annotations

@@ -1,22 +1,9 @@
 """The statement that measures one sensitive column of a table: one scan of it, however many models are asked.
 
-`domain` and `reference` (audit_values), `weighed` (audit_cells), `sorted` (audit_distances), then `measured`: one row
-per class with what the models of audit_models read. The answer is one row of figures and counts.
-
-The cells of an audited table: how many of a class have a value of the sensitive column, each beside its reference.
-
-Two ways to the step `weighed` (class, size, members, and the columns of `reference`): by windows over counted rows, and
-by persons, with `held`, `rows` and `sole` of audit_persons in it. Few values are counted faster: audit_side_by_side.
-
-The fast way to measure a class: all values of the sensitive column counted side by side in the scan's one GROUP BY.
-
-Nothing is grouped twice and no class needs a number. An aggregate over the cells of a class becomes an expression over
-its columns members_1, members_2, ...: a sum of terms for SUM and COUNT, GREATEST and LEAST for MAX and MIN.
-
-What a model needs of the order among a class's cells: their rank by size, their place in an order, their taxonomy.
-
-Steps on `weighed` that end in `sorted`. The work of an ordered distance is taken in stretches between the values that
-a class has, so its cost is that of the cells, not of classes times values.
+Its steps in order: `domain` and `reference` (`statements.values`); the cells, how many of a class have a value, as
+`weighed` (class, size, members, the columns of `reference`; by persons also `held`, `rows` and `sole`); `sorted`, where
+a model needs an order among the cells; `measured`, one row per class with what `statements.models` reads. Few values
+are counted side by side instead, in one GROUP BY (`side_by_side`). The answer is one row of figures and counts.
 """
 
 from __future__ import annotations
@@ -44,7 +31,10 @@ from sqlanon.sql.relations import cast, column, identifier, literal
 
 
 def cells(audited: CountedSide, keys: Sequence[exp.Expression]) -> Steps:
-    """The steps from `domain` and `reference` to `weighed`."""
+    """The steps from `domain` and `reference` to `weighed`.
+
+    Persons are counted by their holdings, rows by windows over counted groups.
+    """
     if audited.person is not None:
         return _by_persons(audited, keys, audited.person)
     return _by_windows(audited, keys)
@@ -134,7 +124,10 @@ def reference_in_one_row(columns: Sequence[str], values: int) -> exp.Select:
 def steps(
     audited: CountedSide, keys: Sequence[exp.Expression], columns: Sequence[str], values: int, *, has_null: bool
 ) -> Steps:
-    """The steps from `domain` and `reference` to `side_by_side`: a row for each class."""
+    """The steps from `domain` and `reference` to `side_by_side`: a row for each class.
+
+    The fast way to measure few values: nothing is grouped twice, and no class needs a number.
+    """
     both = exp.select(exp.Star()).from_(step("classes"), copy=False).join(step("whole"), join_type="cross", copy=False)
     return {
         "classes": classes(audited, keys, values, has_null=has_null),
@@ -144,7 +137,10 @@ def steps(
 
 
 def in_columns(aggregate: exp.Expression, values: int) -> exp.Expression:
-    """An aggregate over the cells of a class as an expression over the columns of its row."""
+    """An aggregate over the cells of a class as an expression over the columns of its row.
+
+    A sum of terms for SUM and COUNT, GREATEST and LEAST for MAX and MIN, over members_1, members_2, ...
+    """
 
     def replaced(node: exp.Expr) -> exp.Expr:
         return _combined(node, values) if isinstance(node, exp.AggFunc) else node
@@ -202,6 +198,9 @@ def _expression(node: exp.Expr) -> exp.Expression:
 def sorted_cells(*, ranked: bool, ordered: bool, height: int) -> Steps:
     """The steps from `weighed` to `sorted`: with `ranked` the rank of a cell by its members, with `ordered` its stretch
     of work, with a height above 0 the members of its nodes.
+
+    The work of an ordered distance is taken in stretches between the values that a class has: its cost is that of the
+    cells, not of classes times values.
     """
     items: list[exp.Expression] = [exp.Star()]
     if ranked:

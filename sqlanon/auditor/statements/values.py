@@ -1,13 +1,8 @@
-"""The values of a sensitive column as an audit sees them: numbered in value order, with their share of the reference.
+"""Values of a sensitive column as an audit sees them: numbered, with their share of the reference and their holders.
 
-Steps by name, to stand in one WITH clause. `domain`: value, code (from 1, NULL first). `reference`: what else a model
-reads of a value, `reference` being how many of `total` have it.
-
-Persons instead of rows: who holds which value of a sensitive column in each class, every person counted once.
-
-Steps by name. `<prefix>_cells`: class, code, held (persons of the class that hold the value), members (persons that
-count for it: for the value of theirs that most of the class hold, the first in value order among equals), rows, sole
-(persons counted here that alone hold some value).
+Steps by name, to stand in one WITH clause. `domain`: value, code (from 1 in value order, NULL first). `reference`: what
+else a model reads of a value, `reference` being how many of `total` have it. Where persons are counted instead of rows,
+`<prefix>_cells` tells who holds which value in each class.
 """
 
 from __future__ import annotations
@@ -25,7 +20,12 @@ from sqlanon.sql.relations import cast, column, literal
 def holdings(
     prefix: str, rows: exp.Select, keys: Sequence[exp.Expression], person: exp.Expression, code: exp.Expression
 ) -> Steps:
-    """The queries up to `<prefix>_cells`; `rows` is a select without items over which keys, person and code read."""
+    """The queries up to `<prefix>_cells`; `rows` is a select without items over which keys, person and code read.
+
+    A cell has class, code, held (persons of the class that hold the value), members (persons that count for it: each
+    once, for the value of theirs that most of the class hold, the first in value order among equals), rows, and sole
+    (persons counted here that alone hold some value).
+    """
     names = [f"k_{position}" for position in range(len(keys))]
     return {
         f"{prefix}_holdings": _holdings(rows, dict(zip(names, keys, strict=True)), person, code),

@@ -1,10 +1,7 @@
-"""What DuckDB's catalog knows: which object a name means, what a run left behind, what a replaced table must keep.
+"""DuckDB's catalog: which object a name means, its size, what a run left behind, what a replaced table keeps.
 
-Names fold case, as DuckDB does. Touches the engine only through its public members.
-
-How many bytes a reading of a DuckDB relation takes: the blocks of tables, the sizes of files.
-
-Asks the catalog and the file system; reads no data.
+Names fold case, as DuckDB does. Touches the engine only through its public members; sizes come from the catalog and the
+file system, not from data.
 """
 
 from __future__ import annotations
@@ -252,7 +249,7 @@ from pragma_storage_info(:name) as i,
 
 
 def scan_bytes(engine: Engine, relation: Relation) -> int | None:
-    """The size of what is read; None where it lies elsewhere, or is not known."""
+    """The size of what is read, blocks of tables or files; None where it lies elsewhere, or is not known."""
     match relation:
         case File():
             return _file_bytes(engine, relation.path)

@@ -1,10 +1,7 @@
 """DuckDB through its own API: the embedded engine, which also reads and writes csv and parquet files.
 
-Only this room and its errors import the driver. One process owns a database file at a time.
-
-DuckDB's exceptions as sqlanon's: one safe line each, the engine's own text as detail.
-
-Errors about names and files are told in DuckDB's words; errors about values only by their class, for they quote data.
+Only this package imports the driver. One process owns a database file at a time. DuckDB's exceptions become sqlanon's:
+one safe line each, the engine's own text as detail.
 """
 
 from __future__ import annotations
@@ -26,7 +23,6 @@ from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspec
 from sqlanon.engines.catalog import data_type, family
 from sqlanon.engines.dialects import DUCKDB
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
-from sqlanon.engines.duckdb import catalog as duckdb_sizes
 from sqlanon.engines.files import refuse_doubled_headers
 from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, ran_too_long, transaction
 from sqlanon.engines.temporaries import owner_only, spill_folder
@@ -52,7 +48,11 @@ def first_line(error: Exception) -> str:
 
 
 def translate(error: duckdb.Error, step: str) -> EngineError:
-    """The error to raise for a statement that DuckDB refused."""
+    """The error to raise for a statement that DuckDB refused.
+
+    Errors about names and files are told in DuckDB's words; errors about values only by their class, for they quote
+    data.
+    """
     detail = without_secrets(str(error))
     if isinstance(error, duckdb.InterruptException):
         return EngineError(f"step '{step}' was cancelled", detail=detail)
@@ -259,7 +259,7 @@ class DuckDBEngine(Engine):
         return alone_in_process(self, key, target, seconds)
 
     def scan_bytes(self, relation: Relation) -> int | None:
-        return duckdb_sizes.scan_bytes(self, relation)
+        return duckdb_catalog.scan_bytes(self, relation)
 
     def version(self) -> str:
         return str(duckdb.__version__)

@@ -1,10 +1,6 @@
-"""What PostgreSQL's catalog knows: settings of the session, types, which object a name means, which runs are alive.
+"""PostgreSQL's catalog: settings of the session, types, which object a name means, its size, which runs are alive.
 
-A run is alive while a session holds the advisory lock that its id stands for.
-
-How many bytes a reading of a PostgreSQL relation takes, from the catalog alone.
-
-Views are followed to the tables under them, partitioned tables to their partitions.
+A run is alive while a session holds the advisory lock that its id stands for. Reads no data.
 """
 
 from __future__ import annotations
@@ -246,7 +242,10 @@ def reads(engine: Engine, table: Table, written: Table) -> bool:
 
 
 def scan_bytes(engine: Engine, relation: Relation) -> int | None:
-    """The size of the tables that are read; None where one of them lies elsewhere, or is not known."""
+    """The size of the tables that are read; None where one of them lies elsewhere, or is not known.
+
+    Views are followed to the tables under them, partitioned tables to their partitions.
+    """
     match relation:
         case Table():
             sizes = [_table_bytes(engine, relation)]

@@ -1,15 +1,7 @@
-"""Opening a session: the URL, SQLAlchemy's engine, and how values come back to Python.
+"""A session of a PostgreSQL server: the URL, how values come back to Python, errors, the lock on a target.
 
-The only place that sees the password; it leaves in no message.
-
-PostgreSQL's errors as sqlanon's, told apart by SQLSTATE: one safe line each, the server's own text as detail.
-
-Messages about objects, privileges and resources are the server's; those of classes that quote data values (22, 23 and
-whatever is not listed) are told only by the name of their condition.
-
-One run at a time on a target: an advisory lock of the session, named by the target's schema and name.
-
-Its id would not do, for every release makes a new table.
+The only place that sees the password; it leaves in no message. The server's errors become sqlanon's, told apart by
+SQLSTATE: one safe line each, the server's own text as detail.
 """
 
 from __future__ import annotations
@@ -60,7 +52,11 @@ def is_about_names(error: psycopg.Error) -> bool:
 
 
 def told(error: psycopg.Error) -> str:
-    """What may be shown of an error."""
+    """What may be shown of an error.
+
+    Messages about objects, privileges and resources are the server's. Those of classes that quote data values (22, 23
+    and whatever is not listed) are told only by the name of their condition.
+    """
     if error.sqlstate is None:
         return _words(type(error).__name__)
     if error.sqlstate[:2] in _TOLD_CLASSES:
@@ -194,7 +190,11 @@ _RELEASE = "select pg_advisory_unlock(:key)"
 
 @contextmanager
 def alone_with(engine: Engine, target: Table, seconds: float) -> Iterator[None]:
-    """Wait for the lock of a target, and give it back; it also ends with the session."""
+    """Wait for the lock of a target, and give it back; it also ends with the session.
+
+    The lock is advisory, named by the schema and name of the target: its id would not do, for every release makes a new
+    table.
+    """
     refuse_transaction(engine)
     key = _key(schema_of(engine, target), target.name)
     milliseconds = str(max(1, round(seconds * 1000)))

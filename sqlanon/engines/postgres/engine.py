@@ -1,10 +1,7 @@
 """PostgreSQL through SQLAlchemy and psycopg 3: one session of its own, outside any pool.
 
-Statements are sent as they are rendered: no parameters, so that a percent sign or a colon means itself.
-
-The privileges that a run on PostgreSQL needs, as statements for somebody who may grant them.
-
-Reads the catalog: which schema a name means, who owns what exists.
+Statements are sent as they are rendered: no parameters, so that a percent sign or a colon means itself. The privileges
+that a run needs are told as statements for somebody who may grant them.
 """
 
 from __future__ import annotations
@@ -56,7 +53,10 @@ class _Found(NamedTuple):
 
 
 def grants(engine: Engine, needs: Needs, role: str) -> list[str]:
-    """The statements, in the order in which they are run."""
+    """The statements, in the order in which they are run.
+
+    Reads the catalog: which schema a name means, who owns what exists.
+    """
     reads = [_found(engine, table).table for table in needs.read if isinstance(table, Table)]
     target = _found(engine, needs.target) if isinstance(needs.target, Table) else None
     written = [] if target is None else [target.table.schema[-1]]

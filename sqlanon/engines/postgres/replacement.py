@@ -1,12 +1,9 @@
-"""Letting a staging table take the place of a PostgreSQL table without losing what hangs on it.
+"""The swap of a PostgreSQL table for its staging table, without losing what hangs on it.
 
-The statements that make grants, comments, constraints and indexes again are written by the server itself, from its
-catalog, and run as they come. What could not be made again is refused before anything is dropped.
-
-Queries by which PostgreSQL writes the statements that make again what hung on a replaced table.
-
-Each returns (statement, description) and has three holes: `:target` and `:staging`, the ids of the old and the new
-table, and `:name`, the quoted name both have in turn. They run in this order.
+The server itself writes, from its catalog, the statements that make grants, comments, constraints and indexes again;
+they run as they come. What could not be made again is refused before anything is dropped. `KEEPSAKES` lists the queries
+for them in the order in which they run. Each returns (statement, description) and has three holes: `:target` and
+`:staging`, the ids of the old and the new table, and `:name`, the quoted name both have in turn.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Running statements on a Spark session: on a thread of their own, under a label by which they are stopped.
 
-The catalog, files and replacing (`spark_catalog`, `spark_files`, `spark_replace`) know the engine by this class.
+The catalog, the files and the swap of tables know the engine by this class.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Spark through pyspark: a session of this process or of a Spark Connect server; tables, views, csv and parquet files.
 
-There are no transactions. What a block creates is dropped when the block fails, and a release takes its name as the
-last step (`spark_replace`).
-
-Files that Spark reads and writes: csv with typed columns through a temporary view, and single files of this machine.
-
-The types of a csv file's columns are decided by the whole file and by the rules that DuckDB has: a postal code like
-02139 stays text.
+There are no transactions: what a block creates is dropped when the block fails, and a release takes its name as the
+last step (`spark.replacement`). A csv file is read with typed columns through a temporary view; files are written as
+single files of this machine.
 """
 
 from __future__ import annotations
@@ -25,7 +21,6 @@ from sqlanon.engines.catalog import parsed, with_holes_filled
 from sqlanon.engines.files import flush, refuse_doubled_headers
 from sqlanon.engines.session import alone_in_process
 from sqlanon.engines.spark import catalog as spark_catalog
-from sqlanon.engines.spark import catalog as spark_sizes
 from sqlanon.engines.spark import replacement as spark_replace
 from sqlanon.engines.spark.base import SparkBase
 from sqlanon.engines.spark.catalog import columns_of
@@ -65,7 +60,10 @@ _ALL_ARE = "coalesce(bool_and(:condition), false)"
 
 
 def make_view(engine: SparkBase, file: File) -> None:
-    """The temporary view of a csv file. The file is read once to find the types of its columns."""
+    """The temporary view of a csv file. The file is read once to find the types of its columns.
+
+    Types are decided by the whole file and by the rules that DuckDB has: a postal code like 02139 stays text.
+    """
     try:
         found = file.format == "csv" and file.reading == "found"
         delimiter = _delimiter(engine, file) if found else file.delimiter
@@ -266,7 +264,7 @@ class SparkEngine(SparkBase):
         return True
 
     def scan_bytes(self, relation: Relation) -> int | None:
-        return spark_sizes.scan_bytes(self, relation)
+        return spark_catalog.scan_bytes(self, relation)
 
     def version(self) -> str:
         return self.on_spark("session", "version", lambda spark: f"Spark {spark.version}")

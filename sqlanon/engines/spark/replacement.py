@@ -1,12 +1,7 @@
-"""Putting a staging table in the target's place, and finding what runs have left behind.
+"""The swap of a Spark table or view for a new release, and the cleaning up after runs that died.
 
-Delta and Iceberg replace a table in one commit, a view is repointed (`spark_repoint`). A plain table is renamed away
-and the new one in: should the process die between the two, the next run finds the old table and puts it back.
-
-Publishing by a view: the release lies in a table of its own, and one change of the catalog lets the view show it.
-
-For catalogs without a commit that replaces a table. There is no moment without a release: a reader sees the old one or
-the new one, also after a crash.
+Delta and Iceberg replace a table in one commit, a view of releases is repointed. A plain table is renamed away and the
+new one in: should the process die between the two, the next run finds the old table and puts it back.
 """
 
 from __future__ import annotations
@@ -56,7 +51,11 @@ def release_table(target: Table) -> Table:
 
 
 def repoint(engine: SparkBase, release: Table, target: Table, old: Details | None) -> None:
-    """Let the view show a release, then drop those that it no longer shows."""
+    """Let the view show a release, then drop those that it no longer shows.
+
+    For catalogs without a commit that replaces a table: each release lies in a table of its own, and one change of the
+    catalog lets the view show it. A reader sees the old release or the new one, also after a crash.
+    """
     properties = {**({} if old is None else old.properties), PROPERTY: release.name}
     given = [exp.Property(this=literal(name), value=literal(value)) for name, value in sorted(properties.items())]
     if old is not None and old.comment is not None:

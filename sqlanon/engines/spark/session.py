@@ -1,14 +1,7 @@
-"""From a Spark URL to a session: one that runs already, one of a Spark Connect server, or one of a Spark started here.
+"""Spark sessions by URL: one that runs already, one of a Spark Connect server, or one of a Spark started here.
 
-Each engine gets a session of its own; only the one of `spark://active` is borrowed.
-
-What a Spark URL asks for: a master with settings, a session that runs already, a Spark Connect server.
-
-Pure.
-
-Starting Spark in this process, where it lives until the process ends.
-
-What Spark has to say goes to a file of its own, never to the terminal; it is read when Spark does not start.
+Each engine gets a session of its own; only the one of `spark://active` is borrowed. A Spark that was started lives
+until the process ends.
 """
 
 from __future__ import annotations
@@ -105,7 +98,10 @@ _started_with: dict[str, str] = {}
 
 
 def new_session(master: Master) -> Any:
-    """A new session of the Spark of this process, started if there is none yet."""
+    """A new session of the Spark of this process, started if there is none yet.
+
+    What Spark has to say goes to a file of its own, never to the terminal; it is read when Spark does not start.
+    """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -1,7 +1,6 @@
 """Running statements through SQLAlchemy and any driver: on a thread of their own, as they are rendered.
 
-The probes, the catalog and replacing (`sqlalchemy_probe`, `sqlalchemy_catalog`, `sqlalchemy_replace`) know the engine
-by this class.
+The probes, the catalog and the swap of tables know the engine by this class.
 """
 
 from __future__ import annotations

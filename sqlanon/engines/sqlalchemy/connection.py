@@ -1,11 +1,7 @@
-"""Opening a session of any database that SQLAlchemy knows: the URL, its dialect, its driver.
+"""A session of any database that SQLAlchemy knows: the URL, its dialect, its driver, and the driver's errors.
 
-The only place that sees the password; it leaves in no message.
-
-Errors of any driver as sqlanon's: one safe line each, the driver's own text as detail.
-
-A driver nobody knows may quote data in any message. Only messages of a known form, which name objects, are told; of all
-others the class.
+The only place that sees the password; it leaves in no message. Errors become sqlanon's: one safe line each, the
+driver's own text as detail.
 """
 
 from __future__ import annotations
@@ -55,7 +51,11 @@ def is_stopped(error: DBAPIError) -> bool:
 
 
 def told(error: SQLAlchemyError) -> str:
-    """What may be shown of an error."""
+    """What may be shown of an error.
+
+    A driver nobody knows may quote data in any message. Only messages of a known form, which name objects, are told; of
+    all others the class.
+    """
     text = _text(error)
     for pattern in (_ABOUT_NAMES, _STATES):
         if found := pattern.search(text):

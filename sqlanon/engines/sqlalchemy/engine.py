@@ -1,11 +1,6 @@
 """Any database that SQLAlchemy knows: what it can do is asked when the session begins, what it lacks is said at once.
 
-Proven on SQLite. An engine of its own (`postgres`, `duckdb`, `spark`) knows its database better.
-
-Putting a staging table in the target's place, with what SQLAlchemy can tell about the old one: indexes and comments.
-
-Within a transaction where tables take part in them. Else by renaming: the old table away, the new one in, and only then
-is the old one dropped.
+Proven on SQLite. PostgreSQL, DuckDB and Spark have engines of their own, which know their databases better.
 """
 
 from __future__ import annotations
@@ -33,7 +28,12 @@ from sqlanon.sql.traits import Traits
 
 
 def replace(engine: SQLAlchemyBase, staging: Table, target: Table, surviving: set[str]) -> None:
-    """Let `staging` take the place of `target`. `surviving` are the names of its columns, folded."""
+    """Let `staging` take the place of `target`. `surviving` are the names of its columns, folded.
+
+    Indexes and comments of the old table are kept, as far as SQLAlchemy can tell them. Within a transaction where
+    tables take part in them; else by renaming: the old table away, the new one in, and only then is the old one
+    dropped.
+    """
     kind = kind_of(engine, target)
     if kind == "view":
         raise EngineError(f"the target {target} is a view: drop it first or choose another target")

@@ -1,10 +1,8 @@
-"""What a database can do, found out by asking it when the session begins: constants are computed, no table is read.
+"""Abilities of a database, found out when its session begins, and how each dialect of SQLAlchemy is written.
 
-Only a temporary table (where there are none, a scratch table) is made, renamed and dropped again.
-
-Which dialect of sqlglot writes for a dialect of SQLAlchemy, and how SQLite and its like want a few things written.
-
-Imports no driver. What a dialect's name does not tell is asked of the database (`sqlalchemy_probe`).
+Constants are computed, no table is read. Only a temporary table (where there are none, a scratch table) is made,
+renamed and dropped again. `TRAITS` says what sqlglot writes for each dialect of SQLAlchemy; what a dialect's name does
+not tell is probed. Imports no driver.
 """
 
 from __future__ import annotations

@@ -2,12 +2,8 @@
 
 Values of people are matched with released labels by the hierarchies, ranges and sets of class-wise recoding by their
 form: the labels that cover each value stand in scratch tables. A label that cannot be read is refused: it would match
-nobody and look safe.
-
-Statements that link people of an identified table with the classes of another, values matched by the hierarchies.
-
-`people`: `who`, texts `q_0`, ..., `p` of them. `classes`: `id`, texts `q_0`, ..., rows `n`. A pair is a value with a
-label that covers it; without pairs values match themselves.
+nobody and look safe. Statements have the steps `people` (`who`, texts `q_0`, ..., `p` of them) and `classes` (`id`,
+texts `q_0`, ..., rows `n`). A pair is a value with a label that covers it; without pairs values match themselves.
 """
 
 from __future__ import annotations

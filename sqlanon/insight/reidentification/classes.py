@@ -1,8 +1,6 @@
-"""Prosecutor, journalist and marketer risk from the classes of a table (El Emam's figures), one statement.
+"""Prosecutor, journalist and marketer risk from the classes of a table (El Emam's figures), in one statement.
 
 Reads counts.
-
-What is asked about the risk of a table. Pure.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Statements that measure the risk of re-identification from the sizes of classes, alone or beside a population.
+"""Statements that measure the risk of re-identification: from sizes of classes, and from subsets of columns.
 
-A class has `size` (rows, or persons where they are counted), `rows`, and beside a population `population`.
-
-Statements on the subsets of a quasi-identifier: a frequency set of plain codes, its roll-ups, and their figures.
-
-A combination is a few packed words `p_0`, ... with its rows `n`; a subset of columns is a mask of each word.
+A class has `size` (rows, or persons where they are counted), `rows`, and beside a population `population`. For subsets
+there is a frequency set of plain codes: a combination is a few packed words `p_0`, ... with its rows `n`, and a subset
+of columns is a mask of each word.
 """
 
 from __future__ import annotations

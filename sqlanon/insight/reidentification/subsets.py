@@ -1,15 +1,7 @@
 """Distinction and separation of the subsets of a quasi-identifier, and minimal unique sets, from one scan.
 
-The table is grouped once; everything else reads that frequency set or roll-ups of it, which are dropped.
-
-Which roll-ups to make so that every subset of columns is counted on few rows: pure planning.
-
-A roll-up is worth making when the product of its columns' values is well below the rows it comes from; what it really
-has is known once it is made, and subsets are counted on the smallest that has their columns.
-
-Minimal unique sets of a frequency set, scored as SUDA does: counts and scores, never which row.
-
-Works on scratch tables of its own, which are dropped.
+The table is grouped once; everything else reads that frequency set or roll-ups of it, scratch tables that are dropped.
+Minimal unique sets are scored as SUDA does: counts and scores, never which row.
 """
 
 from __future__ import annotations
@@ -81,7 +73,11 @@ def counted_on(
     size: int,
     roll_up: Callable[[Columns, Stand[Handle]], Stand[Handle]],
 ) -> list[tuple[Columns, Stand[Handle]]]:
-    """Each subset with the frequency set to count it on, roll-ups made on the way."""
+    """Each subset with the frequency set to count it on, roll-ups made on the way.
+
+    A roll-up is worth making when the product of its columns' values is well below the rows it comes from. What it
+    really has is known once it is made, and subsets are counted on the smallest that has their columns.
+    """
     standing = [whole]
 
     def smallest(columns: Columns) -> Stand[Handle]:

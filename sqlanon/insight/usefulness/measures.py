@@ -1,10 +1,7 @@
-"""The measures of one released column: its level, the leaves that its labels cover, the bits that it lost.
+"""Utility of a release: measures of single columns, and of the whole: classes, associations, means, classification.
 
-Works on a scratch table of labels.
-
-The measures of a whole release: classes, associations of columns, means of groups, a classification by counts.
-
-Each table is grouped once; pairs and groups of columns are counted on that.
+Of a column: its level, the leaves that its labels cover, the bits that it lost. Each table is grouped once, into a
+scratch table; pairs and groups of columns are counted on that.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Statements that grow the forest of Aggarwal et al. (chapter, section 3.2.3): trees of at least k rows.
+"""Statements that grow a forest of trees of at least k rows and cut large trees (chapter, section 3.2.3).
 
-`components`: vertex `v`, its component `c`, the number of its root. In a round every component below k rows may
-move, by an edge from its root to the nearest vertex elsewhere; `moved` has `c`, `target`, `parent`, `d`.
-
-Statements that cut large trees of the forest into groups, from the leaves up (chapter, section 3.2.3).
-
-`bundles` are rows on their way to the root: `g`, the vertex `x` where they are, their `size`, and `hint`, a group that
-was cut off below. Two bundles that come to k rows are cut off as a group; every edge is used by one group.
+Growing (Aggarwal et al.): `components` has vertex `v` and its component `c`, the number of its root. In a round every
+component below k rows may move, by an edge from its root to the nearest vertex elsewhere; `moved` has `c`, `target`,
+`parent`, `d`. Cutting, from the leaves up: `bundles` are rows on their way to the root: `g`, the vertex `x` where they
+are, their `size`, and `hint`, a group that was cut off below. Two bundles that come to k rows are cut off as a group;
+every edge is used by one group.
 """
 
 from __future__ import annotations

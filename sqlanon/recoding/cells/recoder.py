@@ -1,12 +1,7 @@
 """Cell recoding: models CG_, _CS and AG_CS of the taxonomy (Samarati 2008), classic or by rows that fit each other.
 
-What decides which vertices share a class is a forest or a matching; here combinations become vertices, groups become
-an assignment with labels, and the cost is held against a lower bound.
-
-Labels of single combinations that fit as many rows as a kind of anonymity asks (Gionis, Mazza and Tassa 2008).
-
-Greedy, in rounds: every combination that fits too few rows picks the pair whose labels cost least to widen. A constant
-number of statements for each round; at most about k rounds, because each pick adds a row.
+What decides which vertices share a class is a forest or a matching; here combinations become vertices, groups become an
+assignment with labels, and the cost is held against a lower bound.
 """
 
 from __future__ import annotations
@@ -48,7 +43,12 @@ assignment: k such rows are enough for global (1,k)."""
 
 
 def widened(forest: Forest, near: Table, anonymity: Anonymity) -> Table | None:
-    """The step of each vertex's label in each column, `g`, `t_i` and `o_i`; None for classic."""
+    """The step of each vertex's label in each column, `g`, `t_i` and `o_i`; None for classic.
+
+    Labels of single combinations that fit as many rows as a kind of anonymity asks (Gionis, Mazza and Tassa 2008).
+    Greedy, in rounds: every combination that fits too few rows picks the pair whose labels cost least to widen. A
+    constant number of statements for each round; at most about k rounds, because each pick adds a row.
+    """
     if anonymity == "classic":
         return None
     scratch, vertices, steps = forest.scratch, forest.vertices, forest.steps

@@ -1,15 +1,9 @@
-"""Statements of cell recoding: combinations as vertices, groups of vertices as classes, the labels that a class has.
+"""Statements of cell recoding: combinations as vertices, their nearest, groups of them as classes, the labels of these.
 
-A class has in each column the lowest step at which all its vertices are equal: the value, a label above it, or the top.
-`vertices` is as in `neighbours`; `parts` tells which rows of a vertex are which rows of a combination; `closures` which
-vertices the labels of group `g` must fit.
-
-Statements that find, for each vertex of a cell recoding, the vertices nearest to it.
-
-`vertices` has a row per distinct combination: its number `v` (like ones side by side), rows `n`, and for each column
-i its codes `c_<i>_<step>` from the value itself up to the step below the top, where all are equal.
-
-Statements of cell recoding by matchings: which pairs of single rows save something, and groups from a table.
+`vertices` has a row per distinct combination: its number `v` (like ones side by side), rows `n`, and for each column i
+its codes `c_<i>_<step>` from the value itself up to the step below the top, where all are equal. `parts` tells which
+rows of a vertex are which rows of a combination; `closures` which vertices the labels of group `g` must fit. A class
+has in each column the lowest step at which all its vertices are equal: the value, a label above it, or the top.
 """
 
 from __future__ import annotations
@@ -362,7 +356,7 @@ def nearest_of_singles(near: Table) -> exp.Select:
 
 
 def saving(vertices: Table, steps: Sequence[Steps], near: Table) -> exp.Select:
-    """Pairs of single rows that are nearer to each other than to their nearest together, and by how much."""
+    """For matchings: pairs of single rows nearer to each other than to their nearest together, and by how much."""
     apart = exp.Add(this=column("d", "near_one"), expression=column("d", "near_other"))
     gain = exp.Sub(this=apart, expression=exp.Paren(this=distance(steps, "one", "other")))
     later = exp.LT(this=column("v", "one"), expression=column("v", "other"))

@@ -1,13 +1,7 @@
 """Mondrian (LeFevre et al.; chapter, section 4.1.2): regions of the space of values, cut while cuts are allowable.
 
-Strict regions do not overlap; relaxed ones may share a value, whose rows are parted among them.
-
-Mondrian's partitioning (LeFevre et al.; chapter, section 4.1.2) as rounds of SQL over all regions at once.
-
-A round looks at every region, finds and judges cuts and parts the regions. How many statements that takes does not
-depend on the number of regions, and no row enters Python.
-
-Labels for regions of ordinals: a hierarchy's label, a range, a set; and the assignment that publishes them.
+Strict regions do not overlap; relaxed ones may share a value, whose rows are parted among them. A region is published
+by a hierarchy's label, a range or a set. Works in scratch tables; no row enters Python.
 """
 
 from __future__ import annotations
@@ -61,7 +55,11 @@ class Partition:
 
 
 class Partitioning:
-    """Cuts all regions round by round until none of them can be cut."""
+    """Cuts all regions round by round until none of them can be cut.
+
+    A round looks at every region, finds and judges cuts and parts the regions. How many statements that takes does not
+    depend on the number of regions.
+    """
 
     def __init__(
         self, engine: Engine, scratch: Scratch, made: Combinations, asked: Grouping, settings: MondrianSettings

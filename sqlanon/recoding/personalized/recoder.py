@@ -1,12 +1,8 @@
 """`personalized`: divide all groups as far as they go, then take every group whole that loses least so.
 
-Beyond Xiao and Tao's greedy framework: divisions are multidimensional, each group has its own, and extents are as tight
-as its rows allow. Groups are divided by the loss of their quasi-identifier alone; SA-generalization then decides, from
-the smallest groups up, where to stop, which is optimal among all ways of pruning these divisions.
-
-A personalized release as plain data for a script: regions of classes, and the nodes that each of them publishes.
-
-Makes the classes again, and refuses where they are no longer those of the lock file.
+Beyond Xiao and Tao's greedy framework (2006): divisions are multidimensional, each group has its own, and extents are
+as tight as its rows allow. Groups are divided by the loss of their quasi-identifier alone; SA-generalization then
+decides, from the smallest groups up, where to stop, which is optimal among all ways of pruning these divisions.
 """
 
 from __future__ import annotations
@@ -138,7 +134,10 @@ def _classes(guarded: Guarded, rounds: Sequence[Round], best: Sequence[Table]) -
 def personalized_lookup(
     run: Run, base: Base, stored: Sequence[StoredHierarchy], recoder: Recoder, recoding: Assigned
 ) -> RegionLookup:
-    """The classes of a personalized release as a script writes them; UsageError where they are other ones now."""
+    """The classes of a personalized release as a script writes them; UsageError where they are other ones now.
+
+    The classes are made again and compared with those of the lock file. Each is a region with the nodes it publishes.
+    """
     asked, engine = run.binding.personalized, run.engine
     found = recoder(run, base, stored)
     made = found.assignment

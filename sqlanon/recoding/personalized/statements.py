@@ -1,13 +1,9 @@
-"""Statements of personalized privacy (Xiao and Tao 2006): guarding nodes, breaches, and SA-generalization of groups.
+"""Statements of personalized privacy (Xiao and Tao 2006): guarded cells, breaches, SA-generalization, publication.
 
 `taxonomy` has a row for each leaf `v` and level `l`: its `node` there and the leaves `size` below that. `cells` hold
-for each group `g`, the rows `n` by leaf `v` and guarding node, given by its level `gl` (-1: none) and size `gs`.
-`people` holds for each group the number `m` that stands for n in Theorems 1 and 2.
-
-Statements that lead from combinations to guarded cells, and from groups to what is published of them.
-
-Cells have the ordinals of a combination, its leaf `v` of the sensitive taxonomy, its guarding node (`gl`, `gs`), its
-rows `n`, and where persons are counted `r` and `u`: persons are the distinct `r` and the sum of `u`.
+for each group `g` (before there are groups, for each combination of ordinals) the rows `n` by leaf `v` and guarding
+node, given by its level `gl` (-1: none) and size `gs`; where persons are counted also `r` and `u`: persons are the
+distinct `r` and the sum of `u`. `people` holds for each group the number `m` that stands for n in Theorems 1 and 2.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Recoders that partition the values of each column: the schemes of Li and Li 2007 exact, and heuristics over cuts.
 
-They hold the leaves of each column with their labels and rows, never combinations; costs come from `scheme_costs`.
-
-The leaves of one column as a search over schemes sees them, and the labels of the groups that it makes of them.
-
-Reads a domain table: values as texts, labels and codes of the hierarchy, rows. Nothing of other columns.
+They hold the leaves of each column with their labels and rows, never combinations; costs come from `SchemeCosts`. Of a
+column only its domain table is read: values as texts, labels and codes of the hierarchy, rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""Evidence as files: one JSON file for each run in the folder of its spec.
+"""Evidence on record: one JSON file for each run in the folder of its spec, and tables of a schema.
 
-Touches the file system only. Other files of the folder are left alone.
-
-Evidence as tables of a schema, beside the scratch tables: made on first use, written once for each run.
-
-Touches these tables only.
+Touches these files and tables only; other files of the folder are left alone.
 """
 
 from __future__ import annotations
@@ -36,6 +32,7 @@ def require_folder(folder: Path) -> None:
 
 
 def file_of(folder: Path, run: str) -> Path:
+    """The file of a run."""
     return folder / f"{run}.json"
 
 
@@ -88,7 +85,10 @@ ROWS = 500
 
 
 class EvidenceTables:
-    """The tables of evidence in one schema."""
+    """The tables of evidence in one schema.
+
+    They stand beside the scratch tables, are made on first use, and are written once for each run.
+    """
 
     def __init__(self, engine: Engine, schema: tuple[str, ...]) -> None:
         self._engine = engine

@@ -1,10 +1,6 @@
-"""The pages that a script is written on: chapters of commented statements, and the scratch tables they make.
+"""The pages that a script is written on: its heading, chapters of commented statements, their scratch tables.
 
-Knows how a dialect wants things written; knows nothing of releases.
-
-What a script says at its head: what it releases, at which levels, under which requirement, and how to run it.
-
-Pure.
+Knows how a dialect wants things written; runs nothing.
 """
 
 from __future__ import annotations
@@ -138,7 +134,10 @@ def commented(text: str) -> str:
 
 
 def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Iterator[str]:
-    """The lines at the head of a script."""
+    """The lines at the head of a script.
+
+    What the script releases, at which levels, under which requirement, and how to run it.
+    """
     yield f"Release of {binding.source} as {binding.target}, made by sqlanon for {scripting.name}."
     levels = ", ".join(f"{name} at level {level}" for name, level in recoding.levels().items())
     yield f"Generalization: {'class by class' if binding.personalized is not None else levels}."

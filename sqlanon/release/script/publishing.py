@@ -1,14 +1,8 @@
-"""The last chapters of a script: the staged release, its audit, the swap.
+"""The last chapters of a script: the staged release, its audit as assertions, the swap.
 
-The key of the person is in a scratch table only, where persons are counted; the target never holds it.
-
-The audit's statements with names for what they measure, as tables of one row that a script makes and looks at.
-
-What is measured is the audit's own (audit, audit_columns, audit_population); nothing here knows a model.
-
-The audit of a staged table as assertions: every model is measured again, by the audit's own statements.
-
-Shares no predicate and no count with what made the table; reads its published values, the source and the population.
+The audit measures every model again by the auditor's own statements, as named tables of one row that the script looks
+at; it shares no predicate and no count with what made the table, and reads its published values, the source and the
+population. The key of the person is in a scratch table only, where persons are counted; the target never holds it.
 """
 
 from __future__ import annotations

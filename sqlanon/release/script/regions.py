@@ -1,10 +1,6 @@
 """The part of a script that recodes the source by regions: lookup tables written out, the source by their labels.
 
 What follows takes the recoded rows for the source, and publishes them as they are.
-
-The audit of a personalized release in a script: every row's breach probability, by the audit's own statements.
-
-Reads the recoded rows, which still show guarding nodes and true values; neither is released.
 """
 
 from __future__ import annotations
@@ -28,7 +24,11 @@ from sqlanon.sql.template import query
 
 
 def write_breaches(pages: Pages, engine: Engine, binding: Binding, recoded: Table, nodes: Nodes) -> None:
-    """Stop the script where a guarding node can be inferred with more than the probability that is allowed."""
+    """Stop the script where a guarding node can be inferred with more than the probability that is allowed.
+
+    Every row's breach probability, by the audit's own statements. They read the recoded rows, which still show guarding
+    nodes and true values; neither is released.
+    """
     asked, traits = binding.personalized, engine.traits
     if asked is None:
         raise ValueError("regions publish nodes for a personalized requirement")

@@ -1,10 +1,7 @@
 """A release as a script: six chapters, from hierarchies to the swap, for one dialect.
 
-Reads the catalog of the spec's own connection, and what definitions leave open; writes nothing to any database.
-
-From a spec and its recoding to a script: opens the spec's connection, and binds it to the catalog.
-
-Searches nothing and writes nothing: the recoding comes from a plan or from a lock file.
+Reads the catalog of the spec's own connection, and what definitions leave open. Searches nothing and writes nothing to
+any database: the recoding comes from a plan or from a lock file.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""A small web server for one browser on this machine: a page and three questions, behind a token in the address.
+"""The server of `sqlanon explore`, for one browser on this machine: a page and three questions, behind a token.
 
-The database is asked by one thread only, the one that opened it; requests wait for it.
-
-What the page asks for: the lattice under a k and a limit, the verdict of a node, a node written to the lock file.
-
-Works on one frequency set; the source is read once.
-
-The page of `sqlanon explore`, from the report's own lattice.
-
-Everything is in the page: style, script, the lattice. It talks to nobody but the server that sent it.
+The page asks for the lattice under a k and a limit, the verdict of a node, and a node written to the lock file. The
+database is asked by one thread only, the one that opened it; requests wait for it.
 """
 
 from __future__ import annotations
@@ -208,7 +201,10 @@ class PageRequest:
 
 
 class Explorer:
-    """One spec being explored."""
+    """One spec being explored.
+
+    Works on one frequency set; the source is read once.
+    """
 
     def __init__(self, run: Run, frequency: FrequencySet, known: Lock | None) -> None:
         self._run = run
@@ -372,7 +368,10 @@ def policy() -> str:
 
 
 def page(view: Mapping[str, Any], *, name: str, source: str, lock: str) -> str:
-    """The page with a lattice that is already known."""
+    """The page with a lattice that is already known.
+
+    Everything is in it: style, script, the lattice. It talks to nobody but the server that sent it.
+    """
     from markupsafe import Markup
 
     context = {

@@ -1,8 +1,7 @@
-"""The seam between searches over schemes and the database: what a generalization costs, and an interval at least.
+"""The seam between searches over schemes and the database: costs of generalizations, bounds of intervals, a budget.
 
-Searches see only `Evaluator`. An interval is a pair of generalizations, one below the other, with all between. Pure.
-
-A budget in use by a search over schemes: evaluated generalizations and seconds, looked at between batches. Pure.
+Searches see only `CostEvaluator`. An interval is a pair of generalizations, one below the other, with all between.
+Pure.
 """
 
 from __future__ import annotations
@@ -104,7 +103,10 @@ class CostEvaluator(Protocol):
 
 
 class Clock:
-    """A budget in use: its seconds run from the moment the clock is made."""
+    """A budget in use: its seconds run from the moment the clock is made.
+
+    Evaluated generalizations and seconds are looked at between batches.
+    """
 
     def __init__(self, budget: Budget, evaluator: CostEvaluator, now: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget

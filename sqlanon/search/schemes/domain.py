@@ -1,8 +1,7 @@
-"""The ordered leaves of a column and how its hierarchy groups them: all that a scheme knows of the column. Pure.
+"""Partitions of a column's ordered leaves, and how its hierarchy groups them: all that a scheme knows of a column.
 
-Partitions of a column's leaves 0..d-1, written as one group number for each leaf. Pure.
-
-Groups are numbered in the order of their least leaves, so equal partitions are equal tuples.
+Pure. A partition of the leaves 0..d-1 is one group number for each leaf; groups are numbered in the order of their
+least leaves, so equal partitions are equal tuples.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The six schemes of Li and Li 2007, section 2: which groups of leaves a generalization may have.
+"""The six schemes of Li and Li 2007 (section 2) and the enumeration trees of a column's generalizations (section 3).
 
-But for the basic scheme, validity is a matter of each group by itself, so a scheme is its valid groups. Pure.
-
-Enumeration trees of one column's generalizations, from either end (Li and Li 2007, section 3; k-Optimize). Pure.
-
-A subtree lies between two partitions: `ceiling` above a node on the way up, `floor` below it on the way down. What a
-search proves of that interval holds for the whole subtree.
+Pure. A scheme says which groups of leaves a generalization may have. But for the basic scheme, validity is a matter of
+each group by itself, so a scheme is its valid groups.
 """
 
 from __future__ import annotations
@@ -321,7 +317,11 @@ def _without_single(size: int) -> int:
 
 @dataclass(frozen=True)
 class EnumerationTree:
-    """The generalizations that one column may have under its scheme."""
+    """The generalizations that one column may have under its scheme.
+
+    Enumerated from either end (k-Optimize). A subtree lies between two partitions: `ceiling` above a node on the way
+    up, `floor` below it on the way down. What a search proves of that interval holds for the whole subtree.
+    """
 
     scheme: Scheme
     domain: LeafDomain

@@ -1,12 +1,6 @@
-"""Moves between cuts of hierarchies, the space of the heuristic searches. Pure.
+"""Heuristic searches over cuts of hierarchies: `annealing`, `genetic` and `tds`, and the moves between cuts.
 
-`annealing`: simulated annealing over cuts (Winkler 2002). Reproducible by its seed. Pure.
-
-`genetic`: evolution of cuts (Iyengar 2002). Reproducible by its seed. Pure.
-
-`tds`: top-down specialization (Fung, Wang and Yu 2005). Greedy: from the top, always the most rewarding node.
-
-The reward is what the specialization saves of the cost for each row that it makes outliers of. Pure.
+Pure. What is random is reproducible by its seed.
 """
 
 from __future__ import annotations
@@ -109,7 +103,7 @@ COOLING = 0.96
 def anneal(
     space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
-    """The best cut on a walk that takes worse cuts ever more rarely."""
+    """Simulated annealing (Winkler 2002): the best cut on a walk that takes worse cuts ever more rarely."""
     source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
     try:
         cut, [found] = space.top, best.ask([space.top])
@@ -151,7 +145,7 @@ MUTATION = 0.5
 def evolve(
     space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
-    """The fittest cut of all generations."""
+    """Evolution of cuts (Iyengar 2002): the fittest cut of all generations."""
     source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
     living = [space.top, space.bottom, *(random_cut(space, source) for _ in range(POPULATION - 2))]
     idle = 0
@@ -197,7 +191,11 @@ def _crossed(domain: LeafDomain, one: Partition, other: Partition, source: Rando
 def specialize(
     space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
-    """Specialize as long as that lowers the cost within the limit. Nothing is random: any seed does the same."""
+    """Specialize as long as that lowers the cost within the limit. Nothing is random: any seed does the same.
+
+    Top-down specialization (Fung, Wang and Yu 2005). Greedy: from the top, always the node with the greatest reward,
+    which is what its specialization saves of the cost for each row that it makes an outlier.
+    """
     best = Best(evaluator, Clock(budget, evaluator))
     try:
         cut, [here] = space.top, best.ask([space.top])

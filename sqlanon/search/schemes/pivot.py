@@ -1,11 +1,8 @@
-"""One column solved at once, the others being given: its groups share the rows, so the costs of groups just add up.
+"""The pivot of an exact search: one column solved at once, for given partitions of the others.
 
-The cheapest partition is then a shortest path over sets of leaves; prices of the leaves bound it from below and
-leave few groups to try (linear programming duality). Pure.
-
-The pivot of an exact search: which column it is, and its cheapest partition for given partitions of the others.
-
-Asks the evaluator for the costs of groups, solves in memory. Pure.
+Its groups share the rows, so the costs of groups just add up, and the cheapest partition is a shortest path over sets
+of leaves. Prices of the leaves bound it from below and leave few groups to try (linear programming duality). Asks the
+evaluator for the costs of groups and solves in memory.
 """
 
 from __future__ import annotations
