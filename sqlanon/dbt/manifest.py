@@ -16,6 +16,7 @@ from typing import Any
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.hierarchies.names import join_name
 from sqlanon.spec import Spec, spec_from_dict
+from sqlanon.spec.privacy import MODELS
 
 MATERIALIZATION = "sqlanon_release"
 """What the models are materialized as that sqlanon writes."""
@@ -142,7 +143,7 @@ def reference(function: str, *names: str) -> str:
     return f"{{{{ {function}({arguments}) }}}}"
 
 
-AUDITED = ("k", "suppression", "l_diversity", "t_closeness", "alpha", "p_sensitive")
+AUDITED = ("k", "suppression", *(key for key, entry in MODELS.items() if entry.in_dbt))
 """The keys of `privacy` that the dbt package audits. What it would not audit is not planned."""
 
 BESIDE = ("source", "respondent", "columns", "default_role", "search")

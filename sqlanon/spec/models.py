@@ -55,6 +55,8 @@ class SensitiveEntry(Definition):
     """The key that, with the column, tells one entry from another."""
     names_value: ClassVar[bool] = False
     """It is about one value of the column, which rows are flagged for."""
+    in_dbt: ClassVar[bool] = False
+    """The dbt package audits it: sql/dbt has a macro of its name."""
     promise: ClassVar[str]
     """For the report, with {column} and {asked}."""
     flag: ClassVar[AuditFlag]
@@ -76,6 +78,7 @@ class LDiversity(SensitiveEntry):
 
     made_by: ClassVar[str] = "sqlanon.privacy.recursive:diversity"
     told_apart_by: ClassVar[str | None] = "kind"
+    in_dbt: ClassVar[bool] = True
     promise: ClassVar[str] = "the values of {column} in every class are diverse ({asked})"
     flag: ClassVar[AuditFlag] = AuditFlag(
         "COLUMN=L[,KIND[,C]]", "l", ("kind", "c"), "At least L values; KIND entropy, or recursive with C."
@@ -105,6 +108,7 @@ class TCloseness(SensitiveEntry):
 
     made_by: ClassVar[str] = "sqlanon.privacy.t_closeness:closeness"
     told_apart_by: ClassVar[str | None] = "distance"
+    in_dbt: ClassVar[bool] = True
     promise: ClassVar[str] = "the distribution of {column} in every class is close to that of the whole table ({asked})"
     flag: ClassVar[AuditFlag] = AuditFlag(
         "COLUMN=T[,DISTANCE]", "t", ("distance",), "No farther than T from the whole; or ordered."
@@ -136,6 +140,7 @@ class Alpha(SensitiveEntry):
     made_by: ClassVar[str] = "sqlanon.privacy.alpha:alpha_share"
     told_apart_by: ClassVar[str | None] = "value"
     names_value: ClassVar[bool] = True
+    in_dbt: ClassVar[bool] = True
     promise: ClassVar[str] = "no class holds the named value of {column} in a larger share than allowed ({asked})"
     flag: ClassVar[AuditFlag] = AuditFlag("COLUMN=VALUE=SHARE", "alpha", (), "VALUE in at most this share of a class.")
 
@@ -150,6 +155,7 @@ class PSensitive(SensitiveEntry):
     """Each class holds at least p distinct values of a sensitive column."""
 
     made_by: ClassVar[str] = "sqlanon.privacy.p_sensitive:p_sensitivity"
+    in_dbt: ClassVar[bool] = True
     promise: ClassVar[str] = "every class has several values of {column} ({asked})"
     flag: ClassVar[AuditFlag] = AuditFlag("COLUMN=P", "p", (), "At least P distinct values.")
 
