@@ -21,7 +21,7 @@ Pure. Holds the values of each column and what the regions publish; no combinati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -271,3 +271,16 @@ class RegionLookup:
     """For each region and each quasi-identifier three texts: first place, last place, label."""
     nodes: NodeLookup | None = None
     """Regions are numbered in their order, from 0."""
+
+    def labels(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Every label that the regions publish, by column: the quasi-identifiers of these names, and the nodes."""
+        found = {
+            name: _distinct(region[3 * position + 2] for region in self.regions) for position, name in enumerate(names)
+        }
+        if self.nodes is not None:
+            found[self.nodes.column] = _distinct(label for _, _, label in self.nodes.published)
+        return found
+
+
+def _distinct(labels: Iterable[Text]) -> tuple[str, ...]:
+    return tuple(sorted({label for label in labels if label is not None}))

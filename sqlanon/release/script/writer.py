@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
+from sqlanon.auditor.policy import drafted_columns, labels_outside
 from sqlanon.engines.base import Engine
 from sqlanon.engines.generated_dialects import SCRIPT_DIALECTS, scripting_for
 from sqlanon.engines.scripting import Scripting, neutral
-from sqlanon.errors import UsageError
+from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
@@ -99,7 +100,8 @@ class ScriptWriter:
             write_steps(pages, written.steps)
             pages.open("release", "classes are judged, the rows of those that pass are staged.")
             verdicts = write_verdicts(pages, engine, release, written)
-            write_table(pages, engine, release, verdicts, taxonomies)
+            allowed = {} if self._lookup is None else self._lookup.labels(binding.names)
+            write_table(pages, engine, release, verdicts, taxonomies, allowed)
         self._end(pages)
         return Script(self._files(pages), self._scripting.name, describe_hierarchies(hierarchies.of_release))
 
@@ -166,6 +168,8 @@ def compiled(
     with open_for(spec, options) as engine:
         bound = bind(spec, engine)
         refuse_doubted(engine, bound)
+        if lookup is not None:
+            _require_allowed(engine, bound, lookup)
         binding, levels = _carried_out(recoding, bound, lookup)
         script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
     if lock is not None:
@@ -188,6 +192,20 @@ def _carried_out(
         own, levels = by_own_hierarchies(recoding, binding)
         return own, levels.levels()
     return binding, recoding.levels() if isinstance(recoding, FullDomain) else recoding
+
+
+def _require_allowed(engine: Engine, binding: Binding, lookup: RegionLookup) -> None:
+    """Regions publish labels that the spec allows, and nodes of the taxonomy: no script is written of others."""
+    labels = lookup.labels(binding.names)
+    wrong = {item.name: labels_outside(engine, item, labels[item.name]) for item in drafted_columns(engine, binding)}
+    if lookup.nodes is not None:
+        nodes = {label for path in lookup.nodes.paths for label in path}
+        wrong[lookup.nodes.column] = [label for label in labels[lookup.nodes.column] if label not in nodes]
+    for name, found in wrong.items():
+        if found:
+            raise RequirementError(
+                f"column '{name}': {len(found)} labels of its regions are none that the spec allows: plan again"
+            )
 
 
 def _require_hierarchies(lock: Lock, script: Script, binding: Binding, *, own: bool) -> None:
