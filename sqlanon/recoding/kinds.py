@@ -155,6 +155,13 @@ class Cuts:
             for name, groups in zip(self.columns, self.groups, strict=True)
         }
 
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The labels of the groups of each column."""
+        return {
+            name: _distinct(group.label for group in groups)
+            for name, groups in zip(self.columns, self.groups, strict=True)
+        }
+
     def own_levels(self) -> dict[str, int]:
         """The level of each column in the hierarchies of `rules`: 0 where every value keeps its own label."""
         return {

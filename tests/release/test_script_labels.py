@@ -10,7 +10,8 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import RequirementError
-from sqlanon.recoding.kinds import NodeLookup, RegionLookup
+from sqlanon.recoding.kinds import Cuts, NodeLookup, RegionLookup
+from sqlanon.release.lock import Lock
 from sqlanon.release.script import compiled
 from sqlanon.spec import spec_from_dict
 from tests.kit.database import Database
@@ -104,7 +105,7 @@ def test_no_script_is_written_of_labels_that_the_spec_does_not_allow(
     if allowed:
         assert compiled(spec, recoding, lookup=regions(label)).text
         return
-    with pytest.raises(RequirementError, match="column 'a': 1 labels of its regions are none that the spec allows"):
+    with pytest.raises(RequirementError, match="column 'a': 1 labels of its classes are none that the spec allows"):
         compiled(spec, recoding, lookup=regions(label))
 
 
@@ -126,3 +127,15 @@ def test_the_labels_are_listed_apart_from_the_regions(duckdb_url: str) -> None:
     audit = text.partition("-- 04_audit.sql")[2]
     assert "audit_labels_0" in audit
     assert "audit_labels_1" in audit
+
+
+def test_no_script_is_written_of_a_lock_whose_labels_were_edited(duckdb_url: str) -> None:
+    table(duckdb_url)
+    spec = spec_from_dict(values(duckdb_url, "ops", LEAST))
+    lock = Lock.of(spec, pipeline.plan(spec), "spec.yaml")
+    assert isinstance(lock.flexible, Cuts)
+    first, *others = lock.flexible.groups[0]
+    edited = replace(lock.flexible, groups=((replace(first, label="a1"), *others), *lock.flexible.groups[1:]))
+    with pytest.raises(RequirementError, match="column 'a': 1 labels of its classes are none that the spec allows"):
+        pipeline.script(spec, replace(lock, flexible=edited))
+    assert pipeline.script(spec, lock)

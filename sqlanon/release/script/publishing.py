@@ -40,12 +40,14 @@ from sqlanon.release.steps import CLASSES, AnyStep, Release, coverage
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
 from sqlanon.sql.build import (
     all_of,
+    any_of,
     count,
     create_table_as,
     create_view,
     drop_table,
     drop_view,
     equal,
+    is_null,
     named,
     row_count,
     scalar,
@@ -206,6 +208,22 @@ class Auditor:
                 f"{FAILS}: {name} shows labels that the spec does not allow",
             )
 
+    def expect_fields(self, names: Sequence[str], target: File) -> None:
+        """Stop where a csv file would make one field of an empty text and NULL; nobody reads a script's file back."""
+        if target.format == "parquet":
+            return
+        for name in names:
+            if self._audited.family(name) is not Family.TEXT:
+                continue
+            value = column(name)
+            apart = [equal(value, literal("")), is_null(value.copy())]
+            nowhere = [equal(total_where(condition, literal(1)), literal(0)) for condition in apart]
+            self._pages.stop_unless(
+                f"Audit: stop if {name} has both empty texts and NULLs, which are one field of a {target.format} file.",
+                exp.select(any_of(nowhere)).from_(table_expression(self._staged)),
+                f"{FAILS}: {name} has empty texts and NULLs, which are one field of a {target.format} file",
+            )
+
     def expect_rows(self, expected: exp.Expression, classes: Table) -> None:
         """Stop unless the table has the rows of the released classes."""
         found = scalar(row_count(table_expression(self._staged)))
@@ -347,6 +365,8 @@ def write_table(
     auditor.write()
     auditor.expect_labels(engine, release)
     auditor.expect_listed(allowed, binding.blank)
+    if isinstance(target, File):
+        auditor.expect_fields(binding.released, target)
     auditor.expect_rows(total_where(verdicts.released(), column("n")), verdicts.measured.table)
     pages.open("swap", "what was audited becomes visible under the name of the target.")
     columns: list[exp.Expression] = [column(name) for name in binding.released]
