@@ -109,7 +109,7 @@ class Lattice:
         return float(given if given is not None else self.case.spec["columns"][name].get("weight", 1))
 
     def score(self, node: Node, metric: str) -> float:
-        """A metric of docs/metrics.md at a node."""
+        """A metric of docs/algorithms/metrics.md at a node."""
         kept = self.kept(node)
         total, lost = self.rows, self.rows - len(kept)
         labels = self.labels(node)
