@@ -118,8 +118,8 @@ def only_labels_of(
     table: Published, name: str, labels: Relation | None, text: exp.Expression, also: Sequence[str]
 ) -> exp.Select:
     """TRUE when a column shows labels of one level, NULL, or one of some further texts; nothing else."""
-    rows: exp.Query = exp.select(named(table.text(name), "shown"))
-    rows = rows.from_(table.traits.relation(table.relation, "published"))
+    shown = exp.select(named(table.text(name), "shown"))
+    rows: exp.Query = shown.from_(table.traits.relation(table.relation, "published"))
     if labels is not None:
         allowed = exp.select(named(text, "shown")).from_(table.traits.relation(labels, "hierarchy"))
         rows = exp.except_(rows, allowed, distinct=True)

@@ -1,4 +1,4 @@
-"""Hierarchies as ladders of labels, read from the definitions of a spec by the rules of docs/reference/spec.md alone."""
+"""Hierarchies as ladders of labels, read from the definitions of a spec by docs/reference/spec.md alone."""
 
 from __future__ import annotations
 

@@ -52,7 +52,9 @@ def test_what_a_file_gives_back_is_written(tmp_path: Path, ending: str) -> None:
     spec = spec_of(tmp_path, rows, ending, note={"role": "insensitive"})
     run_script(tmp_path, pipeline.script(spec, None))
     assert pipeline.audit_spec(spec).satisfied
-    assert duckdb.sql(f"SELECT count(*), count(note) FROM '{tmp_path / f'released.{ending}'}'").fetchall() == [(8, 4)]
+    with duckdb.connect() as connection:
+        counted = f"SELECT count(*), count(note) FROM '{tmp_path / f'released.{ending}'}'"
+        assert connection.execute(counted).fetchall() == [(8, 4)]
 
 
 @pytest.mark.parametrize(("kind", "ending"), [("HUGEINT", "parquet"), ("INTEGER[]", "csv")])
