@@ -7,7 +7,7 @@ the search or the recodings: what a label may be is read off the hierarchy. Read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -197,9 +197,7 @@ def _spelled(table: Published, item: ColumnPolicy) -> list[exp.Expression]:
 
 def _classwise(engine: Engine, table: Published, item: ColumnPolicy) -> tuple[int, bool]:
     """Rows whose label is no node at an allowed level and is not made of such; and whether there were too many."""
-    spelled = _spelled(table, item)
-    allowed = [spelled[level] for level in item.levels]
-    query = labels_apart(table, item.name, item.hierarchy, allowed, MOST_LABELS + 1)
+    query = labels_apart(table, item.name, item.hierarchy, _allowed(table, item), MOST_LABELS + 1)
     found = {
         str(label): int(rows)
         for label, rows in engine.query(Statement(f"labels of {item.name}", query))
@@ -207,17 +205,35 @@ def _classwise(engine: Engine, table: Published, item: ColumnPolicy) -> tuple[in
     }
     if len(found) > MOST_LABELS:
         return 0, True
-    ways = {label: _read(label, ordered=item.family in ORDERED) for label in found}
+    return sum(found[label] for label in _not_made_of_nodes(engine, table, item, list(found))), False
+
+
+def labels_outside(engine: Engine, item: ColumnPolicy, labels: Iterable[str]) -> list[str]:
+    """Of some labels, those that a column may not show: no node at an allowed level, and not made of such."""
+    table = Published(item.hierarchy, {}, engine.traits)
+    texts = sorted(set(labels))
+    nodes = _known(engine, table, item, _allowed(table, item), texts)
+    return _not_made_of_nodes(engine, table, item, [label for label in texts if label not in nodes])
+
+
+def _allowed(table: Published, item: ColumnPolicy) -> list[exp.Expression]:
+    spelled = _spelled(table, item)
+    return [spelled[level] for level in item.levels]
+
+
+def _not_made_of_nodes(engine: Engine, table: Published, item: ColumnPolicy, labels: Sequence[str]) -> list[str]:
+    """The labels that are neither a range nor a set of labels of allowed levels."""
+    ways = {label: _read(label, ordered=item.family in ORDERED) for label in labels}
     texts = sorted({text for read in ways.values() for way in read or () for part in way for text in part})
-    known = _known(engine, table, item, allowed, texts)
+    known = _known(engine, table, item, _allowed(table, item), texts)
+    spelled = _spelled(table, item)
     known |= _bounds(engine, table, item, spelled) if min(item.levels) > 0 else set()
     known |= _known(engine, table, item, spelled[:1], texts) if item.ends_at_values else set()
-    wrong = sum(
-        rows
-        for label, rows in found.items()
-        if not ways[label] or not any(all(set(part) <= known for part in way) for way in ways[label] or ())
-    )
-    return wrong, False
+    return [
+        label
+        for label, read in ways.items()
+        if not read or not any(all(set(part) <= known for part in way) for way in read)
+    ]
 
 
 Way = list[tuple[str, ...]]

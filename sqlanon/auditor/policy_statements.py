@@ -17,7 +17,6 @@ from sqlanon.sql.build import (
     is_present,
     named,
     row_count,
-    scalar,
     subquery,
     text_values,
     total_where,
@@ -121,15 +120,13 @@ def only_labels_of(
     table: Published, name: str, labels: Relation | None, text: exp.Expression, also: Sequence[str]
 ) -> exp.Select:
     """TRUE when a column shows labels of one level, NULL, or one of some further texts; nothing else."""
-    label = column("label", "shown")
-    apart = [is_present(label)]
-    select = exp.select(count()).from_(subquery(_counted(table, name), "shown"))
+    shown = exp.select(named(table.text(name), "shown"))
+    rows: exp.Query = shown.from_(table.traits.relation(table.relation, "published"))
     if labels is not None:
-        on = equal(label.copy(), column("label", "level"))
-        select = select.join(subquery(_labels(table, labels, [text]), "level"), on=on, join_type="left", copy=False)
-        apart.append(is_null(column("label", "level")))
-    apart += [exp.NEQ(this=label.copy(), expression=literal(more)) for more in also]
-    return exp.select(equal(scalar(select.where(*apart, copy=False)), literal(0)))
+        allowed = exp.select(named(text, "shown")).from_(table.traits.relation(labels, "hierarchy"))
+        rows = exp.except_(rows, allowed, distinct=True)
+    wrong = [is_present(column("shown")), *(exp.NEQ(this=column("shown"), expression=literal(more)) for more in also)]
+    return exp.select(equal(count(), literal(0))).from_(subquery(rows, "other_labels")).where(*wrong)
 
 
 def labels_apart(

@@ -25,7 +25,7 @@ from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.pipeline import plan
 from sqlanon.recoding.kinds import FullDomain
-from sqlanon.release.classes import apart_from_tables, in_one_query, release_query
+from sqlanon.release.classes import LabelCheck, apart_from_tables, in_one_query, label_checks, release_query
 from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
@@ -55,6 +55,12 @@ class ReleaseModel:
 
     query: exp.Select
     seeds: tuple[Seed, ...]
+    checks: tuple[LabelCheck, ...] = ()
+    """What the built table must show before it is published."""
+
+
+BUILT = Table(("sqlanon built table",))
+"""The table that dbt has built of a model and not yet published, in questions about it."""
 
 
 def release_model(
@@ -90,7 +96,8 @@ def release_model(
         for step in written.steps
         if isinstance(step, LoadedList) and step.draft.listing_table is not None
     ]
-    return ReleaseModel(in_one_query(rows, written.steps), tuple(seeds))
+    checks = tuple(label_checks(engine, release, BUILT, written.steps))
+    return ReleaseModel(in_one_query(rows, written.steps), tuple(seeds), checks)
 
 
 def _seed(name: str, draft: HierarchyDraft) -> Seed:
@@ -108,9 +115,9 @@ MARK = "-- Written by `sqlanon dbt`."
 
 
 def model_text(
-    query: exp.Select, levels: Mapping[str, int], reference: Callable[[Table], str | None], traits: Traits
+    release: ReleaseModel, levels: Mapping[str, int], reference: Callable[[Table], str | None], traits: Traits
 ) -> str:
-    """The file of a model: what it is, its config, the query.
+    """The file of a model: what it is, its config, the query, and what the built table is asked before it is published.
 
     `reference` says how dbt refers to a table; None leaves the table its name.
     """
@@ -120,9 +127,16 @@ def model_text(
     generalization = f"-- Generalization: {_harmless(' '.join(chosen.split()))}."
     pairs = json.dumps([list(pair) for pair in levels.items()]).replace("{", "\\u007b")
     text = f"{heading}\n{generalization}\n-- Levels: {pairs}\n-- Signature: {UNSIGNED}\n{config}\n\n"
-    return signed(f"{text}{_with_references(query, reference, traits)}\n")
+    text += f"{_with_references(release.query, reference, traits)}\n"
+    for check in release.checks:
+        title = f"Asked before the table is published: {check.column} shows labels of level {check.level} alone."
+        asked = _with_references(check.holds, lambda table: THIS if table == BUILT else reference(table), traits)
+        number = list(levels).index(check.column)
+        text += f"\n{{% set labels_{number} -%}}\n-- {_harmless(' '.join(title.split()))}\n{asked}\n{{%- endset %}}\n"
+    return signed(text)
 
 
+THIS = "{{ this }}"
 UNSIGNED = "0" * 32
 _SIGNATURE = re.compile(r"^-- Signature: [0-9a-f]{32}$", re.MULTILINE)
 
@@ -209,7 +223,7 @@ def write_model(
             seed_name=lambda column: _plain(f"{node.name}_{column}_hierarchy"),
         )
         seeds = {seed.name for seed in release.seeds}
-        text = model_text(release.query, result.levels, lambda table: _reference(manifest, seeds, table), engine.traits)
+        text = model_text(release, result.levels, lambda table: _reference(manifest, seeds, table), engine.traits)
     files = {path: text}
     for seed in release.seeds:
         files[project.seeds / f"{seed.name}.csv"] = _csv(seed)

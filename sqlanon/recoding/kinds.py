@@ -7,7 +7,7 @@ every class has labels of its own, made again by its recoder; as a script, by a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -147,6 +147,13 @@ class Cuts:
             for name, groups in zip(self.columns, self.groups, strict=True)
         }
 
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The labels of the groups of each column."""
+        return {
+            name: _distinct(group.label for group in groups)
+            for name, groups in zip(self.columns, self.groups, strict=True)
+        }
+
     def own_levels(self) -> dict[str, int]:
         """The level of each column in the hierarchies of `rules`: 0 where every value keeps its own label."""
         return {
@@ -266,3 +273,16 @@ class RegionLookup:
     """For each region and each quasi-identifier three texts: first place, last place, label."""
     nodes: NodeLookup | None = None
     """Regions are numbered in their order, from 0."""
+
+    def labels(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Every label that the regions publish, by column: the quasi-identifiers of these names, and the nodes."""
+        found = {
+            name: _distinct(region[3 * position + 2] for region in self.regions) for position, name in enumerate(names)
+        }
+        if self.nodes is not None:
+            found[self.nodes.column] = _distinct(label for _, _, label in self.nodes.published)
+        return found
+
+
+def _distinct(labels: Iterable[Text]) -> tuple[str, ...]:
+    return tuple(sorted({label for label in labels if label is not None}))

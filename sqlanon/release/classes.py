@@ -5,17 +5,18 @@ The steps are those of `release.steps`: carried out one by one in an engine, or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from sqlglot import exp
 
 from sqlanon.auditor.breaches import Linked
-from sqlanon.engines.base import Engine, Statement
+from sqlanon.auditor.policy_statements import Published, only_labels_of
+from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, InfeasibleError, SpecError, UsageError
 from sqlanon.evaluation.rounds import settle
-from sqlanon.hierarchies.base import Reference
+from sqlanon.hierarchies.base import TOP, Family, Reference
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.recoding.released import Judgement
 from sqlanon.release import statements as release_sql
@@ -142,6 +143,45 @@ def population_labels(engine: Engine, release: Release) -> exp.Select | None:
         return None
     people = engine.traits.relation(release.binding.population.relation, "source")
     return release_sql.labelled_rows(people, release.population_columns(engine), release.binding.names)
+
+
+def generalized_columns(release: Release) -> Iterator[tuple[str, ColumnInfo]]:
+    """The quasi-identifiers as they are released: labels above level 0."""
+    infos = {info.name: info for info in release.binding.columns}
+    items = zip(release.binding.quasi_identifiers, release.hierarchies, release.recoding.node, strict=True)
+    for item, hierarchy, level in items:
+        info = infos[item.name]
+        labels = Family.TEXT if level == hierarchy.height else hierarchy.families[level]
+        yield item.name, ColumnInfo(item.name, info.type, info.family if level == 0 else labels)
+
+
+@dataclass(frozen=True)
+class LabelCheck:
+    """A question to a table of released rows, TRUE where a column shows labels of its level alone."""
+
+    column: str
+    level: int
+    holds: exp.Select
+
+
+def label_checks(
+    engine: Engine, release: Release, released: Relation, steps: Sequence[AnyStep] = ()
+) -> Iterator[LabelCheck]:
+    """What every generalized column of a release must show, whatever its classes satisfy.
+
+    Hierarchies that have no table are made by `steps`, within the query.
+    """
+    infos = {info.name: info for info in release.binding.columns} | dict(generalized_columns(release))
+    table = Published(released, infos, engine.traits)
+    items = zip(release.binding.quasi_identifiers, release.hierarchies, release.columns(engine), strict=True)
+    for item, hierarchy, shown in items:
+        if shown.lookup is None and not shown.at_top:
+            # Released as it is: its labels are its values, and any value will do.
+            continue
+        text = table.label(shown.level, hierarchy.families[shown.level], item.family)
+        also = [*([shown.top] if shown.at_top else []), *([TOP] if release.binding.blank else [])]
+        holds = only_labels_of(table, item.name, None if shown.at_top else shown.lookup, text, also)
+        yield LabelCheck(item.name, shown.level, in_one_query(holds, steps))
 
 
 @dataclass(frozen=True)

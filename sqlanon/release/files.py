@@ -18,6 +18,7 @@ from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import count, equal, is_null, named, row_count, subquery, total_where
 from sqlanon.sql.formulas import Formulas, escaped, is_formula, name_is_formula, unescaped
 from sqlanon.sql.relations import File, Relation, Table, column, literal, table_expression
+from sqlanon.sql.traits import Traits
 
 Audit = Callable[[Relation], None]
 """Audits what a file reads back as; raises when it may not be published."""
@@ -30,7 +31,7 @@ def write_audited(
 ) -> None:
     """Write the staged release to its file; it takes the target's place when what is read back passes."""
     infos = engine.columns(staging)
-    refuse_types(engine, infos, target)
+    refuse_types(engine.traits, infos, target)
     if target.format == "parquet":
         engine.write_file("write file", staging, target, partial(_inspect_parquet, engine, staging, infos, audit))
         return
@@ -41,11 +42,11 @@ def write_audited(
     scratch.drop(texts)
 
 
-def refuse_types(engine: Engine, infos: Sequence[ColumnInfo], target: File) -> None:
+def refuse_types(traits: Traits, infos: Sequence[ColumnInfo], target: File) -> None:
     """UsageError for the first column whose type the file cannot carry."""
     for info in infos:
-        if not engine.traits.carries(target, info.type):
-            kind = info.type.sql(dialect=engine.dialect)
+        if not traits.carries(target, info.type):
+            kind = info.type.sql(dialect=traits.dialect)
             raise UsageError(
                 f"target: column '{info.name}' is of type {kind}, which a {target.format} file does not give back "
                 f"as it is; cast it in the source query, give it the role identifier, or write a table"

@@ -72,7 +72,7 @@ class FakeProject:
 
     def query(self) -> str:
         """The SQL of the model as dbt would run it."""
-        text = self.model.read_text(encoding="utf-8").partition("}}\n\n")[2]
+        text = self.model.read_text(encoding="utf-8").partition("}}\n\n")[2].partition("\n{% set ")[0]
         return REF.sub(rf'"{self.schema}"."\1"', text).replace("{{ '{{' }}", "{{")
 
     def parser(self) -> Path:

@@ -308,13 +308,6 @@ COMMANDS: dict[str, Callable[[Spec], object]] = {
 }
 CONDITIONAL = {("weights", "scheme"), ("weights", "cuts")}
 """Keys that these kinds honour under a condition that the test of the key brings about."""
-KNOWN_FAILURES = {
-    ("mondrian", "levels"): "labels end below columns.*.levels.min",
-    ("personalized", "levels"): "labels end below columns.*.levels.min",
-    ("greedy", "levels"): "labels end below columns.*.levels.min",
-    ("mondrian", "respondent"): "a scratch name is used twice",
-}
-"""Pairs that do not hold yet. Each must fail: take it out when it holds."""
 
 
 def honoured() -> list[Any]:
@@ -328,9 +321,7 @@ def honoured() -> list[Any]:
             ):
                 continue
             same = [other for other in names_of(row.kind) if ALGORITHMS[other].made_by == row.made_by]
-            reason = KNOWN_FAILURES.get((name, key.name))
-            marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
-            marks += [pytest.mark.soak] if name != same[0] else []
+            marks = [pytest.mark.soak] if name != same[0] else []
             pairs.append(pytest.param(name, key.name, id=f"{name}-{key.name}", marks=marks))
     return pairs
 

@@ -1,7 +1,7 @@
 -- Written by `sqlanon dbt`. To change it, change the model's meta.sqlanon and run the command again.
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
 -- Levels: [["zip", 3], ["birth_date", 3], ["sex", 0], ["marital", 1]]
--- Signature: dd2854b6dba8b059dc1a82957a216411
+-- Signature: 40660677cee46014acc4b83fe925b9d6
 {{ config(materialized='sqlanon_release') }}
 
 WITH hierarchy_zip AS (
@@ -322,3 +322,148 @@ WHERE
   ) = 1
 ORDER BY
   RANDOM()
+
+{% set labels_0 -%}
+-- Asked before the table is published: zip shows labels of level 3 alone.
+WITH hierarchy_zip AS (
+  SELECT
+    value,
+    label_3,
+    CAST(DENSE_RANK() OVER (ORDER BY CAST(label_3 AS TEXT) COLLATE "C") AS INT) AS code_3
+  FROM (
+    SELECT
+      value,
+      CASE
+        WHEN LENGTH(CAST(value AS TEXT)) <= 5
+        THEN SUBSTRING(CAST(value AS TEXT), 1, 2) || '***'
+      END AS label_3
+    FROM (
+      SELECT DISTINCT
+        CAST(source.zip AS TEXT) COLLATE "C" AS value
+      FROM {{ ref('stg_patients') }} AS source
+      WHERE
+        NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
+    ) AS domain
+  ) AS labelled
+  WHERE
+    NOT label_3 IS NULL
+)
+SELECT
+  COUNT(*) = 0
+FROM (
+  SELECT
+    CAST(published.zip AS TEXT) COLLATE "C" AS shown
+  FROM {{ this }} AS published
+  EXCEPT
+  SELECT
+    CAST(hierarchy.label_3 AS TEXT) COLLATE "C" AS shown
+  FROM hierarchy_zip AS hierarchy
+) AS other_labels
+WHERE
+  NOT shown IS NULL
+{%- endset %}
+
+{% set labels_1 -%}
+-- Asked before the table is published: birth_date shows labels of level 3 alone.
+WITH hierarchy_birth_date AS (
+  SELECT
+    value,
+    label_3,
+    CAST(DENSE_RANK() OVER (ORDER BY CAST(label_3 AS TEXT) COLLATE "C") AS INT) AS code_3
+  FROM (
+    SELECT
+      value,
+      CASE
+        WHEN value = CAST('infinity' AS DATE)
+        THEN 'infinity'
+        WHEN value = CAST('-infinity' AS DATE)
+        THEN '-infinity'
+        WHEN CAST(EXTRACT(YEAR FROM value) AS INT) >= 1
+        THEN '[' || CASE
+          WHEN CAST(EXTRACT(YEAR FROM value) AS INT) - CAST(EXTRACT(YEAR FROM value) AS INT) % 20 > 9999
+          THEN CAST(CAST(EXTRACT(YEAR FROM value) AS INT) - CAST(EXTRACT(YEAR FROM value) AS INT) % 20 AS TEXT)
+          ELSE LPAD(
+            CAST(CAST(EXTRACT(YEAR FROM value) AS INT) - CAST(EXTRACT(YEAR FROM value) AS INT) % 20 AS TEXT),
+            4,
+            '0'
+          )
+        END || '-' || CASE
+          WHEN CAST(EXTRACT(YEAR FROM value) AS INT) - CAST(EXTRACT(YEAR FROM value) AS INT) % 20 + 19 > 9999
+          THEN CAST(CAST(EXTRACT(YEAR FROM value) AS INT) - CAST(EXTRACT(YEAR FROM value) AS INT) % 20 + 19 AS TEXT)
+          ELSE LPAD(
+            CAST(CAST(EXTRACT(YEAR FROM value) AS INT) - CAST(EXTRACT(YEAR FROM value) AS INT) % 20 + 19 AS TEXT),
+            4,
+            '0'
+          )
+        END || ']'
+      END AS label_3
+    FROM (
+      SELECT DISTINCT
+        source.birth_date AS value
+      FROM {{ ref('stg_patients') }} AS source
+      WHERE
+        NOT source.birth_date IS NULL
+    ) AS domain
+  ) AS labelled
+  WHERE
+    NOT label_3 IS NULL
+)
+SELECT
+  COUNT(*) = 0
+FROM (
+  SELECT
+    CAST(published.birth_date AS TEXT) COLLATE "C" AS shown
+  FROM {{ this }} AS published
+  EXCEPT
+  SELECT
+    CAST(hierarchy.label_3 AS TEXT) COLLATE "C" AS shown
+  FROM hierarchy_birth_date AS hierarchy
+) AS other_labels
+WHERE
+  NOT shown IS NULL
+{%- endset %}
+
+{% set labels_3 -%}
+-- Asked before the table is published: marital shows labels of level 1 alone.
+WITH hierarchy_marital AS (
+  SELECT
+    value,
+    label_1,
+    CAST(DENSE_RANK() OVER (ORDER BY CAST(label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
+  FROM (
+    SELECT
+      domain.value,
+      listed.label_1,
+      COUNT(*) OVER (PARTITION BY domain.value) AS occurrences
+    FROM (
+      SELECT DISTINCT
+        CAST(source.marital AS TEXT) COLLATE "C" AS value
+      FROM {{ ref('stg_patients') }} AS source
+      WHERE
+        NOT CAST(source.marital AS TEXT) COLLATE "C" IS NULL
+    ) AS domain
+    INNER JOIN (
+      SELECT DISTINCT
+        label_0,
+        label_1
+      FROM {{ ref('release_patients_marital_hierarchy') }}
+    ) AS listed
+      ON CAST(domain.value AS TEXT) = listed.label_0
+  ) AS labelled
+  WHERE
+    NOT label_1 IS NULL AND occurrences = 1
+)
+SELECT
+  COUNT(*) = 0
+FROM (
+  SELECT
+    CAST(published.marital AS TEXT) COLLATE "C" AS shown
+  FROM {{ this }} AS published
+  EXCEPT
+  SELECT
+    CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS shown
+  FROM hierarchy_marital AS hierarchy
+) AS other_labels
+WHERE
+  NOT shown IS NULL
+{%- endset %}

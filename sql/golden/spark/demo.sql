@@ -417,52 +417,30 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
-                  ELSE CAST(`published`.`zip` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_d4d024d0_staging` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
-                  ELSE CAST(`published`.`zip` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          LEFT JOIN (
-            SELECT DISTINCT
-              (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_3` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`
-            FROM `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy`
-            WHERE
-              NOT (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_3` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY IS NULL
-          ) AS `level`
-            ON `shown`.`label` = `level`.`label`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`zip` AS STRING))
+              ELSE CAST(`published`.`zip` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_d4d024d0_staging` AS `published`
+        EXCEPT
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
+              THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
+              ELSE CAST(`hierarchy`.`label_3` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
@@ -473,52 +451,30 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`birth_date`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`birth_date` AS STRING))
-                  ELSE CAST(`published`.`birth_date` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_d4d024d0_staging` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`birth_date`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`birth_date` AS STRING))
-                  ELSE CAST(`published`.`birth_date` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          LEFT JOIN (
-            SELECT DISTINCT
-              (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_3` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`
-            FROM `sqlanon_script_d4d024d0_hierarchy_birth_date` AS `hierarchy`
-            WHERE
-              NOT (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_3` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY IS NULL
-          ) AS `level`
-            ON `shown`.`label` = `level`.`label`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`birth_date`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`birth_date` AS STRING))
+              ELSE CAST(`published`.`birth_date` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_d4d024d0_staging` AS `published`
+        EXCEPT
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
+              THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
+              ELSE CAST(`hierarchy`.`label_3` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_d4d024d0_hierarchy_birth_date` AS `hierarchy`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: birth_date shows labels of another level')
@@ -529,52 +485,30 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`marital`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`marital` AS STRING))
-                  ELSE CAST(`published`.`marital` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_d4d024d0_staging` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`marital`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`marital` AS STRING))
-                  ELSE CAST(`published`.`marital` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          LEFT JOIN (
-            SELECT DISTINCT
-              (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`
-            FROM `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy`
-            WHERE
-              NOT (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY IS NULL
-          ) AS `level`
-            ON `shown`.`label` = `level`.`label`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`marital`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`marital` AS STRING))
+              ELSE CAST(`published`.`marital` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_d4d024d0_staging` AS `published`
+        EXCEPT
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+              THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+              ELSE CAST(`hierarchy`.`label_1` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: marital shows labels of another level')

@@ -3714,52 +3714,30 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
-                  ELSE CAST(`published`.`zip` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_ad7c68bd_staging` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
-                  ELSE CAST(`published`.`zip` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          LEFT JOIN (
-            SELECT DISTINCT
-              (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`
-            FROM `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy`
-            WHERE
-              NOT (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY IS NULL
-          ) AS `level`
-            ON `shown`.`label` = `level`.`label`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`zip` AS STRING))
+              ELSE CAST(`published`.`zip` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_ad7c68bd_staging` AS `published`
+        EXCEPT
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+              THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+              ELSE CAST(`hierarchy`.`label_1` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
@@ -3770,32 +3748,20 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`age` AS STRING))
-                  ELSE CAST(`published`.`age` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_ad7c68bd_staging` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`age` AS STRING))
-                  ELSE CAST(`published`.`age` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `shown`.`label` <> '*'
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`age` AS STRING))
+              ELSE CAST(`published`.`age` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_ad7c68bd_staging` AS `published`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL AND `shown` <> '*'
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: age shows labels of another level')
@@ -3806,32 +3772,20 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`sex`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`sex` AS STRING))
-                  ELSE CAST(`published`.`sex` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_ad7c68bd_staging` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`sex`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`sex` AS STRING))
-                  ELSE CAST(`published`.`sex` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `shown`.`label` <> '*'
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`sex`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`sex` AS STRING))
+              ELSE CAST(`published`.`sex` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_ad7c68bd_staging` AS `published`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL AND `shown` <> '*'
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: sex shows labels of another level')

@@ -3272,52 +3272,30 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
-                  ELSE CAST(`published`.`zip` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_ed687537_staged` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`zip` AS STRING))
-                  ELSE CAST(`published`.`zip` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          LEFT JOIN (
-            SELECT DISTINCT
-              (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`
-            FROM `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy`
-            WHERE
-              NOT (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY IS NULL
-          ) AS `level`
-            ON `shown`.`label` = `level`.`label`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL AND `shown`.`label` <> '*'
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`zip` AS STRING))
+              ELSE CAST(`published`.`zip` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_ed687537_staged` AS `published`
+        EXCEPT
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+              THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+              ELSE CAST(`hierarchy`.`label_1` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL AND `shown` <> '*'
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
@@ -3328,52 +3306,30 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`age` AS STRING))
-                  ELSE CAST(`published`.`age` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_ed687537_staged` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`age` AS STRING))
-                  ELSE CAST(`published`.`age` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          LEFT JOIN (
-            SELECT DISTINCT
-              (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`
-            FROM `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy`
-            WHERE
-              NOT (
-                CASE
-                  WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-                  ELSE CAST(`hierarchy`.`label_1` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY IS NULL
-          ) AS `level`
-            ON `shown`.`label` = `level`.`label`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `level`.`label` IS NULL AND `shown`.`label` <> '*'
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`age` AS STRING))
+              ELSE CAST(`published`.`age` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_ed687537_staged` AS `published`
+        EXCEPT
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
+              THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+              ELSE CAST(`hierarchy`.`label_1` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL AND `shown` <> '*'
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: age shows labels of another level')

@@ -153,32 +153,20 @@ SELECT
   CASE
     WHEN (
       SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM (
-            SELECT
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`race`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`race` AS STRING))
-                  ELSE CAST(`published`.`race` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY AS `label`,
-              COUNT(*) AS `rows_of_label`
-            FROM `sqlanon_script_38d0283e_staging` AS `published`
-            GROUP BY
-              (
-                CASE
-                  WHEN TYPEOF(`published`.`race`) LIKE 'char(%'
-                  THEN RTRIM(CAST(`published`.`race` AS STRING))
-                  ELSE CAST(`published`.`race` AS STRING)
-                END
-              ) COLLATE UTF8_BINARY
-          ) AS `shown`
-          WHERE
-            NOT `shown`.`label` IS NULL AND `shown`.`label` <> 'person'
-        ) = 0
+        COUNT(*) = 0
+      FROM (
+        SELECT
+          (
+            CASE
+              WHEN TYPEOF(`published`.`race`) LIKE 'char(%'
+              THEN RTRIM(CAST(`published`.`race` AS STRING))
+              ELSE CAST(`published`.`race` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `shown`
+        FROM `sqlanon_script_38d0283e_staging` AS `published`
+      ) AS `other_labels`
+      WHERE
+        NOT `shown` IS NULL AND `shown` <> 'person'
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: race shows labels of another level')

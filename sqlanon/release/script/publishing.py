@@ -21,19 +21,27 @@ from sqlanon.auditor.statements.population import matched_classes, population_fi
 from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.release.classes import LiveRelease, in_one_query, population_labels, release_query
+from sqlanon.release.classes import (
+    LiveRelease,
+    generalized_columns,
+    label_checks,
+    population_labels,
+    release_query,
+)
 from sqlanon.release.script.counting import Verdicts, stop_at_limit
 from sqlanon.release.script.pages import Pages
 from sqlanon.release.steps import CLASSES, AnyStep, Release, coverage
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
 from sqlanon.sql.build import (
     all_of,
+    any_of,
     count,
     create_table_as,
     create_view,
     drop_table,
     drop_view,
     equal,
+    is_null,
     named,
     row_count,
     scalar,
@@ -104,6 +112,11 @@ UNKNOWN = ColumnDomain(rows=2**40, reference_rows=2**40, values=2**40, has_null=
 Taxonomies = Mapping[str, Query]
 """The labels of sensitive columns that have a hierarchy of their own."""
 
+Labels = Mapping[str, Sequence[str]]
+"""The labels that columns may show, where regions have labels of their own."""
+
+NO_LABELS: Labels = {}
+
 FAILS = "the release fails its audit"
 
 
@@ -143,11 +156,11 @@ class Auditor:
         self._request = Request(binding.names, spec.privacy, spec.respondent, others)
         infos = {info.name: info for info in binding.columns}
         self._source = Opened(binding.source, "source", infos, self._traits)
-        self._audited = Opened(staged, "audited", infos | dict(_generalized(release)), self._traits)
+        self._audited = Opened(staged, "audited", infos | dict(generalized_columns(release)), self._traits)
         self._population = (
             None
             if everybody is None
-            else Opened(Query(everybody), "population", dict(_generalized(release)), self._traits)
+            else Opened(Query(everybody), "population", dict(generalized_columns(release)), self._traits)
         )
 
     def write(self) -> None:
@@ -169,20 +182,40 @@ class Auditor:
 
         A view has no tables of hierarchies: its `steps` make them within the query.
         """
-        table = Published(self._audited.relation, self._audited.columns, self._traits)
-        items = zip(release.binding.quasi_identifiers, release.hierarchies, release.columns(engine), strict=True)
-        for item, hierarchy, released in items:
-            if released.lookup is None and not released.at_top:
-                # Released as it is: its labels are its values, and any value will do.
-                continue
-            text = table.label(released.level, hierarchy.families[released.level], item.family)
-            also = [*([released.top] if released.at_top else []), *([TOP] if release.binding.blank else [])]
+        for check in label_checks(engine, release, self._audited.relation, steps):
             self._pages.stop_unless(
-                f"Audit: stop unless {item.name} shows labels of level {released.level} alone.",
-                in_one_query(
-                    only_labels_of(table, item.name, None if released.at_top else released.lookup, text, also), steps
-                ),
-                f"{FAILS}: {item.name} shows labels of another level",
+                f"Audit: stop unless {check.column} shows labels of level {check.level} alone.",
+                check.holds,
+                f"{FAILS}: {check.column} shows labels of another level",
+            )
+
+    def expect_listed(self, allowed: Labels, blank: bool) -> None:
+        """Stop unless columns that regions recode show labels of a list that the spec was asked about."""
+        table = Published(self._audited.relation, self._audited.columns, self._traits)
+        for number, (name, labels) in enumerate(allowed.items()):
+            comment = f"Audit: the labels that {name} may show, each of them allowed by the spec."
+            listed = self._pages.create_text(comment, f"audit_labels_{number}", ["label"], [[item] for item in labels])
+            text = self._traits.key(column("label", "hierarchy"), Family.TEXT)
+            self._pages.stop_unless(
+                f"Audit: stop unless {name} shows these labels alone.",
+                only_labels_of(table, name, listed, text, [TOP] if blank else []),
+                f"{FAILS}: {name} shows labels that the spec does not allow",
+            )
+
+    def expect_fields(self, names: Sequence[str], target: File) -> None:
+        """Stop where a csv file would make one field of an empty text and NULL; nobody reads a script's file back."""
+        if target.format == "parquet":
+            return
+        for name in names:
+            if self._audited.family(name) is not Family.TEXT:
+                continue
+            value = column(name)
+            apart = [equal(value, literal("")), is_null(value.copy())]
+            nowhere = [equal(total_where(condition, literal(1)), literal(0)) for condition in apart]
+            self._pages.stop_unless(
+                f"Audit: stop if {name} has both empty texts and NULLs, which are one field of a {target.format} file.",
+                exp.select(any_of(nowhere)).from_(table_expression(self._staged)),
+                f"{FAILS}: {name} has empty texts and NULLs, which are one field of a {target.format} file",
             )
 
     def expect_rows(self, expected: exp.Expression, classes: Table) -> None:
@@ -292,16 +325,6 @@ class Auditor:
         return None if name is None else self._audited.key(name)
 
 
-def _generalized(release: Release) -> Iterator[tuple[str, ColumnInfo]]:
-    """The quasi-identifiers as they are released: labels above level 0."""
-    infos = {info.name: info for info in release.binding.columns}
-    items = zip(release.binding.quasi_identifiers, release.hierarchies, release.recoding.node, strict=True)
-    for item, hierarchy, level in items:
-        info = infos[item.name]
-        labels = Family.TEXT if level == hierarchy.height else hierarchy.families[level]
-        yield item.name, ColumnInfo(item.name, info.type, info.family if level == 0 else labels)
-
-
 def _numbered(models: Sequence[SensitiveModel]) -> Iterator[tuple[SensitiveModel, int]]:
     """Each entry with its number among those that name a value."""
     flags = 0
@@ -313,8 +336,15 @@ def _numbered(models: Sequence[SensitiveModel]) -> Iterator[tuple[SensitiveModel
 AUDIT = "the staged table is measured from scratch, and the script stops where a requirement does not hold."
 
 
-def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdicts, taxonomies: Taxonomies) -> None:
-    """Stage, audit and swap a table, or write a file."""
+def write_table(
+    pages: Pages,
+    engine: Engine,
+    release: Release,
+    verdicts: Verdicts,
+    taxonomies: Taxonomies,
+    allowed: Labels = NO_LABELS,
+) -> None:
+    """Stage, audit and swap a table, or write a file; columns that regions recode show `allowed` labels alone."""
     binding, target = release.binding, release.binding.target
     person = [] if binding.respondent is None else [binding.respondent.name]
     query = release_query(engine, release, verdicts.measured, blank=verdicts.blank, with_respondent=True)
@@ -328,6 +358,9 @@ def write_table(pages: Pages, engine: Engine, release: Release, verdicts: Verdic
     auditor = Auditor(pages, engine, release, staged, taxonomies, population_labels(engine, release))
     auditor.write()
     auditor.expect_labels(engine, release)
+    auditor.expect_listed(allowed, binding.blank)
+    if isinstance(target, File):
+        auditor.expect_fields(binding.released, target)
     auditor.expect_rows(total_where(verdicts.released(), column("n")), verdicts.measured.table)
     pages.open("swap", "what was audited becomes visible under the name of the target.")
     columns: list[exp.Expression] = [column(name) for name in binding.released]

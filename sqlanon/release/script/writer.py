@@ -6,19 +6,21 @@ any database: the recoding comes from a plan or from a lock file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from sqlanon.auditor.policy import drafted_columns, labels_outside
 from sqlanon.engines.base import Engine
 from sqlanon.engines.generated_dialects import SCRIPT_DIALECTS, scripting_for
 from sqlanon.engines.scripting import Scripting, neutral
-from sqlanon.errors import UsageError
+from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import FullDomain, Recoding
 from sqlanon.recoding.kinds import RegionLookup
 from sqlanon.release.classes import live_release
+from sqlanon.release.files import refuse_types
 from sqlanon.release.lock import Lock
 from sqlanon.release.script.counting import write_hierarchies, write_steps, write_verdicts
 from sqlanon.release.script.pages import Pages, commented, heading
@@ -96,9 +98,19 @@ class ScriptWriter:
             write_steps(pages, written.steps)
             pages.open("release", "classes are judged, the rows of those that pass are staged.")
             verdicts = write_verdicts(pages, engine, release, written)
-            write_table(pages, engine, release, verdicts, taxonomies)
+            self._refuse_types()
+            allowed = {} if self._lookup is None else self._lookup.labels(binding.names)
+            write_table(pages, engine, release, verdicts, taxonomies, allowed)
         self._end(pages)
         return Script(self._files(pages), self._scripting.name, describe_hierarchies(hierarchies.of_release))
+
+    def _refuse_types(self) -> None:
+        """A file whose format cannot carry a column that is released as it is, is refused by the column's name."""
+        binding = self._binding
+        if isinstance(binding.target, File):
+            texts = {name for name, level in self._recoding.levels().items() if level or self._lookup is not None}
+            kept = [info for info in binding.columns if info.name in binding.released and info.name not in texts]
+            refuse_types(self._scripting.traits, kept, binding.target)
 
     def _begin(self, pages: Pages) -> None:
         opening = self._scripting.opening()
@@ -163,6 +175,7 @@ def compiled(
     with open_for(spec, options) as engine:
         bound = bind(spec, engine)
         refuse_doubted(engine, bound)
+        _require_allowed(engine, bound, recoding, lookup)
         binding, levels = _carried_out(recoding, bound, lookup)
         script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
     if lock is not None:
@@ -186,6 +199,27 @@ def _carried_out(
         f"search.algorithm: a script cannot say which rows {recoding.recoder} put in which class; "
         f"publish it with sqlanon apply, or search with another algorithm"
     )
+
+
+def _require_allowed(
+    engine: Engine, binding: Binding, recoding: Recoding | Mapping[str, int], lookup: RegionLookup | None
+) -> None:
+    """Stop where regions or groups have labels that the spec does not allow, or nodes outside the taxonomy."""
+    labels: Mapping[str, Sequence[str]] = {}
+    if lookup is not None:
+        labels = lookup.labels(binding.names)
+    elif isinstance(recoding, Cuts):
+        labels = recoding.labels()
+    columns = drafted_columns(engine, binding) if labels else []
+    wrong = {item.name: labels_outside(engine, item, labels[item.name]) for item in columns}
+    if lookup is not None and lookup.nodes is not None:
+        nodes = {label for path in lookup.nodes.paths for label in path}
+        wrong[lookup.nodes.column] = [label for label in labels[lookup.nodes.column] if label not in nodes]
+    for name, found in wrong.items():
+        if found:
+            raise RequirementError(
+                f"column '{name}': {len(found)} labels of its classes are none that the spec allows: plan again"
+            )
 
 
 def _require_hierarchies(lock: Lock, script: Script, binding: Binding, *, own: bool) -> None:

@@ -1,5 +1,5 @@
 {{ config(materialized='sqlanon_release', meta={'sqlanon': {
-    'k': 5,
+    'source': 'trial_patients', 'k': 5,
     'beta_likeness': [{'column': 'diagnosis', 'beta': 3}],
     'columns': {'sex': {'role': 'quasi_identifier'}, 'diagnosis': {'role': 'sensitive'}}
 }}) }}

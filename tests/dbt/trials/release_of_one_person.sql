@@ -1,5 +1,5 @@
 {{ config(materialized='sqlanon_release', meta={'sqlanon': {
-    'k': 2,
+    'source': 'trial_patients', 'k': 2,
     'respondent': 'patient_id',
     'columns': {'patient_id': {'role': 'identifier'}, 'sex': {'role': 'quasi_identifier'}}
 }}) }}

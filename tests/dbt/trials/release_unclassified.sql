@@ -1,5 +1,5 @@
 {{ config(materialized='sqlanon_release', meta={'sqlanon': {
-    'k': 5, 'columns': {'sex': {'role': 'quasi_identifier'}}
+    'source': 'trial_patients', 'k': 5, 'columns': {'sex': {'role': 'quasi_identifier'}}
 }}) }}
 
 select sex, name from {{ ref('trial_patients') }}

@@ -16,9 +16,7 @@
             {% do findings.append(name ~ ': ' ~ finding) %}
         {% endif %}
     {% endfor %}
-    {% if meta.get('source') %}
-        {% do findings.extend(sqlanon.suppression_findings(relation, meta)) %}
-    {% endif %}
+    {% do findings.extend(sqlanon.suppression_findings(relation, meta)) %}
     {{ return(findings) }}
 {% endmacro %}
 
@@ -46,7 +44,7 @@
         {% do asked.append(['alpha of ' ~ entry.column, counts]) %}
     {% endfor %}
     {% for entry in meta.get('t_closeness') or [] %}
-        {% set reference = sqlanon.relation_named(meta.source) if meta.get('source') else none %}
+        {% set reference = sqlanon.relation_named(meta.source) %}
         {% set counts = sqlanon.t_closeness_counts(
             relation, classes, entry.column, entry.t, entry.get('distance', 'equal'), reference, entry.get('order')
         ) %}

@@ -22,11 +22,10 @@
         {{ get_create_table_as_sql(False, built, sql) }}
     {%- endcall %}
 
-    {%- set columns = sqlanon.columns_by_role(
-        sqlanon.columns_of(built), sqlanon.roles_of(model, meta), meta.get('default_role')
-    ) -%}
-    {%- set findings = sqlanon.column_findings(columns, meta)
-        or sqlanon.audit_findings(built, columns.quasi_identifier, meta) -%}
+    {%- set roles = sqlanon.roles_of(model, meta) -%}
+    {%- set columns = sqlanon.columns_by_role(sqlanon.columns_of(built), roles, meta.get('default_role')) -%}
+    {%- set findings = sqlanon.column_findings(columns, roles, meta)
+        or sqlanon.label_findings(model, built) + sqlanon.audit_findings(built, columns.quasi_identifier, meta) -%}
     {% if findings %}
         {% do adapter.drop_relation(built) %}
         {{ sqlanon.refuse('the release was not published: ' ~ findings | join('; ')) }}

@@ -23,6 +23,12 @@
         {{ sqlanon.refuse("meta.sqlanon of model '" ~ model.name ~ "' asks for nothing: state at least k") }}
     {% elif meta.get('respondent') and models != ['k'] %}
         {{ sqlanon.refuse('respondent: this package counts respondents for k alone; ask nothing else of them') }}
+    {% elif not meta.get('source') %}
+        {{ sqlanon.refuse(
+            "meta.sqlanon of model '" ~ model.name ~ "' names no source: nobody could count what the release leaves out"
+        ) }}
+    {% elif meta.get('default_role') is not none %}
+        {% do sqlanon.one_of(meta.default_role, ['identifier', 'insensitive'], 'default_role') %}
     {% endif %}
     {{ return(meta) }}
 {% endmacro %}
@@ -60,8 +66,8 @@
 {% endmacro %}
 
 
-{#- What is wrong with the columns themselves, before anything is measured. -#}
-{% macro column_findings(by_role, meta) %}
+{#- What is wrong with the columns themselves, before anything is measured: the release has those that were declared. -#}
+{% macro column_findings(by_role, roles, meta) %}
     {% set findings = [] %}
     {% for name in by_role.unclassified %}
         {% do findings.append("column '" ~ name ~ "' has no role: state one in its meta.sqlanon") %}
@@ -76,6 +82,18 @@
     {% for name in sqlanon.measured_columns(meta) if name | lower not in made %}
         {% do findings.append("the model has no column '" ~ name ~ "', which its requirement names") %}
     {% endfor %}
+    {% for name, role in roles.items() if role != 'identifier' and name | lower not in made %}
+        {% do findings.append("the model has no column '" ~ name ~ "', which it declares") %}
+    {% endfor %}
+    {% if meta.get('default_role') == 'insensitive' %}
+        {% set known = roles.keys() | map('lower') | list %}
+        {% for column in sqlanon.columns_of(sqlanon.relation_named(meta.source)) %}
+            {% do known.append(column.name | lower) %}
+        {% endfor %}
+        {% for name in by_role.insensitive if name | lower not in known %}
+            {% do findings.append("column '" ~ name ~ "' is neither declared nor a column of the source") %}
+        {% endfor %}
+    {% endif %}
     {{ return(findings) }}
 {% endmacro %}
 

@@ -1,6 +1,6 @@
 {#
-  A release is built from SQL that `sqlanon dbt` wrote, and nobody changed since: only then are its labels those of its
-  hierarchies, at levels that the columns allow. The digest is no secret; it keeps out what was written by hand.
+  A release is built from SQL that `sqlanon dbt` wrote, and nobody changed since, at levels that the columns allow. The
+  digest is no secret; it keeps out what was written by hand. The labels of the built table are measured all the same.
 #}
 
 {% macro require_written(model, meta) %}
@@ -17,8 +17,7 @@
             "model '" ~ model.name ~ "' was changed after `sqlanon dbt` wrote it: run the command again"
         ) }}
     {% endif %}
-    {% set stated = modules.re.search('(?m)^-- Levels: (.*)$', code) %}
-    {% set levels = dict(fromjson(stated.group(1))) if stated else {} %}
+    {% set levels = dict(sqlanon.stated_levels(code)) %}
     {% for name, bounds in sqlanon.level_bounds(model, meta).items() %}
         {% set level = levels.get(name) %}
         {% set least = bounds.get('min') or 0 %}
@@ -46,4 +45,40 @@
         {% endif %}
     {% endfor %}
     {{ return(found) }}
+{% endmacro %}
+
+
+{#- [quasi-identifier, level] in their order, as the heading of a model states them. -#}
+{% macro stated_levels(code) %}
+    {% set stated = modules.re.search('(?m)^-- Levels: (.*)$', code) %}
+    {{ return(fromjson(stated.group(1).strip()) if stated else []) }}
+{% endmacro %}
+
+
+{#-
+  What is wrong with the labels of a table that was built and not yet published. `sqlanon dbt` writes a question about
+  each generalized column below the model's query: TRUE where it shows labels of its level alone.
+-#}
+{% macro label_findings(model, built) %}
+    {% set code = model.raw_code.replace('\r\n', '\n') %}
+    {% set questions = {} %}
+    {% set block = '(?ms)^[{][%] set labels_([0-9]+) -[%][}]$\\n(.*?)\\n^[{][%]- endset [%][}]$' %}
+    {% for found in modules.re.finditer(block, code) %}
+        {% do questions.update({found.group(1) | int: found.group(2)}) %}
+    {% endfor %}
+    {% set findings = [] %}
+    {% for name, level in sqlanon.stated_levels(code) %}
+        {% if loop.index0 in questions %}
+            {% set asked = questions[loop.index0].replace('{' ~ '{ this }' ~ '}', built | string) %}
+            {% set answer = run_query(render(asked)).rows %}
+            {% if answer | length != 1 or not answer[0][0] %}
+                {% do findings.append("column '" ~ name ~ "' shows labels of another level than " ~ level) %}
+            {% endif %}
+        {% elif level > 0 %}
+            {% do findings.append(
+                "the model does not ask which labels column '" ~ name ~ "' shows: run `sqlanon dbt` again"
+            ) %}
+        {% endif %}
+    {% endfor %}
+    {{ return(findings) }}
 {% endmacro %}
