@@ -52,6 +52,10 @@ class Assigned:
         """No column has groups of its own."""
         return {}
 
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """No column has groups of its own."""
+        return {}
+
     def same_as(self, other: Assigned | Cuts | FullDomain) -> bool:
         """Whether both describe one assignment."""
         return isinstance(other, Assigned) and self._identity == other._identity
@@ -218,6 +222,10 @@ class FullDomain:
         return binding, self
 
     def group_counts(self) -> dict[str, int]:
+        """No column has groups of its own."""
+        return {}
+
+    def labels(self) -> dict[str, tuple[str, ...]]:
         """No column has groups of its own."""
         return {}
 

@@ -208,7 +208,7 @@ def _require_allowed(
     labels: Mapping[str, Sequence[str]] = {}
     if lookup is not None:
         labels = lookup.labels(binding.names)
-    elif isinstance(recoding, Cuts):
+    elif not isinstance(recoding, Mapping):
         labels = recoding.labels()
     columns = drafted_columns(engine, binding) if labels else []
     wrong = {item.name: labels_outside(engine, item, labels[item.name]) for item in columns}
