@@ -9,16 +9,11 @@ from tests.fuzz.case import Case
 from tests.fuzz.check import Finding
 
 KNOWN: dict[tuple[str, str], str] = {
-    **{
-        (scheme, "one value and null"): "a column of one value and NULL cannot be released as it is"
-        for scheme in ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "genetic", "annealing")
-    },
     ("*", "failed audit"): "with mode blank and a population, blank rows that match nobody fail the audit; nothing is "
     "published. A csv file whose header has blanks at its ends is refused by the audit too",
 }
 
 KNOWN_ON: dict[tuple[str, str], str] = {
-    ("spark", "window function frame not ordered"): "the audit of an ordered distance",
     ("sqlite", "parser stack overflow"): "statements that are too deep for the parser of SQLite",
 }
 """Faults of one engine: what the message of a statement that failed says."""
