@@ -9,7 +9,7 @@ Reads the catalog.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlanon.auditor.breaches import Linked
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.errors import SourceError
-from sqlanon.hierarchies.base import Family
+from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Privacy
 from sqlanon.sql.relations import Relation, column
@@ -118,6 +118,11 @@ class Opened:
         """Whether a column and one of another relation are of a kind; else they are compared by their texts."""
         own, others = self.family(name), other.family(there)
         return own is others or {own, others} <= NUMBERS
+
+
+def blank_labels(opened: Opened, names: Sequence[str]) -> list[str | None]:
+    """What a blanked row shows in each column: `*` where it takes text, else NULL."""
+    return [TOP if opened.family(name) is Family.TEXT else None for name in names]
 
 
 def text_key(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
