@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlanon.auditor.breaches import Linked
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.errors import SourceError
-from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.hierarchies.base import Family
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Privacy
 from sqlanon.sql.relations import Relation, column
@@ -120,9 +120,12 @@ class Opened:
         return own is others or {own, others} <= NUMBERS
 
 
-def blank_labels(opened: Opened, names: Sequence[str]) -> list[str | None]:
-    """What a blanked row shows in each column: `*` where it takes text, else NULL."""
-    return [TOP if opened.family(name) is Family.TEXT else None for name in names]
+def null_is_blank(names: Sequence[str], *sides: Opened) -> list[bool]:
+    """Whether a blanked row may show NULL in a column, because it takes no `*` on some side.
+
+    Where types follow from values, a column of labels and NULL may look like one of texts on the other side.
+    """
+    return [any(side.columns[name].type.this not in exp.DataType.TEXT_TYPES for side in sides) for name in names]
 
 
 def text_key(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sqlanon.auditor.statements.classes import Figures, classes, classes_of_persons, product
+from sqlanon.hierarchies.base import TOP
 from sqlanon.sql.build import all_of, count, equal, is_null, named, subquery, total, total_where
 from sqlanon.sql.relations import cast, column, literal
 
@@ -25,11 +26,12 @@ def matched_classes(
     person: exp.Expression | None,
     population: exp.Expression,
     there: Keys,
-    blanks: Sequence[str | None] = (),
+    blanks: Sequence[bool] = (),
 ) -> exp.Select:
     """Every class of either: size (rows or persons of the table), rows, and rows of the population.
 
-    Where rows may be blanked, `blanks` are what stands in their keys: anybody could be behind them.
+    Where rows may be blanked, `blanks` tells of each key whether NULL may stand there instead of `*`. Anybody could be
+    behind such a row.
     """
     names = [f"k_{position}" for position in range(len(keys))]
     own = classes(audited, keys) if person is None else classes_of_persons(audited, keys, person)
@@ -47,7 +49,7 @@ def matched_classes(
     if not blanks:
         return found
     found = found.select(*(column(name) for name in names), copy=False)
-    blank = [_shows(name, value) for name, value in zip(names, blanks, strict=True)]
+    blank = [_is_blank(name, null=null) for name, null in zip(names, blanks, strict=True)]
     everybody = cast(exp.Window(this=exp.Sum(this=column("population"))), "bigint")
     occupied = exp.GTE(this=column("size"), expression=literal(1))
     matches = exp.Case().when(all_of([occupied, *blank]), everybody).else_(column("population"))
@@ -56,8 +58,10 @@ def matched_classes(
     )
 
 
-def _shows(name: str, value: str | None) -> exp.Expression:
-    return is_null(column(name)) if value is None else equal(column(name), literal(value))
+def _is_blank(name: str, *, null: bool) -> exp.Expression:
+    """Keys that take no `*` cannot be compared with it, unless they are compared as texts."""
+    star = equal(cast(column(name), "text"), literal(TOP))
+    return exp.Paren(this=exp.Or(this=star, expression=is_null(column(name)))) if null else star
 
 
 def population_figures(k_map: int | None, presence: tuple[Decimal, Decimal] | None) -> Figures:
