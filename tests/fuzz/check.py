@@ -198,7 +198,12 @@ class Checked:
         if "levels" in self.told and self.case.algorithm in FULL:
             levels = self.told["levels"]
             return all(own[name] == self.ladders[name].label(values[name], levels[name]) for name in self.columns)
-        return all(self.ladders[name].levels_of(values[name], own[name]) for name in self.columns)
+        # Cells may be suppressed one by one, whatever the top of their hierarchy is called.
+        cells = self.case.algorithm in CELLS
+        return all(
+            self.ladders[name].levels_of(values[name], own[name]) or (cells and own[name] == "*")
+            for name in self.columns
+        )
 
     def suppression(self, blank: set[int]) -> Iterator[Finding]:
         """Missing rows and blank ones are within the limit."""
