@@ -25,7 +25,7 @@ from sqlanon.auditor.models import (
     least_values,
     recursive_key,
 )
-from sqlanon.auditor.request import Ancestors, Beside, Opened, Request, text_key
+from sqlanon.auditor.request import Ancestors, Beside, Opened, Request, null_is_blank, text_key
 from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, average_risk, buckets
 from sqlanon.auditor.statements.classes import class_sizes, person_count, size_figures
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
@@ -60,6 +60,7 @@ def measure_population(
         None if respondent is None else audited.key(respondent),
         population.expression(),
         [population.key(key, as_text=texts[key]) for key in keys],
+        null_is_blank(keys, audited, population) if privacy.suppression.mode == "blank" else (),
     )
     bounds = privacy.delta_presence
     figures = population_figures(privacy.k_map, None if bounds is None else (bounds.min, bounds.max))

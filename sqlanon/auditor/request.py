@@ -5,7 +5,7 @@ Runs no statement; `Opened` reads the catalog, to tell how each column of a rela
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -114,6 +114,14 @@ class Opened:
         """Whether a column and one of another relation are of a kind; else they are compared by their texts."""
         own, others = self.family(name), other.family(there)
         return own is others or {own, others} <= NUMBERS
+
+
+def null_is_blank(names: Sequence[str], *sides: Opened) -> list[bool]:
+    """Whether a blanked row may show NULL in a column, because it takes no `*` on some side.
+
+    Where types follow from values, a column of labels and NULL may look like one of texts on the other side.
+    """
+    return [any(side.columns[name].type.this not in exp.DataType.TEXT_TYPES for side in sides) for name in names]
 
 
 def text_key(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:

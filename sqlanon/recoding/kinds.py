@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from sqlanon.hierarchies.base import Grouped, Lookup, Rule, grouped
+from sqlanon.hierarchies.base import Rule, grouped
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.source.binding import Binding
 
@@ -103,7 +103,7 @@ class Group:
 class Cuts:
     """The groups of each quasi-identifier, in the order of the spec; together they hold every value once.
 
-    NULL is in no group: it stays NULL unless its column has a single group.
+    NULL is in no group: it stays NULL unless its column has a single group that is more than its values as they are.
     """
 
     kind: ClassVar[str] = "cuts"
@@ -114,6 +114,8 @@ class Cuts:
     """Not in what a notebook or a traceback shows: values are in them, however rare."""
     least: tuple[int, ...] = ()
     """The level of each column's hierarchy whose labels are grouped; none given: values are, level 0."""
+    unchanged: tuple[str, ...] = ()
+    """Columns of at most one value, which is released at that level as it is, and NULL as NULL."""
 
     def levels(self) -> dict[str, int]:
         """No column has one level for all its values."""
@@ -140,10 +142,14 @@ class Cuts:
         """The level whose labels the groups of a column hold."""
         return self.least[self.columns.index(name)] if self.least else 0
 
-    def rules(self, rules: Mapping[str, Rule]) -> dict[str, Lookup | Grouped]:
-        """For each column the hierarchy whose level 1 is its groups; given are the hierarchies of the spec."""
+    def rules(self, rules: Mapping[str, Rule]) -> dict[str, Rule]:
+        """For each column the hierarchy whose level 1 is its groups; given are the hierarchies of the spec, which
+        unchanged columns keep.
+        """
         return {
-            name: grouped(
+            name: rules[name]
+            if name in self.unchanged
+            else grouped(
                 rules[name],
                 self.level_of(name),
                 tuple((value, group.label) for group in groups for value in group.values),
@@ -161,7 +167,9 @@ class Cuts:
     def own_levels(self) -> dict[str, int]:
         """The level of each column in the hierarchies of `rules`: 0 where every value keeps its own label."""
         return {
-            name: int(
+            name: self.level_of(name)
+            if name in self.unchanged
+            else int(
                 any(group.values != (group.label,) for group in groups) or len(groups) == 1 or self.level_of(name) > 0
             )
             for name, groups in zip(self.columns, self.groups, strict=True)
@@ -176,6 +184,7 @@ class Cuts:
                 for name, groups in zip(self.columns, self.groups, strict=True)
             },
             **({"least": list(self.least)} if any(self.least) else {}),
+            **({"unchanged": list(self.unchanged)} if self.unchanged else {}),
         }
 
     def outline(self) -> dict[str, Any]:
@@ -193,7 +202,11 @@ class Cuts:
         least = tuple(int(level) for level in content.get("least", ()))
         if least and (len(least) != len(columns) or min(least) < 0):
             raise ValueError("a level for each column is expected")
-        return cls(columns, groups, least)
+        unchanged = tuple(_text(name) for name in content.get("unchanged", ()))
+        for name, found in zip(columns, groups, strict=True):
+            if len(found) > 1 if name in unchanged else not found:
+                raise ValueError("a column is unchanged when it has one value, and else has groups")
+        return cls(columns, groups, least, unchanged)
 
 
 def _text(value: Any) -> str:

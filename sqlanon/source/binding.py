@@ -164,6 +164,8 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     _refuse_unknown(spec, known)
     _refuse_unlisted(spec, infos)
     target = bind_target(spec, engine)
+    released = tuple(info.name for info in infos if _is_released(spec, info.name))
+    _refuse_header(target, released)
     population = _bind_population(spec, engine, known)
     reads = list(reads_of(spec, source, None if population is None else population.relation))
     refuse_written(engine, reads, "target", target)
@@ -177,7 +179,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         regions=regions,
         columns=infos,
         quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
-        released=tuple(info.name for info in infos if _is_released(spec, info.name)),
+        released=released,
         sensitive=tuple(_bind_sensitive(spec, known[name]) for name in read_by_models(spec) if _found(name, known)),
         respondent=_bind_respondent(spec, known),
         population=population,
@@ -315,6 +317,18 @@ def _refuse_unlisted(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
             f"column '{unlisted[0]}'{more} of the source is not listed under 'columns'; "
             f"give it a role, or set default_role"
         )
+
+
+def _refuse_header(target: Relation, released: Sequence[str]) -> None:
+    """UsageError for a name that readers of a csv file do not give back."""
+    if not isinstance(target, File) or target.format == "parquet":
+        return
+    for name in released:
+        if name != name.strip():
+            raise UsageError(
+                f"target: the name of column '{name}' begins or ends with a blank, which readers of a {target.format} "
+                f"file leave out; rename it in the source query, or write parquet or a table"
+            )
 
 
 def _is_released(spec: Spec, name: str) -> bool:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.hierarchies.base import Lookup
+from sqlanon.hierarchies.base import Formula, Lookup
 from sqlanon.source import combination_statements as combinations_sql
 from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import ORDERED, Binding
@@ -164,8 +164,9 @@ def _store_domain(
     table = keys = values
     if least:
         if natural:
-            [(apart,)] = engine.query(Statement(step, combinations_sql.scattered(values, least)))
-            if apart:
+            # Labels that somebody has listed have no order of their own: no range of them says what lies in it.
+            listed = not isinstance(binding.quasi_identifiers[position].rule, Formula)
+            if listed or engine.query(Statement(step, combinations_sql.scattered(values, least)))[0][0]:
                 natural = False
                 scratch.drop(values)
                 values = _store_values(engine, binding, position, base, stored, scratch, natural=False)

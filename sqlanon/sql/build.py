@@ -91,12 +91,24 @@ MIXING_PRIME = 2_147_483_647
 
 
 def mixed(values: Sequence[exp.Expression]) -> exp.Expression:
-    """One whole number below 2^31 from several, by multiplication and addition modulo a prime; the same everywhere."""
-    mix: exp.Expression = cast(literal(1), "bigint")
-    for value in values:
-        step = exp.Add(this=exp.Mul(this=mix, expression=literal(48_271)), expression=value)
-        mix = exp.Paren(this=exp.Mod(this=exp.Paren(this=step), expression=literal(MIXING_PRIME)))
-    return mix
+    """One whole number below 2^31 from several that are not negative; the same everywhere.
+
+    A polynomial modulo a prime: 1 and the values are its coefficients. Its terms stand side by side, because a step
+    within a step for each value would be too deep for some parsers.
+    """
+    found: exp.Expression = cast(literal(_power(len(values))), "bigint")
+    for place, value in enumerate(values, start=1):
+        term = exp.Mul(this=_modulo(cast(value, "bigint")), expression=literal(_power(len(values) - place)))
+        found = exp.Add(this=found, expression=_modulo(exp.Paren(this=term)))
+    return _modulo(exp.Paren(this=found))
+
+
+def _power(exponent: int) -> int:
+    return pow(48_271, exponent, MIXING_PRIME)
+
+
+def _modulo(value: exp.Expression) -> exp.Paren:
+    return exp.Paren(this=exp.Mod(this=value, expression=literal(MIXING_PRIME)))
 
 
 def checksum(mix: exp.Expression) -> list[exp.Expression]:

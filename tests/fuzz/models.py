@@ -212,8 +212,12 @@ class Requirement:
 class Population:
     """Counts of the population by the labels of a node."""
 
-    def __init__(self, case: Case, ladders: Mapping[str, Ladder], levels: Mapping[str, int]) -> None:
+    def __init__(
+        self, case: Case, ladders: Mapping[str, Ladder], levels: Mapping[str, int], *, released: bool = False
+    ) -> None:
         assert case.population is not None
+        # Anybody could be behind a row that was blanked: all its labels are `*`, or NULL where a column takes no text.
+        self.blanks = released and case.spec["privacy"].get("suppression", {}).get("mode") == "blank"
         self.labels = {
             name: [ladders[name].label(value, levels[name]) for value in population_values(case, name)]
             for name in ladders
@@ -221,7 +225,10 @@ class Population:
         self.counts: dict[tuple[str, ...], Counter[Labels]] = {}
 
     def count(self, columns: Sequence[str], labels: Labels) -> int:
-        return self.of(columns)[labels]
+        counts = self.of(columns)
+        if self.blanks and all(label in (None, "*") for label in labels):
+            return sum(counts.values())
+        return counts[labels]
 
     def of(self, columns: Sequence[str]) -> Counter[Labels]:
         key = tuple(columns)

@@ -32,13 +32,19 @@ def best(case: Case, ladders: Mapping[str, Ladder], requirement: Requirement, me
     if math.prod(map(len, spaces.values())) > MOST:
         raise TooMany
     costs = (
-        cost(case, requirement, dict(zip(spaces, chosen, strict=True)), metric)
+        cost(case, ladders, requirement, dict(zip(spaces, chosen, strict=True)), metric)
         for chosen in itertools.product(*spaces.values())
     )
     return min((found for found in costs if found is not None), default=None)
 
 
-def cost(case: Case, requirement: Requirement, groups: Mapping[str, Groups], metric: str) -> float | None:
+def cost(
+    case: Case,
+    ladders: Mapping[str, Ladder],
+    requirement: Requirement,
+    groups: Mapping[str, Groups],
+    metric: str,
+) -> float | None:
     """What a generalization costs; None where it suppresses more than the limit, or everything."""
     values, total = requirement.values, requirement.rows
     labels: dict[int, dict[str, Cell]] = {
@@ -55,10 +61,13 @@ def cost(case: Case, requirement: Requirement, groups: Mapping[str, Groups], met
     weights = {name: float(case.spec["columns"][name].get("weight", 1)) for name in groups}
     found = 0.0
     for name in groups:
-        finest, general = Counter(values[name]), Counter(own[name] for own in labels.values())
-        for row, value in enumerate(values[name]):
+        # The finest that may be released costs nothing: values, or their labels at `levels.min`.
+        low = case.spec["columns"][name].get("levels", {}).get("min", 0)
+        least = [ladders[name].label(value, low) for value in values[name]]
+        finest, general = Counter(least), Counter(own[name] for own in labels.values())
+        for row, label in enumerate(least):
             # A suppressed cell is one that was generalized to the whole column.
-            size = finest[value]
+            size = finest[label]
             whole = general[kept[row][name]] if row in kept else total
             if total > size:
                 found += weights[name] * (whole - size) / (total - size)

@@ -13,16 +13,26 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sqlanon.auditor.statements.classes import Figures, classes, classes_of_persons, product
-from sqlanon.sql.build import all_of, count, named, subquery, total, total_where
+from sqlanon.hierarchies.base import TOP
+from sqlanon.sql.build import all_of, count, equal, is_null, named, subquery, total, total_where
 from sqlanon.sql.relations import cast, column, literal
 
 Keys = Sequence[exp.Expression]
 
 
 def matched_classes(
-    audited: exp.Expression, keys: Keys, person: exp.Expression | None, population: exp.Expression, there: Keys
+    audited: exp.Expression,
+    keys: Keys,
+    person: exp.Expression | None,
+    population: exp.Expression,
+    there: Keys,
+    blanks: Sequence[bool] = (),
 ) -> exp.Select:
-    """Every class of either: size (rows or persons of the table), rows, and rows of the population."""
+    """Every class of either: size (rows or persons of the table), rows, and rows of the population.
+
+    Where rows may be blanked, `blanks` tells of each key whether NULL may stand there instead of `*`. Anybody could be
+    behind such a row.
+    """
     names = [f"k_{position}" for position in range(len(keys))]
     own = classes(audited, keys) if person is None else classes_of_persons(audited, keys, person)
     if person is None:
@@ -35,7 +45,23 @@ def matched_classes(
         select.select(*(named(key.copy(), name) for name, key in zip(names, given, strict=True)), copy=False)
     both = subquery(exp.union(own, others, distinct=False), "both")
     sums = [named(cast(exp.Sum(this=column(name)), "bigint"), name) for name in ("size", "rows", "population")]
-    return exp.select(*sums).from_(both, copy=False).group_by(*(column(name) for name in names))
+    found = exp.select(*sums).from_(both, copy=False).group_by(*(column(name) for name in names))
+    if not blanks:
+        return found
+    found = found.select(*(column(name) for name in names), copy=False)
+    blank = [_is_blank(name, null=null) for name, null in zip(names, blanks, strict=True)]
+    everybody = cast(exp.Window(this=exp.Sum(this=column("population"))), "bigint")
+    occupied = exp.GTE(this=column("size"), expression=literal(1))
+    matches = exp.Case().when(all_of([occupied, *blank]), everybody).else_(column("population"))
+    return exp.select(column("size"), column("rows"), named(matches, "population")).from_(
+        subquery(found, "labelled"), copy=False
+    )
+
+
+def _is_blank(name: str, *, null: bool) -> exp.Expression:
+    """Keys that take no `*` cannot be compared with it, unless they are compared as texts."""
+    star = equal(cast(column(name), "text"), literal(TOP))
+    return exp.Paren(this=exp.Or(this=star, expression=is_null(column(name)))) if null else star
 
 
 def population_figures(k_map: int | None, presence: tuple[Decimal, Decimal] | None) -> Figures:
@@ -44,6 +70,7 @@ def population_figures(k_map: int | None, presence: tuple[Decimal, Decimal] | No
     known = exp.GTE(this=column("population"), expression=literal(1))
     share = exp.Div(this=cast(column("size"), "double"), expression=cast(column("population"), "double"))
     figures: dict[str, exp.Expression] = {
+        # Above 0 wherever there is anybody; blank rows count everybody once more.
         "population_rows": total(column("population")),
         "classes": total_where(occupied, literal(1)),
         "all_classes": count(),

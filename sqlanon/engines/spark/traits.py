@@ -9,10 +9,14 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 from sqlglot.expressions import DType
+from sqlglot.generators.spark import SparkGenerator
 
+from sqlanon.engines.adapted import ordered_anyhow
 from sqlanon.engines.catalog import parsed, with_holes_filled
 from sqlanon.engines.dialects import NESTED
 from sqlanon.hierarchies.base import Family
@@ -54,6 +58,19 @@ end
 """
 
 
+class _NestingGenerator(SparkGenerator):
+    EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+
+
+class NestingSpark(Spark):
+    """Spark from version 3 on: a WITH clause may stand in a subquery.
+
+    sqlglot moves them all to the top, where two of one name clash.
+    """
+
+    Generator = _NestingGenerator
+
+
 @dataclass(frozen=True)
 class SparkTraits(Traits):
     """Spark compares text byte by byte unless a column says otherwise, and has no infinite dates."""
@@ -63,6 +80,17 @@ class SparkTraits(Traits):
     recursive_union: bool = False
     statement_cost: int = 10
     nodes_together: bool = True
+
+    @property
+    def written_as(self) -> str:
+        return NestingSpark.__name__.lower() if self.dialect == "spark" else self.dialect
+
+    def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
+        """Row numbers have an order, which Spark asks for; WITH clauses stay where they are."""
+        adapted = expression.copy() if copy else expression
+        for window in adapted.find_all(exp.Window):
+            ordered_anyhow(window)
+        return super().render(adapted, tag, pretty, copy=False)
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
         if family is Family.TEXT:

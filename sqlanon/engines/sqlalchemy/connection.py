@@ -34,6 +34,11 @@ _STATES = re.compile(
     r"|database or disk is full|too many SQL variables|parser stack overflow",
     re.IGNORECASE,
 )
+_TOO_DEEP = re.compile(
+    r"parser stack overflow|Expression tree is too large[^\n]{0,40}|too many terms in compound SELECT"
+    r"|at most \d+ tables in a join|too many columns[^\n]{0,40}|too many FROM clause terms[^\n]{0,40}",
+    re.IGNORECASE,
+)
 _FORBIDDEN = re.compile(
     r"permission denied|access denied|command denied|readonly database|insufficient privilege", re.I
 )
@@ -75,6 +80,12 @@ def translate(error: SQLAlchemyError, step: str) -> EngineError:
         return ConnectionFailed(f"step '{step}': the connection to the database was lost", detail=detail)
     if forbidden := _FORBIDDEN.search(detail):
         return PermissionDenied(f"step '{step}': {forbidden[0].lower()}", detail=detail)
+    if deep := _TOO_DEEP.search(detail):
+        return EngineError(
+            f"step '{step}': the spec is too wide for this database, whose limit is told as '{deep[0]}'; give it fewer "
+            f"quasi-identifiers, sensitive columns or levels, or release on another engine",
+            detail=detail,
+        )
     return EngineError(f"step '{step}': {told(error)}", detail=detail)
 
 

@@ -87,10 +87,14 @@ class LeafColumn:
         for block in blocks(partition):
             texts = tuple(text for leaf in block for text in self.leaves[leaf].texts)
             if texts:
-                label = _unlike(self._label(block, len(found) == 0 and max(partition) == 0), taken)
+                label = _unlike(self._label(block), taken)
                 taken.add(label)
                 found.append(Group(label, texts))
         return tuple(found)
+
+    def keeps_its_value(self, partition: Partition) -> bool:
+        """Whether its one value, or none beside NULL, is released as it is."""
+        return max(partition) == len(self.leaves) - 1 and sum(bool(leaf.texts) for leaf in self.leaves) <= 1
 
     def without(self, partition: Partition, kept: frozenset[int]) -> Partition:
         """The partition in which no label shows a leaf that no released row has: such leaves stand alone.
@@ -113,7 +117,7 @@ class LeafColumn:
         found = [0] * len(self.leaves)
         for block in blocks(partition):
             level = self._level(block)
-            if len(block) == len(self.leaves):
+            if self._is_whole(block):
                 covered = self.total
             elif level:
                 covered = self.leaves[block[0]].covered_above[level - 1]
@@ -130,8 +134,12 @@ class LeafColumn:
                 return number
         return None
 
-    def _label(self, block: Block, whole: bool) -> str:
-        if whole:
+    def _is_whole(self, block: Block) -> bool:
+        """Whether leaves are all there are, and more than one that stays as it is."""
+        return len(block) == len(self.leaves) > 1
+
+    def _label(self, block: Block) -> str:
+        if self._is_whole(block):
             return self.top
         level = self._level(block)
         if level is not None:
@@ -181,9 +189,7 @@ def read_column(engine: Engine, name: str, stored: StoredDomain) -> LeafColumn:
         )
     query = leaves_of_domain(stored.table, stored.height, of_labels=stored.least > 0)
     rows = sorted(engine.query(Statement(f"leaves of {name}", query)), key=lambda row: int(row[0]))
-    # One value beside NULL: what generalizes the one generalizes the other.
-    joined = stored.has_null and len({row[3] for row in rows}) == 2
-    leaf_of = canonical([0 if joined else row[3] for row in rows])
+    leaf_of = canonical([row[3] for row in rows])
     members: list[list[Sequence[object]]] = [[] for _ in range(max(leaf_of) + 1)]
     for row, leaf in zip(rows, leaf_of, strict=True):
         members[leaf].append(row)
@@ -194,7 +200,8 @@ def read_column(engine: Engine, name: str, stored: StoredDomain) -> LeafColumn:
         leaf_of,
         tuple(canonical([group[0][3 + 3 * level] for group in members]) for level in range(height + 1)),
         stored.natural,
-        stored.has_null and not joined,
+        # Beside a single value, NULL is but the other one of two leaves.
+        stored.has_null and len(members) > 2,
         stored.hierarchy.top,
         stored.leaves,
     )
@@ -334,6 +341,9 @@ def _recoded(run: Run, made: Combinations, problem: SchemeProblem, found: Soluti
     groups = tuple(column.groups(part) for column, part in zip(problem.columns, chosen, strict=True))
     _, suppressed, classes = assignment.totals(run.engine)
     least = tuple(domain.least for domain in made.domains)
+    unchanged = tuple(
+        column.name for column, part in zip(problem.columns, chosen, strict=True) if column.keeps_its_value(part)
+    )
     step: dict[str, object] = {
         "cost": found.cost,
         "bound": found.bound if found.direction else None,
@@ -343,7 +353,7 @@ def _recoded(run: Run, made: Combinations, problem: SchemeProblem, found: Soluti
         "groups": {column.name: max(part) + 1 for column, part in zip(problem.columns, chosen, strict=True)},
     }
     return Recoded(
-        recoding=Cuts(run.binding.names, groups, least if any(least) else ()),
+        recoding=Cuts(run.binding.names, groups, least if any(least) else (), unchanged),
         suppressed=suppressed,
         classes=classes,
         scores=scores,

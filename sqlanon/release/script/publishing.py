@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.auditor.models import ask
 from sqlanon.auditor.policy_statements import Published, only_labels_of
-from sqlanon.auditor.request import Opened, Request, text_key
+from sqlanon.auditor.request import Opened, Request, null_is_blank, text_key
 from sqlanon.auditor.statements.classes import classes, classes_of_persons
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
@@ -301,6 +301,7 @@ class Auditor:
             self._person(),
             population.expression(),
             [population.key(name) for name in group.columns],
+            null_is_blank(group.columns, self._audited, population) if privacy.suppression.mode == "blank" else (),
         )
         bounds = privacy.delta_presence
         figures = population_figures(privacy.k_map, None if bounds is None else (bounds.min, bounds.max))
