@@ -17,10 +17,11 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.reidentification.statements import node_sizes
 from sqlanon.metrics.base import Verdict
-from sqlanon.recoding import FullDomain, Recoding
+from sqlanon.recoding import Cuts, FullDomain, Recoding
 from sqlanon.recoding.assignment import AssignedRelease
 from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.registry import recoder_named
+from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Released
 from sqlanon.release.results import PlanResult, RecodedPlan
@@ -70,7 +71,10 @@ def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recod
 
 
 def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Released:
-    """The release that a lock file decided. A class-wise assignment is made again, and must be the same."""
+    """The release that a lock file decided. Labels of groups must be true ones; a class-wise assignment is made
+    again, and must be the same."""
+    if isinstance(recoding, Cuts):
+        require_groups(run.engine, run.binding, recoding)
     release = _release_in_levels(run, base, stored, recoding)
     if release is not None:
         return release

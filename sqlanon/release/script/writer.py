@@ -22,6 +22,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.recoding.kinds import RegionLookup, by_own_hierarchies
 from sqlanon.release.classes import live_release
+from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.release.script.counting import write_hierarchies, write_steps, write_verdicts
 from sqlanon.release.script.pages import Pages, commented, heading
@@ -166,6 +167,8 @@ def compiled(
     with open_for(spec, options) as engine:
         bound = bind(spec, engine)
         refuse_doubted(engine, bound)
+        if lock is not None and isinstance(recoding, Cuts):
+            require_groups(engine, bound, recoding)
         binding, levels = _carried_out(recoding, bound, lookup)
         script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
     if lock is not None:
