@@ -39,8 +39,6 @@ class Options:
 
 
 DEFAULT = Options()
-MOST_QUASI_IDENTIFIERS = 100
-"""Even two levels of each make more nodes than any search could look at."""
 
 
 class Recorder(Protocol):
@@ -128,7 +126,6 @@ def running(
 
     A command that publishes gives its name and a maker of recorders: its evidence is written, also when it fails.
     """
-    refuse_wide(spec)
     name = secrets.token_hex(6)
     watch = Stopwatch(run=name, on_phase=options.on_phase)
     recorder = None if recorder_for is None else recorder_for(spec, publishes, name)
@@ -167,16 +164,6 @@ def _noted(recorder: Recorder | None, watch: Stopwatch) -> Iterator[None]:
         if recorder is not None:
             recorder.fail(error, watch.seconds)
         raise
-
-
-def refuse_wide(spec: Spec) -> None:
-    """UsageError when there are more quasi-identifiers than any search could end with, before anything is read."""
-    number = len(spec.quasi_identifiers)
-    if number > MOST_QUASI_IDENTIFIERS:
-        raise UsageError(
-            f"columns: {number} columns are quasi-identifiers, at most {MOST_QUASI_IDENTIFIERS} can be searched; "
-            f"name those that others know, and drop or merge the rest"
-        )
 
 
 def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> None:
