@@ -110,7 +110,8 @@ class Run:
 @contextmanager
 def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engine]:
     """The engine that a spec's connection names, closed at the end."""
-    session = Session(run, spec.limits.statement_seconds, list(options.hooks))
+    limits = spec.limits
+    session = Session(run, limits.most_seconds, list(options.hooks), limit_asked=limits.statement_seconds is not None)
     engine = options.open(spec.connection.reveal(), session, spec.folder)
     try:
         yield engine
