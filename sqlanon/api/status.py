@@ -15,6 +15,8 @@ from sqlanon.auditor import AuditResult
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.planning.decision import prepare, prepare_combinations
+from sqlanon.recoding import Cuts
+from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.source.binding import bind_target
 from sqlanon.source.frequency import FrequencySet
@@ -125,9 +127,11 @@ def _compared(run: Run, lock: Lock, planned: int) -> Drift:
     limit = run.binding.limit_rows(made.rows)
     changed = made.fingerprint != lock.fingerprint
     try:
-        lock.recoding_for(run.binding.spec)
+        recoding = lock.recoding_for(run.binding.spec)
         lock.require_source(run.binding.schema)
         lock.require_hierarchies(describe_hierarchies([domain.hierarchy for domain in made.domains]))
+        if isinstance(recoding, Cuts):
+            require_groups(run.engine, run.binding, recoding)
     except UsageError as error:
         return _unfit(error, planned, made.rows, changed, limit)
     if changed:

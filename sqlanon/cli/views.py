@@ -104,7 +104,7 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
     elif search.algorithm in ALGORITHMS and ALGORITHMS[search.algorithm].promise == "heuristic":
         yield "not proven", f"{search.algorithm} takes one greedy path, and may generalize more than needed"
     elif not search.proven:
-        yield "not proven", f"the budget ended the search with {counted(search.undecided, 'node')} undecided"
+        yield "not proven", f"search.budget ended the search with {counted(search.undecided, 'node')} undecided"
 
 
 def _unverified(plan: PlanResult) -> str:

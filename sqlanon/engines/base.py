@@ -117,6 +117,8 @@ class Session:
     hooks: list[TraceHook] = field(default_factory=list)
     taken: Counter[str] = field(default_factory=Counter)
     """Names of scratch tables that stand, or are kept for tables that are made again and again."""
+    limit_asked: bool = True
+    """Somebody wrote how long a statement may take: an engine that cannot stop one refuses. Else it does without."""
 
 
 Inspection = Callable[[File], None]

@@ -34,7 +34,9 @@ class TimeLimitReached(Exception):
 
 def ran_too_long(step: str, seconds: float | None, detail: str = "") -> StatementTimeout:
     """The error of a statement that was stopped because its time was up."""
-    words = f"step '{step}' ran longer than {seconds or 0:g} seconds; limits.statement_seconds allows more"
+    words = (
+        f"step '{step}' ran longer than {seconds or 0:g} seconds; limits.statement_seconds allows more (none lifts it)"
+    )
     return StatementTimeout(words, detail=detail)
 
 

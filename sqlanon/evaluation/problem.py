@@ -76,7 +76,7 @@ def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:
         asked = MatrixEvaluator(run.engine, problem.frequency, evaluator, run.binding.k, run.scratch, bounded=bounded)
     weights = [run.binding.spec.weight(name) for name in run.binding.names]
     objective = Objective.of(metric_named(settings.metric), asked, weights)
-    budget = Budget(settings.budget.nodes, settings.budget.seconds)
+    budget = Budget(settings.budget.nodes, settings.budget.most_seconds)
     started = monotonic()
     found = algorithm_named(settings.algorithm)(asked, objective, preferences, budget, run.options.progress)
     if not run.options.all_minimal or found.minimal_complete:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, PrivateAttr, StrictBool, model_validator
 
 from sqlanon.hierarchies.base import Family, Lookup
-from sqlanon.hierarchies.definition import Definition
+from sqlanon.hierarchies.definition import Definition, require_few_levels
 
 
 def _known_encoding(name: str) -> str:
@@ -81,6 +81,7 @@ class Csv(Definition):
         for row in self._parsed(reader):
             if width is None:
                 width = len(row)
+                require_few_levels(width - 1, f"hierarchy file {self.path}")
                 if self.header:
                     continue
             if len(row) != width:

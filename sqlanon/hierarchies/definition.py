@@ -73,6 +73,19 @@ def written(number: Fraction, scale: int) -> str:
     return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else f"{sign}{digits}"
 
 
+MOST_LEVELS = 64
+"""Levels above the values that a hierarchy may have: each is one more column of its table and of many statements."""
+
+
+def require_few_levels(number: int, what: str = "the hierarchy") -> None:
+    """Refuse a hierarchy with more levels than statements can be made of.
+
+    >>> require_few_levels(64)
+    """
+    if number > MOST_LEVELS:
+        raise ValueError(f"{what} has {number} levels above its values, at most {MOST_LEVELS} are allowed")
+
+
 def require_family(builder: str, family: Family, allowed: Collection[Family], advice: str) -> None:
     """Refuse a column that the builder has no labels for."""
     if family not in allowed:

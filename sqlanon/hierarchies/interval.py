@@ -14,7 +14,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from sqlanon.hierarchies.base import Family, Formula
-from sqlanon.hierarchies.definition import Definition, Exact, decimals, require_family
+from sqlanon.hierarchies.definition import Definition, Exact, decimals, require_family, require_few_levels
 from sqlanon.hierarchies.levels import IntervalLevel
 
 MOST_DECIMALS = 9
@@ -64,6 +64,7 @@ class Interval(Definition):
         if (self.widths is None) == (self.cuts is None):
             raise ValueError("give either widths or cuts")
         _check_digits(self._numbers())
+        require_few_levels(len(self.widths or self.cuts or ()))
         if self.widths is not None:
             _check_widths(self.widths)
         if self.cuts is not None:

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from sqlanon.hierarchies.base import Family, Formula
-from sqlanon.hierarchies.definition import Definition, Whole, require_family
+from sqlanon.hierarchies.definition import MOST_LEVELS, Definition, Whole, require_family, require_few_levels
 from sqlanon.hierarchies.levels import MaskLevel, Side
 
 Characters = Annotated[Whole, Field(ge=1, le=10_000)]
@@ -33,7 +33,12 @@ class Mask(Definition):
         if self.steps is None:
             if self.length is None:
                 raise ValueError("give length, steps or both")
+            if self.length > MOST_LEVELS:
+                raise ValueError(
+                    f"one step for each of {self.length} characters makes more than {MOST_LEVELS} levels; give steps"
+                )
             return self
+        require_few_levels(len(self.steps))
         if not self.steps:
             raise ValueError("steps is empty; name the number of hidden characters of each level")
         if any(upper <= lower for lower, upper in zip(self.steps, self.steps[1:], strict=False)):

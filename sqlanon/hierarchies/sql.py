@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, RootModel
+from pydantic import Field, RootModel, field_validator
 
 from sqlanon.hierarchies.base import Expressions, Family
-from sqlanon.hierarchies.definition import BARE
+from sqlanon.hierarchies.definition import BARE, require_few_levels
 
 Expression = Annotated[str, Field(min_length=1)]
 
@@ -19,6 +19,12 @@ class Sql(RootModel[Annotated[tuple[Expression, ...], Field(min_length=1)]]):
     """One SQL expression per level over the column, in the engine's dialect; the first is the column itself."""
 
     model_config = BARE
+
+    @field_validator("root", mode="after")
+    @classmethod
+    def _check_levels(cls, expressions: tuple[str, ...]) -> tuple[str, ...]:
+        require_few_levels(len(expressions) - 1)
+        return expressions
 
     def starts_with(self, column: str) -> bool:
         """Whether level 0 is the bare column, as it must be.

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from sqlanon.hierarchies.base import Family, Reference
-from sqlanon.hierarchies.definition import Definition
+from sqlanon.hierarchies.definition import Definition, require_few_levels
 from sqlanon.hierarchies.names import NameParts
 
 ColumnName = Annotated[str, Field(min_length=1)]
@@ -27,6 +27,7 @@ class Table(Definition):
     def _check_levels(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(levels)) != len(levels):
             raise ValueError("a column stands for one level only")
+        require_few_levels(len(levels) - 1, "the table")
         return levels
 
     def rule(self, family: Family) -> Reference:

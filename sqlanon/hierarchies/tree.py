@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, RootModel, WithJsonSchema
 
 from sqlanon.hierarchies.base import Family, Lookup
-from sqlanon.hierarchies.definition import BARE
+from sqlanon.hierarchies.definition import BARE, MOST_LEVELS, require_few_levels
 
 Path = tuple[str, ...]
 """The labels from the root down to a leaf."""
@@ -25,6 +25,9 @@ def paths(node: object, above: Path = ()) -> Iterator[Path]:
     >>> list(paths({"a": ["x", {"b": "y"}]}))
     [('a', 'x'), ('a', 'b', 'y')]
     """
+    if len(above) > 2 * MOST_LEVELS:
+        # Deeper ones would only take longer to be refused.
+        require_few_levels(len(above), "a branch of the tree")
     match node:
         case Mapping():
             for key, below in node.items():
@@ -73,6 +76,7 @@ def rows_of(tree: object) -> tuple[tuple[str, ...], ...]:
     if not leaves:
         raise ValueError("the tree is empty")
     depth = max(map(len, leaves))
+    require_few_levels(depth - 1, "the tree")
     _check_leaves(leaves)
     _check_branches(leaves, depth)
     return tuple(tuple(reversed(path + (path[-1],) * (depth - len(path)))) for path in leaves)

@@ -22,6 +22,7 @@ from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.registry import recoder_named
 from sqlanon.recoding.released import AssignedRelease
 from sqlanon.release.classes import LevelsRelease
+from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.release.publication import Releasable
 from sqlanon.release.results import PlanResult, RecodedPlan
@@ -70,7 +71,9 @@ def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recod
 
 
 def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Releasable:
-    """The release that a lock file decided. A class-wise assignment is made again, and must be the same."""
+    """The release that a lock file decided. Labels of groups must be true ones; a class-wise assignment is made again,
+    and must be the same."""
+    require_groups(run.engine, run.binding, recoding)
     release = _release_in_levels(run, base, stored, recoding)
     if release is not None:
         return release

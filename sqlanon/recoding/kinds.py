@@ -48,6 +48,10 @@ class Assigned:
         """No levels of any hierarchies say it."""
         return None
 
+    def in_groups(self) -> Cuts | None:
+        """No column has groups of its own."""
+        return None
+
     def group_counts(self) -> dict[str, int]:
         """No column has groups of its own."""
         return {}
@@ -129,6 +133,10 @@ class Cuts:
     def in_levels(self, binding: Binding) -> tuple[Binding, FullDomain] | None:
         """The binding with the groups as hierarchies, and the levels at which they are released."""
         return by_own_hierarchies(self, binding)
+
+    def in_groups(self) -> Cuts | None:
+        """The groups of each column."""
+        return self
 
     def group_counts(self) -> dict[str, int]:
         """How many groups each column has."""
@@ -233,6 +241,10 @@ class FullDomain:
     def in_levels(self, binding: Binding) -> tuple[Binding, FullDomain] | None:
         """The hierarchies of the spec, and the levels themselves."""
         return binding, self
+
+    def in_groups(self) -> Cuts | None:
+        """No column has groups of its own."""
+        return None
 
     def group_counts(self) -> dict[str, int]:
         """No column has groups of its own."""

@@ -85,7 +85,24 @@ class Lock:
         self._require_spec(spec)
         if self.hierarchies.keys() != set(spec.quasi_identifiers):
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
+        if isinstance(self.flexible, Cuts):
+            self._require_levels_of_groups(self.flexible, spec)
         return self.flexible
+
+    def _require_levels_of_groups(self, cuts: Cuts, spec: Spec) -> None:
+        if cuts.columns != spec.quasi_identifiers:
+            raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
+        for name in cuts.columns:
+            self._require_level(name, cuts.level_of(name), spec)
+
+    def _require_level(self, name: str, level: int, spec: Spec) -> None:
+        """UsageError unless a column may be released at a level."""
+        bounds, height = spec.columns[name].levels, self.hierarchies[name]["height"]
+        highest = height if bounds.max is None else min(bounds.max, height)
+        if not bounds.min <= level <= highest:
+            raise UsageError(
+                f"the lock file has column '{name}' at level {level}, which the spec does not allow: plan again"
+            )
 
     def _require_spec(self, spec: Spec) -> None:
         if self.spec_hash != spec.hash():
@@ -101,12 +118,7 @@ class Lock:
         if not self.levels.keys() == self.hierarchies.keys() == set(spec.quasi_identifiers):
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
         for name, level in self.levels.items():
-            bounds = spec.columns[name].levels
-            highest = self.hierarchies[name]["height"] if bounds.max is None else bounds.max
-            if not bounds.min <= level <= highest:
-                raise UsageError(
-                    f"the lock file has column '{name}' at level {level}, which the spec does not allow: plan again"
-                )
+            self._require_level(name, level, spec)
         return self.levels
 
     def fits(self, spec: Spec) -> bool:
@@ -178,38 +190,43 @@ class Lock:
     @classmethod
     def read(cls, path: Path) -> Lock:
         """The lock in a file; UsageError when it is none."""
+        from sqlanon.release.lock_schema import RepeatedKeyError, problem_of, without_repeats
+
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=without_repeats)
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
         except RecursionError:
             raise UsageError(f"{path}: is not a lock file: it is nested too deeply") from None
+        except RepeatedKeyError:
+            raise UsageError(f"{path}: is not a lock file: a key stands twice") from None
         except ValueError as error:
             hint = "; `sqlanon plan` makes one from a spec" if path.suffix in (".yaml", ".yml") else ""
             raise UsageError(f"{path}: is not a lock file: it is not JSON{hint}") from error
+        version = content.get("version", VERSION) if isinstance(content, dict) else VERSION
+        if version != VERSION:
+            raise UsageError(f"{path}: is a lock file of another version, this is version {VERSION}")
+        problem = problem_of(content)
+        if problem is not None:
+            raise UsageError(f"{path}: is not a lock file: {problem}")
         try:
-            if content["version"] != VERSION:
-                raise UsageError(f"{path}: is a lock file of another version, this is version {VERSION}")
             return cls(
                 content["spec"],
                 content["spec_hash"],
-                {str(name): int(level) for name, level in content["recoding"].get("levels", {}).items()},
-                {
-                    str(name): {**known, "height": int(known["height"])}
-                    for name, known in content["hierarchies"].items()
-                },
+                content["recoding"].get("levels", {}),
+                content["hierarchies"],
                 content["requirement"],
                 content["result"],
                 content["frequency_set"]["fingerprint"],
                 tuple(_verdict(node, entry) for node, entry in content["frequency_set"]["verdicts"].items()),
-                None if content.get("recipient") is None else _text(content["recipient"]),
-                _texts(content["spec_parts"]),
-                _texts(content["source"]["columns"]),
+                content.get("recipient"),
+                content["spec_parts"],
+                content["source"]["columns"],
                 recoding_from_dict(content["recoding"]),
-                _texts(content.get("accepted", {})),
+                content.get("accepted") or {},
             )
-        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-            raise UsageError(f"{path}: is not a lock file: a part is missing or malformed") from error
+        except ValueError as error:
+            raise UsageError(f"{path}: is not a lock file: frequency_set.verdicts: is malformed") from error
 
     def write(self, path: Path) -> None:
         """Write the file whole or not at all."""
@@ -233,16 +250,6 @@ def locks_beside(folder: Path, spec: Path, recipients: Iterable[str]) -> dict[st
         if lock.recipient != name:
             raise UsageError(f"{paths[name]}: is not the lock file of recipient '{name}': plan again")
     return found
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a text is expected")
-    return value
-
-
-def _texts(content: Any) -> dict[str, str]:
-    return {str(key): _text(value) for key, value in content.items()}
 
 
 def columns_changed(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:

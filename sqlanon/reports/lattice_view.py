@@ -229,7 +229,9 @@ def searched(run: Run, frequency: FrequencySet, lock: Lock) -> Searched:
     objective = Objective.of(metric_named(spec.search.metric), replay, [spec.weight(name) for name in names])
     picture, minimal = None, tuple(tuple(node) for node in lock.result["minimal"])
     if spec.search.satisfies == "counts":
-        budget = Budget(spec.search.budget.nodes, min(spec.search.budget.seconds or REPLAY_SECONDS, REPLAY_SECONDS))
+        budget = Budget(
+            spec.search.budget.nodes, min(spec.search.budget.most_seconds or REPLAY_SECONDS, REPLAY_SECONDS)
+        )
         search = algorithm_named(spec.search.algorithm)
         try:
             found = search(replay, objective, preferences_of(run.binding), budget, replay.progress)

@@ -199,7 +199,10 @@ class SearchSession:
         least = min(seen, default=self.evaluator.rows)
         figures = f"the least suppression seen is {least} of {self.evaluator.rows} rows, the limit is {limit}"
         if stopped:
-            return InfeasibleError(f"the budget was spent before an acceptable generalization was found: {figures}")
+            return InfeasibleError(
+                f"the budget was spent before an acceptable generalization was found: {figures}; "
+                f"search.budget allows more (seconds: none lifts it)"
+            )
         if not self._marks:
             return InfeasibleError(f"the algorithm's one path ended without an acceptable generalization: {figures}")
         if least <= limit:

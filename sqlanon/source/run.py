@@ -39,8 +39,6 @@ class Options:
 
 
 DEFAULT = Options()
-MOST_QUASI_IDENTIFIERS = 100
-"""Even two levels of each make more nodes than any search could look at."""
 
 
 class Recorder(Protocol):
@@ -112,7 +110,8 @@ class Run:
 @contextmanager
 def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engine]:
     """The engine that a spec's connection names, closed at the end."""
-    session = Session(run, spec.limits.statement_seconds, list(options.hooks))
+    limits = spec.limits
+    session = Session(run, limits.most_seconds, list(options.hooks), limit_asked=limits.statement_seconds is not None)
     engine = options.open(spec.connection.reveal(), session, spec.folder)
     try:
         yield engine
@@ -128,7 +127,6 @@ def running(
 
     A command that publishes gives its name and a maker of recorders: its evidence is written, also when it fails.
     """
-    refuse_wide(spec)
     name = secrets.token_hex(6)
     watch = Stopwatch(run=name, on_phase=options.on_phase)
     recorder = None if recorder_for is None else recorder_for(spec, publishes, name)
@@ -167,16 +165,6 @@ def _noted(recorder: Recorder | None, watch: Stopwatch) -> Iterator[None]:
         if recorder is not None:
             recorder.fail(error, watch.seconds)
         raise
-
-
-def refuse_wide(spec: Spec) -> None:
-    """UsageError when there are more quasi-identifiers than any search could end with, before anything is read."""
-    number = len(spec.quasi_identifiers)
-    if number > MOST_QUASI_IDENTIFIERS:
-        raise UsageError(
-            f"columns: {number} columns are quasi-identifiers, at most {MOST_QUASI_IDENTIFIERS} can be searched; "
-            f"name those that others know, and drop or merge the rest"
-        )
 
 
 def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> None:

@@ -11,10 +11,13 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from sqlanon.hierarchies.definition import Definition, not_boolean
-from sqlanon.spec.search import Positive
+from sqlanon.spec.search import LIFTED, Positive, Seconds
 
 LOCK_SECONDS = 60.0
 """How long a run waits for another one on the same target, unless the spec says otherwise."""
+
+STATEMENT_SECONDS = 1800.0
+"""How long a statement runs at most, unless the spec says otherwise."""
 
 _SIZE = re.compile(r"([0-9]{1,9}) ?([KMGT]?)(i?)B")
 _UNITS = ("", "K", "M", "G", "T")
@@ -53,8 +56,9 @@ ByteCount = Annotated[
 class Limits(Definition):
     """What a run may take of the database."""
 
-    statement_seconds: Positive | None = Field(
-        None, description="Longest time a single statement may run. Default: as long as it takes."
+    statement_seconds: Seconds | None = Field(
+        None,
+        description=f"Longest time a single statement may run; none lifts the bound. Default: {STATEMENT_SECONDS:g}.",
     )
     max_scan_bytes: ByteCount | None = Field(
         None, description="Most bytes that one reading of the source may read, as 20 GB. Default: no bound."
@@ -62,6 +66,13 @@ class Limits(Definition):
     lock_seconds: Positive = Field(
         LOCK_SECONDS, description="Longest time to wait for another run that publishes to the same target."
     )
+
+    @property
+    def most_seconds(self) -> float | None:
+        """The longest time that a statement may run, where there is a bound."""
+        if self.statement_seconds == LIFTED:
+            return None
+        return STATEMENT_SECONDS if self.statement_seconds is None else float(self.statement_seconds)
 
 
 class Evidence(Definition):

@@ -26,6 +26,8 @@ from sqlanon.spec.recipients import replaced
 from sqlanon.spec.refusals import Finding, refuse
 from sqlanon.spec.search import CELL_MODELS
 
+MOST_QUASI_IDENTIFIERS = 100
+"""Even two levels of each make more nodes than any search could look at."""
 WITHOUT_ROW_SUPPRESSION = frozenset({"AG_", "_AS", "CG_", "_CS"})
 
 
@@ -65,6 +67,10 @@ def _places(spec: SpecKeys) -> Iterator[Finding]:
 def _columns(spec: SpecKeys) -> Iterator[Finding]:
     if not spec.quasi_identifiers:
         yield ("columns",), "at least one column needs the role quasi_identifier"
+    number = len(spec.quasi_identifiers)
+    if number > MOST_QUASI_IDENTIFIERS:
+        what = f"{number} columns are quasi-identifiers, at most {MOST_QUASI_IDENTIFIERS} can be searched"
+        yield ("columns",), f"{what}; name those that others know, and drop or merge the rest"
     for name, column in spec.columns.items():
         if isinstance(column.hierarchy, Sql) and not column.hierarchy.starts_with(name):
             yield ("columns", name, "hierarchy", "sql", 0), f"the first level must be the bare column {name}"

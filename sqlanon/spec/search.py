@@ -8,7 +8,15 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import (
+    Field,
+    PlainSerializer,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from sqlanon.hierarchies.definition import Definition, Real, Whole
 from sqlanon.spec.algorithms import ALGORITHMS, inside_local, names_of
@@ -43,11 +51,42 @@ Preference = Literal[
 ]
 
 
+SEARCH_SECONDS = 600.0
+"""How long a search takes at most, unless the spec says otherwise."""
+LIFTED = "none"
+"""What is written where no bound is wanted although there is one by default."""
+
+
+def _lifted(value: Any, numbers: ValidatorFunctionWrapHandler) -> Any:
+    return value if value == LIFTED else numbers(value)
+
+
+if TYPE_CHECKING:
+    Seconds = float | Literal["none"]
+else:
+    Seconds = Annotated[
+        Positive,
+        WrapValidator(_lifted),
+        PlainSerializer(lambda seconds: seconds),
+        WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"const": LIFTED}]}),
+    ]
+"""A number above 0, or `none` for no bound."""
+
+
 class Budget(Definition):
     """When the search gives up."""
 
     nodes: Annotated[Whole, Field(ge=1)] | None = Field(None, description="Most nodes to evaluate. Default: no bound.")
-    seconds: Positive | None = Field(None, description="Longest time to search. Default: no bound.")
+    seconds: Seconds | None = Field(
+        None, description=f"Longest time to search; none lifts the bound. Default: {SEARCH_SECONDS:g}."
+    )
+
+    @property
+    def most_seconds(self) -> float | None:
+        """The longest time to search, where there is a bound."""
+        if self.seconds == LIFTED:
+            return None
+        return SEARCH_SECONDS if self.seconds is None else float(self.seconds)
 
 
 class Constraints(Definition):

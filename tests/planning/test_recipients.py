@@ -473,11 +473,32 @@ def test_apply_refuses_lock_files_that_are_out_of_date(database: Database) -> No
     assert (planned.together.findings, planned.together.unchecked) == ((), ("lab",))
 
 
+FIGURES: dict[str, Any] = {
+    "algorithm": "optimal",
+    "rows": 4,
+    "suppressed": 0,
+    "limit": 0,
+    "classes": 1,
+    "lattice": 2,
+    "undecided": 0,
+    "height": 1,
+    "minimal": [],
+    "ties": [],
+    "minimal_complete": False,
+    "proven": True,
+    "verified": True,
+    "satisfied": True,
+    "score": {"loss": 0.5},
+    "completeness": 1.0,
+}
+
+
 def test_lock_files_name_their_recipient_and_old_ones_are_read(tmp_path: Path) -> None:
-    lock = Lock("spec.yaml", "hash", {"zip": 1}, {"zip": {"height": 1, "top": "*"}}, {}, {}, recipient="lab")
+    hierarchies = {"zip": {"definition": "d0", "height": 1, "top": "*"}}
+    lock = Lock("spec.yaml", "aa", {"zip": 1}, hierarchies, {}, FIGURES, recipient="lab")
     lock.write(tmp_path / "new.lock.json")
     assert Lock.read(tmp_path / "new.lock.json").recipient == "lab"
-    old = Lock("spec.yaml", "hash", {"zip": 1}, {"zip": {"height": 1, "top": "*"}}, {}, {})
+    old = Lock("spec.yaml", "aa", {"zip": 1}, hierarchies, {}, FIGURES)
     assert "recipient" not in old.to_json()
     old.write(tmp_path / "old.lock.json")
     assert Lock.read(tmp_path / "old.lock.json") == Lock(*vars(old).values())

@@ -25,6 +25,15 @@ RESULT: dict[str, Any] = {
     "score": {"loss": 0.25},
     "algorithm": "optimal",
     "satisfied": True,
+    "lattice": 8,
+    "undecided": 0,
+    "height": 1,
+    "minimal": [],
+    "ties": [],
+    "minimal_complete": False,
+    "proven": True,
+    "verified": True,
+    "completeness": 0.975,
 }
 LOCK = Lock("spec.yaml", "aaaa", {"zip": 1, "sex": 0}, HIERARCHIES, {"k": {"k": 5}}, RESULT, "f0")
 

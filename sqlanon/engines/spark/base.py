@@ -18,10 +18,10 @@ from sqlglot.errors import SqlglotError
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Row, Session, Statement
-from sqlanon.engines.session import STOP_INTERVAL, Runner, TimeLimitReached
+from sqlanon.engines.session import STOP_INTERVAL, Runner, TimeLimitReached, ran_too_long
 from sqlanon.engines.spark.errors import translate
 from sqlanon.engines.spark.session import open_session
-from sqlanon.errors import EngineError, StatementTimeout
+from sqlanon.errors import EngineError
 from sqlanon.sql.build import drop_table
 from sqlanon.sql.relations import Table, identifier, table_expression
 
@@ -118,7 +118,7 @@ class SparkBase(Engine):
         try:
             return self._runner.run(action, seconds)
         except TimeLimitReached:
-            raise StatementTimeout(f"step '{self.step}' ran longer than {seconds:g} seconds") from None
+            raise ran_too_long(self.step, seconds) from None
         except EngineError:
             raise
         except Exception as error:

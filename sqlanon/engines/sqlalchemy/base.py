@@ -49,6 +49,9 @@ class SQLAlchemyBase(Engine):
         self._driver: Any = self._connection.connection.driver_connection
         scratch.enter(session.run)
         if session.statement_seconds is not None and not self._can_stop():
+            if not session.limit_asked:
+                session.statement_seconds = None
+                return
             self.close()
             raise UsageError(
                 f"limits.statement_seconds: the driver {engine.dialect.driver} cannot stop a statement; "

@@ -164,9 +164,9 @@ class _GreedySearch:
 
     def recoded(self) -> Recoded:
         budget, started = self.guarded.run.binding.spec.search.budget, time.monotonic()
-        complete = False
+        complete, seconds = False, budget.most_seconds
         while not (
-            (budget.seconds is not None and time.monotonic() - started >= budget.seconds)
+            (seconds is not None and time.monotonic() - started >= seconds)
             or (budget.nodes is not None and self.checks >= budget.nodes)
         ):
             split = self._best()

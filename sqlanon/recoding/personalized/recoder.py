@@ -57,13 +57,14 @@ def _divide(guarded: Guarded) -> tuple[list[Round], int, bool]:
     """Rounds of division until every group is of one combination, or the budget is spent."""
     scratch, attributes = guarded.scratch, guarded.attributes
     budget, started = guarded.run.binding.spec.search.budget, time.monotonic()
+    seconds = budget.most_seconds
     rows = scratch.create("divide", "w0", guarded_sql.one_group(guarded.cells, guarded.held))
     rounds: list[Round] = []
     parts, numbered = None, 1
     while True:
         place = len(rounds)
         groups = scratch.create("divide", f"e{place}", divisions_sql.extents(rows, attributes))
-        spent = (budget.seconds is not None and time.monotonic() - started >= budget.seconds) or (
+        spent = (seconds is not None and time.monotonic() - started >= seconds) or (
             budget.nodes is not None and numbered >= budget.nodes
         )
         single = divisions_sql.single(attributes, "e")

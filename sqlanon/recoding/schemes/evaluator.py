@@ -6,7 +6,7 @@ Loads the mappings of a batch of candidates and asks one statement about all of 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
@@ -87,6 +87,7 @@ class SchemeCosts:
         self.rows = combinations.rows
         self.limit = limit
         self.checks = 0
+        self.pause: Callable[[], None] = lambda: None
 
     @property
     def separable(self) -> bool:
@@ -97,6 +98,8 @@ class SchemeCosts:
         found: list[Measured] = []
         size = max(1, min(BATCH, MOST_CELLS // max(1, self._combinations.count)))
         for start in range(0, len(intervals), size):
+            if start:
+                self.pause()
             found += self._measure(intervals[start : start + size], own)
         return found
 
@@ -148,6 +151,8 @@ class SchemeCosts:
         table, extras = self._stored(pivot, blocks, max(slacks))
         found: list[list[BlockCost]] = []
         for batch in self._batches(list(zip(intervals, slacks, strict=True)), extras):
+            if found:
+                self.pause()
             found += self._block_costs(batch, own, pivot, table)
         return found
 

@@ -262,7 +262,7 @@ def recode_exact(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Rec
     made = _combined(run, base, stored)
     problem = problem_on(run, made)
     direction = direction_of(settings.direction, run.binding.k, problem.space)
-    budget = Budget(settings.budget.nodes, settings.budget.seconds)
+    budget = Budget(settings.budget.nodes, settings.budget.most_seconds)
     techniques = Techniques(seeding=problem.space.size > FEW_GENERALIZATIONS)
     found = exact.search(
         problem.space, problem.costs, direction, techniques, budget, settings.seed, run.options.progress
@@ -275,7 +275,7 @@ def recode_heuristic(run: Run, base: Base, stored: Sequence[StoredHierarchy]) ->
     settings = run.binding.spec.search
     made = _combined(run, base, stored)
     problem = problem_on(run, made)
-    budget = Budget(settings.budget.nodes, settings.budget.seconds)
+    budget = Budget(settings.budget.nodes, settings.budget.most_seconds)
     search = HEURISTICS[settings.algorithm]
     found = search(problem.space, problem.costs, budget, settings.seed, run.options.progress)
     return _recoded(run, made, problem, found)

@@ -21,6 +21,7 @@ from sqlanon.recoding import FullDomain, Recoding
 from sqlanon.recoding.kinds import RegionLookup
 from sqlanon.release.classes import live_release
 from sqlanon.release.files import refuse_types
+from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.release.script.counting import write_hierarchies, write_steps, write_verdicts
 from sqlanon.release.script.pages import Pages, commented, heading
@@ -176,6 +177,8 @@ def compiled(
         bound = bind(spec, engine)
         refuse_doubted(engine, bound)
         _require_allowed(engine, bound, recoding, lookup)
+        if lock is not None and not isinstance(recoding, Mapping):
+            require_groups(engine, bound, recoding)
         binding, levels = _carried_out(recoding, bound, lookup)
         script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
     if lock is not None:

@@ -81,6 +81,9 @@ class CostEvaluator(Protocol):
     def checks(self) -> int:
         """Generalizations and groups that the database has evaluated so far."""
 
+    pause: Callable[[], None]
+    """Called between statements; may end the search by BudgetSpent, and with it what was asked."""
+
     @property
     def separable(self) -> bool:
         """Whether `block_costs` can be asked."""
@@ -121,8 +124,13 @@ class Clock:
 
     def check(self) -> None:
         """Raise BudgetSpent when seconds or nodes are used up."""
-        seconds, nodes = self._budget.seconds, self._budget.nodes
-        if (seconds is not None and self._now() - self._started >= seconds) or (
-            nodes is not None and self.checks >= nodes
-        ):
+        self.check_seconds()
+        nodes = self._budget.nodes
+        if nodes is not None and self.checks >= nodes:
+            raise BudgetSpent
+
+    def check_seconds(self) -> None:
+        """Raise BudgetSpent when seconds are used up, whatever the nodes are: asked for within a batch."""
+        seconds = self._budget.seconds
+        if seconds is not None and self._now() - self._started >= seconds:
             raise BudgetSpent

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -17,12 +17,13 @@ from sqlanon.search.base import Budget, BudgetSpent, Progress
 from sqlanon.search.schemes.costs import Clock, CostEvaluator, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Partition, identity, whole
 from sqlanon.search.schemes.pivot import Completion
-from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques, replaced, sow
+from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques, measured, replaced, sow
 
 EXPANDED_AT_ONCE = 64
 GROUPS_AT_ONCE = 20_000
 """With a pivot each node is a question about many groups: nodes are expanded for about so many at once."""
 FEWEST_AT_ONCE = 12
+CHILDREN_AT_ONCE = 50_000
 TOLERANCE = 1e-9
 
 
@@ -52,28 +53,33 @@ def search(
     progress: Progress | None = None,
 ) -> Solution:
     """The cheapest valid generalization within the limit of suppression."""
-    run = _Search(space, evaluator, direction, techniques, Clock(budget, evaluator), progress)
+    clock = Clock(budget, evaluator)
+    evaluator.pause = clock.check_seconds
+    run = _Search(space, evaluator, direction, techniques, clock, progress)
     try:
         if techniques.seeding:
             sow(space, evaluator, seed, run.take)
         run.explore()
     except BudgetSpent:
-        pass
+        run.fall_back()
     return run.solution()
 
 
-def children(space: Space, node: OpenNode, order: Sequence[int], *, upwards: bool) -> list[list[OpenNode]]:
-    """For each applicator its children (section 3.2): columns before it in the order are fixed in them."""
+def children(
+    space: Space, node: OpenNode, order: Sequence[int], *, upwards: bool, pause: Callable[[], None] = lambda: None
+) -> list[list[OpenNode]]:
+    """For each applicator its children (section 3.2): columns before it in the order are fixed in them.
+
+    `pause` is called before each: of large columns there are tens of thousands.
+    """
     groups = []
     for place, column in enumerate(order):
         tree, partition = space.trees[column], node.generalization[column]
-        following = tree.merges(partition) if upwards else tree.splits(partition)
-        groups.append(
-            [
-                OpenNode(replaced(node.generalization, column, child), tuple(order[place:]), node.bound, 0, node.prices)
-                for child in following
-            ]
-        )
+        below: list[OpenNode] = []
+        for child in tree.following(partition, upwards=upwards, pause=pause):
+            changed = replaced(node.generalization, column, child)
+            below.append(OpenNode(changed, tuple(order[place:]), node.bound, 0, node.prices))
+        groups.append(below)
     return groups
 
 
@@ -114,6 +120,12 @@ class _Search:
             self._offer(generalization, found.cost, found.suppressed)
         self._clock.check()
 
+    def fall_back(self) -> None:
+        """One statement beyond the budget, where nothing was found within it: all rows may make one class."""
+        if self._chosen is None:
+            [found] = measured(self._evaluator, [self._space.top])
+            self._offer(self._space.top, found.cost, found.suppressed)
+
     def _offer(self, generalization: Generalization, cost: float, suppressed: int) -> None:
         if suppressed <= self._evaluator.limit and cost < self.best:
             self.best = cost
@@ -143,7 +155,8 @@ class _Search:
             self._clock.check()
             if self._completion is not None:
                 self._working = self._completed(self._completion, nodes)
-            self._expand(self._working)
+            for families in self._families(self._working):
+                self._expand(families)
             self._working = []
             self._report()
 
@@ -184,6 +197,7 @@ class _Search:
         groups = sum(map(len, asked)) // len(asked)
         self._at_once = max(FEWEST_AT_ONCE, min(EXPANDED_AT_ONCE, GROUPS_AT_ONCE // max(1, groups)))
         for node, costs in zip(nodes, asked, strict=True):
+            self._clock.check_seconds()
             bound, prices = completion.bound(costs, node.prices, self.best)
             bound = max(bound, node.bound)
             if self._hopeless(bound):
@@ -202,14 +216,23 @@ class _Search:
             partition, cost, suppressed = found
             self._offer(replaced(node.generalization, completion.column, partition), cost, suppressed)
 
-    def _expand(self, nodes: Sequence[OpenNode]) -> None:
+    def _families(self, nodes: Sequence[OpenNode]) -> Iterator[list[Family]]:
+        """These nodes with their children, so many at once as memory holds."""
+        families: list[Family] = []
+        number = 0
+        for node in nodes:
+            order, upwards = self._order(node), self._direction == "bottom_up"
+            below = children(self._space, node, order, upwards=upwards, pause=self._clock.check_seconds)
+            families.append((node, order, below))
+            number += sum(map(len, below))
+            if number >= CHILDREN_AT_ONCE:
+                yield families
+                families, number = [], 0
+        if families:
+            yield families
+
+    def _expand(self, families: Sequence[Family]) -> None:
         """Measure the children of these nodes and queue those that may hold something better."""
-        upwards = self._direction == "bottom_up"
-        orders = map(self._order, nodes)
-        families = [
-            (node, order, children(self._space, node, order, upwards=upwards))
-            for node, order in zip(nodes, orders, strict=True)
-        ]
         answers = iter(self._measured([child for _, _, groups in families for group in groups for child in group]))
         answered = [
             (node, order, [[next(answers) for _ in group] for group in groups]) for node, order, groups in families
@@ -221,7 +244,7 @@ class _Search:
                 else:
                     left = tuple(column for column in child.applicators if column not in useless)
                     self._push([replace(child, applicators=left)])
-        self._expanded += len(nodes)
+        self._expanded += len(families)
 
     def _useless(self, families: Sequence[Family]) -> list[set[int]]:
         """For each node its applicators none of whose children can win, all other columns left open (section 4.3).
@@ -288,7 +311,8 @@ class _Search:
             raise InfeasibleError(
                 "no generalization of these schemes satisfies the requirement within the limit of suppression"
                 if ended
-                else "no generalization that satisfies the requirement was found within search.budget"
+                else "no generalization that satisfies the requirement was found within search.budget, "
+                "which allows more (seconds: none lifts it)"
             )
         generalization, cost, suppressed = self._chosen
         return Solution(

@@ -328,23 +328,40 @@ class EnumerationTree:
 
     def __post_init__(self) -> None:
         # One cache for each tree: nodes of a search share the partitions of a column many times over.
-        for name in ("merges", "ceiling", "splits"):
-            object.__setattr__(self, name, cache(getattr(self, name)))
+        object.__setattr__(self, "ceiling", cache(self.ceiling))
+        object.__setattr__(self, "_known", {})
+
+    def following(
+        self, partition: Partition, *, upwards: bool, pause: Callable[[], None] = lambda: None
+    ) -> tuple[Partition, ...]:
+        """The children of a partition, on the way up or down; `pause` is called before each that is made."""
+        known: dict[tuple[Partition, bool], tuple[Partition, ...]] = object.__getattribute__(self, "_known")
+        if (partition, upwards) not in known:
+            made = []
+            for child in self._merges(partition) if upwards else self._splits(partition):
+                pause()
+                made.append(child)
+            known[partition, upwards] = tuple(made)
+        return known[partition, upwards]
 
     # -- bottom-up -----------------------------------------------------------------------------------------------
 
     def merges(self, partition: Partition) -> tuple[Partition, ...]:
         """The children of a partition on the way up: those whose parent it is. Figure 6, for every scheme."""
+        return self.following(partition, upwards=True)
+
+    def _merges(self, partition: Partition) -> Iterator[Partition]:
         if isinstance(self.scheme, BasicHierarchical):
-            return self._neighbour(partition, 1)
+            yield from self._neighbour(partition, 1)
+            return
         groups = blocks(partition)
         last = max((index for index, group in enumerate(groups) if len(group) > 1), default=0)
-        children: dict[Partition, None] = {}
+        children: set[Partition] = set()
         for group, other in self.pairs(groups[last:]):
             child = merged(partition, self.scheme.closure(self.domain, sorted((*group, *other))))
             if child not in children and self.parent(child) == partition:
-                children[child] = None
-        return tuple(children)
+                children.add(child)
+                yield child
 
     def pairs(self, groups: Sequence[Block]) -> Iterator[tuple[Block, Block]]:
         """The pairs of groups that need to be merged to reach every coarser partition: neighbours, where ranges rule.
@@ -381,14 +398,17 @@ class EnumerationTree:
 
         For ordered leaves this is k-Optimize's set enumeration: one more index, after all those there are.
         """
+        return self.following(partition, upwards=False)
+
+    def _splits(self, partition: Partition) -> Iterator[Partition]:
         if isinstance(self.scheme, BasicHierarchical):
-            return self._neighbour(partition, -1)
+            yield from self._neighbour(partition, -1)
+            return
         *done, last = blocks(partition)
-        found = [group for group in self.scheme.starting(self.domain, last) if len(group) < len(last)]
-        rests = [tuple(leaf for leaf in last if leaf not in group) for group in found]
-        return tuple(
-            of_blocks([*done, group, rest], self.domain.size) for group, rest in zip(found, rests, strict=True)
-        )
+        for group in self.scheme.starting(self.domain, last):
+            if len(group) < len(last):
+                rest = tuple(leaf for leaf in last if leaf not in group)
+                yield of_blocks([*done, group, rest], self.domain.size)
 
     def floor(self, partition: Partition) -> Partition:
         """The greatest partition known to be below everything that is reached from this one by splitting."""

@@ -40,11 +40,14 @@ def generalizations(space: Space, cut: Generalization) -> Iterator[Generalizatio
 
 
 def _children(tree: EnumerationTree, partition: Partition) -> Iterator[Partition]:
+    yield from (_divided(tree, partition, index) for index, block in enumerate(blocks(partition)) if len(block) > 1)
+
+
+def _divided(tree: EnumerationTree, partition: Partition, index: int) -> Partition:
+    """The partition with one of its groups, of several leaves, replaced by its children."""
     groups = blocks(partition)
-    for index, block in enumerate(groups):
-        units = tree.domain.units(block)
-        if len(units) > 1:
-            yield of_blocks([*groups[:index], *units, *groups[index + 1 :]], tree.domain.size)
+    units = tree.domain.units(groups[index])
+    return of_blocks([*groups[:index], *units, *groups[index + 1 :]], tree.domain.size)
 
 
 def neighbours(space: Space, cut: Generalization) -> list[Generalization]:
@@ -56,10 +59,16 @@ def random_cut(space: Space, source: Random) -> Generalization:
     """A cut reached from the top by random specializations."""
     cut = space.top
     for _ in range(source.randrange(1 + sum(tree.domain.size for tree in space.trees))):
-        below = list(specializations(space, cut))
-        if not below:
+        places = [
+            (column, index)
+            for column in space.columns
+            for index, block in enumerate(blocks(cut[column]))
+            if len(block) > 1
+        ]
+        if not places:
             break
-        cut = source.choice(below)
+        column, index = source.choice(places)
+        cut = replaced(cut, column, _divided(space.trees[column], cut[column], index))
     return cut
 
 
@@ -72,6 +81,13 @@ class Best:
     known: dict[Generalization, Measured] = field(default_factory=dict)
     cut: Generalization | None = None
     rank: tuple[float, float] = (inf, inf)
+
+    @classmethod
+    def within(cls, budget: Budget, evaluator: CostEvaluator) -> Best:
+        """Nothing yet, and a budget that has begun to run."""
+        clock = Clock(budget, evaluator)
+        evaluator.pause = clock.check_seconds
+        return cls(evaluator, clock)
 
     def ask(self, cuts: list[Generalization]) -> list[Measured]:
         """What these cuts cost; BudgetSpent when no more may be asked."""
@@ -104,7 +120,7 @@ def anneal(
     space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
     """Simulated annealing (Winkler 2002): the best cut on a walk that takes worse cuts ever more rarely."""
-    source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
+    source, best = Random(seed), Best.within(budget, evaluator)
     try:
         cut, [found] = space.top, best.ask([space.top])
         here = _energy(found, evaluator)
@@ -146,10 +162,14 @@ def evolve(
     space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Solution:
     """Evolution of cuts (Iyengar 2002): the fittest cut of all generations."""
-    source, best = Random(seed), Best(evaluator, Clock(budget, evaluator))
-    living = [space.top, space.bottom, *(random_cut(space, source) for _ in range(POPULATION - 2))]
+    source, best = Random(seed), Best.within(budget, evaluator)
+    living = [space.top, space.bottom]
     idle = 0
     try:
+        best.ask([space.top])
+        while len(living) < POPULATION:
+            best.clock.check_seconds()
+            living.append(random_cut(space, source))
         for _ in range(GENERATIONS):
             before = best.rank
             answers = best.ask(living)
@@ -160,7 +180,10 @@ def evolve(
                 progress(evaluator.checks, GENERATIONS)
             ranked = sorted(zip((rank(found, evaluator.limit) for found in answers), living, strict=True))
             fittest = list(dict.fromkeys(cut for _, cut in ranked))
-            living = fittest[:KEPT] + [_child(space, fittest, source) for _ in range(POPULATION - KEPT)]
+            living = fittest[:KEPT]
+            while len(living) < len(fittest[:KEPT]) + POPULATION - KEPT:
+                best.clock.check_seconds()
+                living.append(_child(space, fittest, source))
     except BudgetSpent:
         pass
     return best.solution()
@@ -196,7 +219,7 @@ def specialize(
     Top-down specialization (Fung, Wang and Yu 2005). Greedy: from the top, always the node with the greatest reward,
     which is what its specialization saves of the cost for each row that it makes an outlier.
     """
-    best = Best(evaluator, Clock(budget, evaluator))
+    best = Best.within(budget, evaluator)
     try:
         cut, [here] = space.top, best.ask([space.top])
         while below := list(specializations(space, cut)):

@@ -49,8 +49,11 @@ class Space:
     def coarser(self, generalization: Generalization) -> Iterator[Generalization]:
         """Neighbours with fewer groups: two groups of one column merged, and what its scheme merges with them."""
         for column in self.columns:
-            for partition in dict.fromkeys(joins(self.trees[column], generalization[column])):
-                yield replaced(generalization, column, partition)
+            seen: set[Partition] = set()
+            for partition in joins(self.trees[column], generalization[column]):
+                if partition not in seen:
+                    seen.add(partition)
+                    yield replaced(generalization, column, partition)
 
     def random(self, source: Random) -> Generalization:
         """A generalization by random merges, each column as far as chance has it."""
@@ -152,7 +155,7 @@ def rank(found: Measured, limit: int) -> tuple[int, float]:
 def sow(space: Space, evaluator: CostEvaluator, seed: int, take: Take) -> None:
     """Measure seeds; `take` keeps what it likes."""
     source = Random(seed)
-    drawn = list(dict.fromkeys([space.bottom, space.top, *(space.random(source) for _ in range(RANDOM))]))
+    drawn = list(dict.fromkeys([space.bottom, space.top, *_paused(evaluator, _draws(space, source))]))
     answers = measured(evaluator, drawn)
     take(drawn, answers)
     ranked = sorted(zip(answers, drawn, strict=True), key=lambda pair: (rank(pair[0], evaluator.limit), pair[1]))
@@ -160,10 +163,21 @@ def sow(space: Space, evaluator: CostEvaluator, seed: int, take: Take) -> None:
     _descend(space, evaluator, ranked[0][1], source, take)
 
 
+def _draws(space: Space, source: Random) -> Iterator[Generalization]:
+    return (space.random(source) for _ in range(RANDOM))
+
+
+def _paused(evaluator: CostEvaluator, made: Iterator[Generalization]) -> Iterator[Generalization]:
+    """The same, with a look at the clock before each: of large columns one takes a while to make."""
+    for generalization in made:
+        evaluator.pause()
+        yield generalization
+
+
 def _descend(space: Space, evaluator: CostEvaluator, start: Generalization, source: Random, take: Take) -> None:
     """Merge the two groups that lower the cost most, as long as any do."""
     here, [current] = start, measured(evaluator, [start])
-    while neighbours := list(space.coarser(here)):
+    while neighbours := list(_paused(evaluator, space.coarser(here))):
         if len(neighbours) > NEIGHBOURS:
             neighbours = source.sample(neighbours, NEIGHBOURS)
         answers = measured(evaluator, neighbours)
