@@ -120,7 +120,7 @@ def test_names_of_schemas_tables_and_columns(urls: tuple[str, str], names: list[
 
 
 def test_all_names_in_one_table(urls: tuple[str, str]) -> None:
-    columns: dict[str, Any] = {name: {"role": "insensitive"} for name in NAMES}
+    columns: dict[str, Any] = {name: {"role": "insensitive", "accept": "a name as any other"} for name in NAMES}
     columns["plain"] = quasi()
     row = [f"of {name}" for name in NAMES]
     found = run_on_both(urls, dict.fromkeys(NAMES, "text"), [row, row], columns)
