@@ -160,9 +160,12 @@ def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool
             f"policy of {item.name}", rows_apart(table, item.name, item.hierarchy, _spelled(table, item), item.top)
         )
     )
-    total, blanks, *apart = (int(number) for number in row)
+    total, blanks, nulls, *apart = (int(number) for number in row)
     spared = blanks if blank else 0
-    if item.alike:
+    if not blank:
+        # NULL stays NULL below the top, where everybody shows the same.
+        apart[-1] += nulls
+    if item.alike or min(item.levels) == len(apart) - 1:
         level = min(item.levels, key=lambda level: apart[level])
         wrong = apart[level] - (spared if level < len(item.families) - 1 else 0)
         suppressed = spared if level < len(item.families) - 1 else 0

@@ -11,6 +11,7 @@ from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.sql.build import (
     all_of,
+    any_of,
     count,
     equal,
     is_null,
@@ -94,14 +95,15 @@ def _labels(table: Published, hierarchy: Relation, texts: Sequence[exp.Expressio
 def rows_apart(
     table: Published, name: str, hierarchy: Relation, texts: Sequence[exp.Expression], top: str
 ) -> exp.Select:
-    """All rows, those that show `*`, and for each level the rows whose label is not one of it.
+    """All rows, those that show `*`, those that show NULL, and for each level the rows whose label is not one of it.
 
-    NULL is a value like any other, and belongs to every level. The top has its label also where there are no values.
+    NULL is a value like any other, and counted for no level. The top has its label also where there are no values.
     """
     label, rows = column("label", "shown"), column("rows_of_label", "shown")
     select = exp.select(
         exp.Coalesce(this=exp.Sum(this=rows.copy()), expressions=[literal(0)]),
         total_where(equal(label.copy(), literal(TOP)), rows.copy()),
+        total_where(is_null(label.copy()), rows.copy()),
     ).from_(subquery(_counted(table, name), "shown"))
     for level, text in enumerate(texts):
         alias = f"level_{level}"
@@ -117,16 +119,25 @@ def rows_apart(
 
 
 def only_labels_of(
-    table: Published, name: str, labels: Relation | None, text: exp.Expression, also: Sequence[str]
+    table: Published,
+    name: str,
+    labels: Relation | None,
+    text: exp.Expression,
+    also: Sequence[str],
+    *,
+    nulls: bool = True,
 ) -> exp.Select:
-    """TRUE when a column shows labels of one level, NULL, or one of some further texts; nothing else."""
+    """TRUE when a column shows labels of one level, or one of some further texts; and NULL, where it may."""
     shown = exp.select(named(table.text(name), "shown"))
     rows: exp.Query = shown.from_(table.traits.relation(table.relation, "published"))
     if labels is not None:
         allowed = exp.select(named(text, "shown")).from_(table.traits.relation(labels, "hierarchy"))
         rows = exp.except_(rows, allowed, distinct=True)
-    wrong = [is_present(column("shown")), *(exp.NEQ(this=column("shown"), expression=literal(more)) for more in also)]
-    return exp.select(equal(count(), literal(0))).from_(subquery(rows, "other_labels")).where(*wrong)
+    others = [exp.NEQ(this=column("shown"), expression=literal(more)) for more in also]
+    wrong = all_of([is_present(column("shown")), *others])
+    if not nulls:
+        wrong = any_of([is_null(column("shown")), all_of(others)])
+    return exp.select(equal(count(), literal(0))).from_(subquery(rows, "other_labels")).where(wrong)
 
 
 def labels_apart(

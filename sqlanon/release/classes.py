@@ -180,7 +180,9 @@ def label_checks(
             continue
         text = table.label(shown.level, hierarchy.families[shown.level], item.family)
         also = [*([shown.top] if shown.at_top else []), *([TOP] if release.binding.blank else [])]
-        holds = only_labels_of(table, item.name, None if shown.at_top else shown.lookup, text, also)
+        # NULL stays NULL below the top, where everybody shows the same.
+        nulls = not shown.at_top or release.binding.blank
+        holds = only_labels_of(table, item.name, None if shown.at_top else shown.lookup, text, also, nulls=nulls)
         yield LabelCheck(item.name, shown.level, in_one_query(holds, steps))
 
 

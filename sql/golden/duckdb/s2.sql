@@ -105,7 +105,7 @@ FROM (
   FROM sqlanon_script_staging AS published
 ) AS other_labels
 WHERE
-  NOT shown IS NULL AND shown <> 'person';
+  shown IS NULL OR shown <> 'person';
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT

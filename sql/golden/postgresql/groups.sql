@@ -3351,7 +3351,7 @@ FROM (
   FROM sqlanon_script_staging AS published
 ) AS other_labels
 WHERE
-  NOT shown IS NULL AND shown <> '*';
+  shown IS NULL OR shown <> '*';
 
 -- Audit: stop unless sex shows labels of level 1 alone.
 SELECT
@@ -3366,7 +3366,7 @@ FROM (
   FROM sqlanon_script_staging AS published
 ) AS other_labels
 WHERE
-  NOT shown IS NULL AND shown <> '*';
+  shown IS NULL OR shown <> '*';
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT

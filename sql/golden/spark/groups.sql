@@ -3761,7 +3761,7 @@ SELECT
         FROM `sqlanon_script_ad7c68bd_staging` AS `published`
       ) AS `other_labels`
       WHERE
-        NOT `shown` IS NULL AND `shown` <> '*'
+        `shown` IS NULL OR `shown` <> '*'
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: age shows labels of another level')
@@ -3785,7 +3785,7 @@ SELECT
         FROM `sqlanon_script_ad7c68bd_staging` AS `published`
       ) AS `other_labels`
       WHERE
-        NOT `shown` IS NULL AND `shown` <> '*'
+        `shown` IS NULL OR `shown` <> '*'
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: sex shows labels of another level')

@@ -166,7 +166,7 @@ SELECT
         FROM `sqlanon_script_38d0283e_staging` AS `published`
       ) AS `other_labels`
       WHERE
-        NOT `shown` IS NULL AND `shown` <> 'person'
+        `shown` IS NULL OR `shown` <> 'person'
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: race shows labels of another level')
