@@ -2603,50 +2603,68 @@ SELECT
   ) AS classes_failing_delta_presence
 FROM (
   SELECT
-    CAST(SUM(size) AS BIGINT) AS size,
-    CAST(SUM(rows) AS BIGINT) AS rows,
-    CAST(SUM(population) AS BIGINT) AS population
+    size,
+    rows,
+    CASE
+      WHEN size >= 1
+      AND CAST(k_0 AS TEXT) = '*'
+      AND (
+        CAST(k_1 AS TEXT) = '*' OR k_1 IS NULL
+      )
+      AND CAST(k_2 AS TEXT) = '*'
+      THEN CAST(SUM(population) OVER () AS BIGINT)
+      ELSE population
+    END AS population
   FROM (
     SELECT
-      COUNT(DISTINCT CAST(audited.person AS TEXT) COLLATE "C") + MAX(CASE WHEN CAST(audited.person AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE 0 END) AS size,
-      COUNT(*) AS rows,
-      CAST(0 AS BIGINT) AS population,
-      CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
-      CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
-      CAST(audited.sex AS TEXT) COLLATE "C" AS k_2
-    FROM sqlanon_script_staged AS audited
-    GROUP BY
-      CAST(audited.zip AS TEXT) COLLATE "C",
-      CAST(audited.age AS TEXT) COLLATE "C",
-      CAST(audited.sex AS TEXT) COLLATE "C"
-    UNION ALL
-    SELECT
-      CAST(0 AS BIGINT) AS size,
-      CAST(0 AS BIGINT) AS rows,
-      COUNT(*) AS population,
-      CAST(population.zip AS TEXT) COLLATE "C" AS k_0,
-      CAST(population.age AS TEXT) COLLATE "C" AS k_1,
-      CAST(population.sex AS TEXT) COLLATE "C" AS k_2
+      CAST(SUM(size) AS BIGINT) AS size,
+      CAST(SUM(rows) AS BIGINT) AS rows,
+      CAST(SUM(population) AS BIGINT) AS population,
+      k_0,
+      k_1,
+      k_2
     FROM (
       SELECT
-        hierarchy_zip.label_1 AS zip,
-        hierarchy_age.label_1 AS age,
-        source.sex AS sex
-      FROM people AS source
-      LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
-        ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-      LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
-        ON source.age = hierarchy_age.value
-    ) AS population
+        COUNT(DISTINCT CAST(audited.person AS TEXT) COLLATE "C") + MAX(CASE WHEN CAST(audited.person AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE 0 END) AS size,
+        COUNT(*) AS rows,
+        CAST(0 AS BIGINT) AS population,
+        CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
+        CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
+        CAST(audited.sex AS TEXT) COLLATE "C" AS k_2
+      FROM sqlanon_script_staged AS audited
+      GROUP BY
+        CAST(audited.zip AS TEXT) COLLATE "C",
+        CAST(audited.age AS TEXT) COLLATE "C",
+        CAST(audited.sex AS TEXT) COLLATE "C"
+      UNION ALL
+      SELECT
+        CAST(0 AS BIGINT) AS size,
+        CAST(0 AS BIGINT) AS rows,
+        COUNT(*) AS population,
+        CAST(population.zip AS TEXT) COLLATE "C" AS k_0,
+        CAST(population.age AS TEXT) COLLATE "C" AS k_1,
+        CAST(population.sex AS TEXT) COLLATE "C" AS k_2
+      FROM (
+        SELECT
+          hierarchy_zip.label_1 AS zip,
+          hierarchy_age.label_1 AS age,
+          source.sex AS sex
+        FROM people AS source
+        LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+          ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+        LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
+          ON source.age = hierarchy_age.value
+      ) AS population
+      GROUP BY
+        CAST(population.zip AS TEXT) COLLATE "C",
+        CAST(population.age AS TEXT) COLLATE "C",
+        CAST(population.sex AS TEXT) COLLATE "C"
+    ) AS "both"
     GROUP BY
-      CAST(population.zip AS TEXT) COLLATE "C",
-      CAST(population.age AS TEXT) COLLATE "C",
-      CAST(population.sex AS TEXT) COLLATE "C"
-  ) AS "both"
-  GROUP BY
-    k_0,
-    k_1,
-    k_2
+      k_0,
+      k_1,
+      k_2
+  ) AS labelled
 ) AS matched;
 
 -- Audit: stop unless k_map holds.

@@ -3099,148 +3099,166 @@ SELECT
   ) AS `classes_failing_delta_presence`
 FROM (
   SELECT
-    CAST(SUM(`size`) AS BIGINT) AS `size`,
-    CAST(SUM(`rows`) AS BIGINT) AS `rows`,
-    CAST(SUM(`population`) AS BIGINT) AS `population`
+    `size`,
+    `rows`,
+    CASE
+      WHEN `size` >= 1
+      AND CAST(`k_0` AS STRING) = '*'
+      AND (
+        CAST(`k_1` AS STRING) = '*' OR `k_1` IS NULL
+      )
+      AND CAST(`k_2` AS STRING) = '*'
+      THEN CAST(SUM(`population`) OVER () AS BIGINT)
+      ELSE `population`
+    END AS `population`
   FROM (
     SELECT
-      COUNT(
-        DISTINCT (
-          CASE
-            WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`person` AS STRING))
-            ELSE CAST(`audited`.`person` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY
-      ) + MAX(
-        CASE
-          WHEN (
+      CAST(SUM(`size`) AS BIGINT) AS `size`,
+      CAST(SUM(`rows`) AS BIGINT) AS `rows`,
+      CAST(SUM(`population`) AS BIGINT) AS `population`,
+      `k_0`,
+      `k_1`,
+      `k_2`
+    FROM (
+      SELECT
+        COUNT(
+          DISTINCT (
             CASE
               WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
               THEN RTRIM(CAST(`audited`.`person` AS STRING))
               ELSE CAST(`audited`.`person` AS STRING)
             END
-          ) COLLATE UTF8_BINARY IS NULL
-          THEN 1
-          ELSE 0
-        END
-      ) AS `size`,
-      COUNT(*) AS `rows`,
-      CAST(0 AS BIGINT) AS `population`,
-      (
-        CASE
-          WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`zip` AS STRING))
-          ELSE CAST(`audited`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `k_0`,
-      (
-        CASE
-          WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`age` AS STRING))
-          ELSE CAST(`audited`.`age` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `k_1`,
-      (
-        CASE
-          WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`sex` AS STRING))
-          ELSE CAST(`audited`.`sex` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `k_2`
-    FROM `sqlanon_script_ed687537_staged` AS `audited`
-    GROUP BY
-      (
-        CASE
-          WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`zip` AS STRING))
-          ELSE CAST(`audited`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY,
-      (
-        CASE
-          WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`age` AS STRING))
-          ELSE CAST(`audited`.`age` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY,
-      (
-        CASE
-          WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`sex` AS STRING))
-          ELSE CAST(`audited`.`sex` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY
-    UNION ALL
-    SELECT
-      CAST(0 AS BIGINT) AS `size`,
-      CAST(0 AS BIGINT) AS `rows`,
-      COUNT(*) AS `population`,
-      (
-        CASE
-          WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`population`.`zip` AS STRING))
-          ELSE CAST(`population`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `k_0`,
-      (
-        CASE
-          WHEN TYPEOF(`population`.`age`) LIKE 'char(%'
-          THEN RTRIM(CAST(`population`.`age` AS STRING))
-          ELSE CAST(`population`.`age` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `k_1`,
-      (
-        CASE
-          WHEN TYPEOF(`population`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`population`.`sex` AS STRING))
-          ELSE CAST(`population`.`sex` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `k_2`
-    FROM (
-      SELECT
-        `hierarchy_zip`.`label_1` AS `zip`,
-        `hierarchy_age`.`label_1` AS `age`,
-        `source`.`sex` AS `sex`
-      FROM `people` AS `source`
-      LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
-        ON (
+          ) COLLATE UTF8_BINARY
+        ) + MAX(
           CASE
-            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`zip` AS STRING))
-            ELSE CAST(`source`.`zip` AS STRING)
+            WHEN (
+              CASE
+                WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
+                THEN RTRIM(CAST(`audited`.`person` AS STRING))
+                ELSE CAST(`audited`.`person` AS STRING)
+              END
+            ) COLLATE UTF8_BINARY IS NULL
+            THEN 1
+            ELSE 0
           END
-        ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
-      LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age`
-        ON `source`.`age` = `hierarchy_age`.`value`
-    ) AS `population`
+        ) AS `size`,
+        COUNT(*) AS `rows`,
+        CAST(0 AS BIGINT) AS `population`,
+        (
+          CASE
+            WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+            ELSE CAST(`audited`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS `k_0`,
+        (
+          CASE
+            WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
+            THEN RTRIM(CAST(`audited`.`age` AS STRING))
+            ELSE CAST(`audited`.`age` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS `k_1`,
+        (
+          CASE
+            WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
+            THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+            ELSE CAST(`audited`.`sex` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS `k_2`
+      FROM `sqlanon_script_ed687537_staged` AS `audited`
+      GROUP BY
+        (
+          CASE
+            WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+            ELSE CAST(`audited`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY,
+        (
+          CASE
+            WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
+            THEN RTRIM(CAST(`audited`.`age` AS STRING))
+            ELSE CAST(`audited`.`age` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY,
+        (
+          CASE
+            WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
+            THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+            ELSE CAST(`audited`.`sex` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY
+      UNION ALL
+      SELECT
+        CAST(0 AS BIGINT) AS `size`,
+        CAST(0 AS BIGINT) AS `rows`,
+        COUNT(*) AS `population`,
+        (
+          CASE
+            WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`population`.`zip` AS STRING))
+            ELSE CAST(`population`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS `k_0`,
+        (
+          CASE
+            WHEN TYPEOF(`population`.`age`) LIKE 'char(%'
+            THEN RTRIM(CAST(`population`.`age` AS STRING))
+            ELSE CAST(`population`.`age` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS `k_1`,
+        (
+          CASE
+            WHEN TYPEOF(`population`.`sex`) LIKE 'char(%'
+            THEN RTRIM(CAST(`population`.`sex` AS STRING))
+            ELSE CAST(`population`.`sex` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY AS `k_2`
+      FROM (
+        SELECT
+          `hierarchy_zip`.`label_1` AS `zip`,
+          `hierarchy_age`.`label_1` AS `age`,
+          `source`.`sex` AS `sex`
+        FROM `people` AS `source`
+        LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
+          ON (
+            CASE
+              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
+              THEN RTRIM(CAST(`source`.`zip` AS STRING))
+              ELSE CAST(`source`.`zip` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
+        LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age`
+          ON `source`.`age` = `hierarchy_age`.`value`
+      ) AS `population`
+      GROUP BY
+        (
+          CASE
+            WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
+            THEN RTRIM(CAST(`population`.`zip` AS STRING))
+            ELSE CAST(`population`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY,
+        (
+          CASE
+            WHEN TYPEOF(`population`.`age`) LIKE 'char(%'
+            THEN RTRIM(CAST(`population`.`age` AS STRING))
+            ELSE CAST(`population`.`age` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY,
+        (
+          CASE
+            WHEN TYPEOF(`population`.`sex`) LIKE 'char(%'
+            THEN RTRIM(CAST(`population`.`sex` AS STRING))
+            ELSE CAST(`population`.`sex` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY
+    ) AS `both`
     GROUP BY
-      (
-        CASE
-          WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`population`.`zip` AS STRING))
-          ELSE CAST(`population`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY,
-      (
-        CASE
-          WHEN TYPEOF(`population`.`age`) LIKE 'char(%'
-          THEN RTRIM(CAST(`population`.`age` AS STRING))
-          ELSE CAST(`population`.`age` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY,
-      (
-        CASE
-          WHEN TYPEOF(`population`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`population`.`sex` AS STRING))
-          ELSE CAST(`population`.`sex` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY
-  ) AS `both`
-  GROUP BY
-    `k_0`,
-    `k_1`,
-    `k_2`
+      `k_0`,
+      `k_1`,
+      `k_2`
+  ) AS `labelled`
 ) AS `matched`;
 
 -- Audit: stop unless k_map holds.
