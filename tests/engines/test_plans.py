@@ -48,3 +48,24 @@ def test_candidates_of_schemes_are_joined_by_what_is_known_of_them(postgres_url:
         pipeline.plan(changed({**SPEC, "connection": postgres_url}), Options(hooks=(explain,)))
     assert wasted, "no candidates were costed"
     assert max(wasted) < 100_000
+
+
+def test_costs_of_groups_are_joined_by_what_is_known_of_them(postgres_url: str) -> None:
+    """No join has many times the rows that its plan was made for."""
+    Database(postgres_url).create("patients", {"zip": "text", "age": "integer", "sex": "text"}, ROWS)
+    wrong: list[float] = []
+
+    def explain(event: TraceEvent) -> None:
+        if event.step == "cost groups" and event.seconds is None:
+            with psycopg.connect(postgres_url, autocommit=True) as session:
+                lines = session.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {event.sql}".encode()).fetchall()
+            for (line,) in lines:
+                found = re.search(r"(?:Join|Nested Loop) .* rows=(\d+) .*actual rows=([\d.]+)", line)
+                if found:
+                    wrong.append(float(found[2]) / max(1.0, float(found[1])))
+
+    search = {"algorithm": "ops", "budget": {"nodes": 3000}}
+    with suppress(InfeasibleError):
+        pipeline.plan(changed({**SPEC, "search": search, "connection": postgres_url}), Options(hooks=(explain,)))
+    assert wrong, "no groups were costed"
+    assert max(wrong) < 10

@@ -80,6 +80,8 @@ class SchemeCosts:
         )
         self._blocks: tuple[Table, list[float], float] | None = None
         self._extras: list[float] | None = None
+        self._joined = 0.0
+        """Combinations that a group is joined to, on average."""
         self._made = 0
         self._recipes: dict[tuple[str, ...], Recipe] = {}
         self._asked: dict[object, Statement] = {}
@@ -161,9 +163,10 @@ class SchemeCosts:
     ) -> Iterator[list[tuple[CostInterval, float]]]:
         batch: list[tuple[CostInterval, float]] = []
         expected = 0
+        most = min(MOST_COSTS, MOST_CELLS / max(1.0, self._joined))
         for interval, slack in asked:
             admitted = bisect_right(extras, slack)
-            if batch and expected + admitted > MOST_COSTS:
+            if batch and expected + admitted > most:
                 yield batch
                 batch, expected = [], 0
             batch.append((interval, slack))
@@ -186,15 +189,25 @@ class SchemeCosts:
     ) -> list[Row]:
         places = tuple(place for place in range(len(self._columns)) if place != pivot)
         given = self._load([interval for interval, _ in batch], places, [slack for _, slack in batch])
+        stored = self._stored_cells(given, pivot) if self._engine.traits.plans_by_statistics else None
         asked = (own, pivot, table)
         if asked not in self._asked:
-            query = schemes_sql.block_costs(
-                given, pivot, table, self._price, self._judging, upper=own is CostSide.UPPER
-            )
+            cells = schemes_sql.block_cells(given, pivot) if stored is None else stored
+            query = schemes_sql.block_costs(cells, table, self._price, self._judging, upper=own is CostSide.UPPER)
             self._asked[asked] = Statement("cost groups", query, texts={})
         rows = self._engine.query(self._asked[asked])
-        self._scratch.drop(given.maps, given.candidates)
+        self._scratch.drop(given.maps, given.candidates, *([] if stored is None else [stored]))
         return rows
+
+    def _stored_cells(self, given: Candidates, pivot: int) -> Table:
+        """The cells of candidates as a table, analyzed: how many come of several joins no planner guesses."""
+        key = ("cells", str(pivot))
+        if key not in self._recipes:
+            query = schemes_sql.block_cells(given, pivot)
+            self._recipes[key] = self._scratch.recipe("load candidates", f"cells_{pivot}", query)
+        table = self._scratch.make(self._recipes[key])
+        self._engine.analyze("load candidates", table)
+        return table
 
     def _stored(self, pivot: int, blocks: Sequence[Block], slack: float) -> tuple[Table, list[float]]:
         """The groups that any slack so far admits, as a table; and what each adds at least, in ascending order."""
@@ -220,6 +233,7 @@ class SchemeCosts:
             for leaf in block
             for ordinal in members[leaf]
         ]
+        self._joined = self._combinations.count * len(rows) / (len(blocks) * len(leaves.leaf_of))
         loaded = self._loaded("groups", BLOCK_COLUMNS, rows)
         self._made += 1
         table = self._scratch.create("store groups", f"b{self._made}", schemes_sql.typed(loaded, BLOCK_COLUMNS))

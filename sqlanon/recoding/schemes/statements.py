@@ -123,11 +123,13 @@ def measured(given: Candidates, price: Price, judging: Judging, *, upper: bool) 
     return _totals(_with_verdicts(given, judging, upper), price, upper=upper)
 
 
-def block_costs(
-    given: Candidates, pivot: int, blocks: Table, price: Price, judging: Judging, *, upper: bool
-) -> exp.Select:
+def block_cells(given: Candidates, pivot: int) -> exp.Select:
+    """For each candidate and each ordinal of the pivot: the classes of the other columns, with rows and penalties."""
+    return _parts(given, (("o", column(f"o_{pivot}", "c")), ("slack", column("slack", "k"))))
+
+
+def block_costs(cells: exp.Select | Table, blocks: Table, price: Price, judging: Judging, *, upper: bool) -> exp.Select:
     """For each candidate and each admitted group of the pivot's ordinals: as `measured`, over its rows alone."""
-    cells = _parts(given, (("o", column(f"o_{pivot}", "c")), ("slack", column("slack", "k"))))
     on = all_of(
         [
             equal(column("o", "b"), column("o", "cells")),
@@ -145,7 +147,7 @@ def block_costs(
             named(exp.Sum(this=exp.Add(this=column("w", "cells"), expression=own)), "w"),
             named(exp.Sum(this=exp.Add(this=column("v", "cells"), expression=own.copy())), "v"),
         )
-        .from_(subquery(cells, "cells"), copy=False)
+        .from_(table_expression(cells, "cells") if isinstance(cells, Table) else subquery(cells, "cells"), copy=False)
         .join(table_expression(blocks, "b"), on=on, copy=False)
         .group_by(column("candidate", "cells"), column("block", "b"), column("g", "cells"), column("h", "cells"))
     )
