@@ -420,7 +420,7 @@ def test_engines_without_statements_of_their_own_tell_it_in_words() -> None:
     assert all(line.startswith("-- ") for line in lines)
     for words in ("read raw.patients and", "read a.csv", "tables in scratch", "tables in out, for out.t", "own out.t"):
         assert any(words in line for line in lines), words
-    assert list(told(replace(needs, target=File("b.csv", "csv"), scratch=()), "somebody"))[-2:] == [
+    assert list(told(replace(needs, target=File("b.csv", "csv"), scratch=()), "somebody"))[-3:] == [
         "--   to create, write and drop tables in the session's default schema, for scratch tables",
         "--   to be the only one who may read tables in the session's default schema: scratch tables hold raw values",
         "--   to write b.csv",

@@ -20,13 +20,7 @@ def test_values_are_mixed_as_by_hand(number: int) -> None:
     values = [VALUES[place * 5 % len(VALUES)] for place in range(number)]
     expected = reduce(lambda mix, value: (mix * 48_271 + value) % MIXING_PRIME, values, 1)
     query = exp.select(mixed([literal(value) for value in values]))
-<<<<<<< HEAD
-    assert duckdb.execute(query.sql("duckdb")).fetchall() == [(expected,)]
-    with sqlite3.connect(":memory:") as connection:
-        assert connection.execute(query.sql("sqlite")).fetchall() == [(expected,)]
-=======
     with duckdb.connect() as connection:
         assert connection.execute(query.sql("duckdb")).fetchall() == [(expected,)]
     with sqlite3.connect(":memory:") as embedded:
         assert embedded.execute(query.sql("sqlite")).fetchall() == [(expected,)]
->>>>>>> h-b
