@@ -1,4 +1,4 @@
-"""A few hundred random releases, and proof that the checker sees faults: a good release with one planted in it."""
+"""Two hundred random releases, and proof that the checker sees faults: a good release with one planted in it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def duckdb_database() -> Iterator[Database]:
     database.close()
 
 
-@pytest.mark.parametrize("first", range(0, 200, 20))
+@pytest.mark.parametrize("first", range(0, 120, 20))
 def test_random_releases_on_duckdb(duckdb_database: Database, first: int) -> None:
     run_cases(duckdb_database, range(first, first + 20))
 
@@ -56,10 +56,11 @@ def test_random_releases_on_postgres(postgres_server: str, first: int) -> None:
         database.close()
 
 
-def test_random_releases_on_sqlite() -> None:
+@pytest.mark.parametrize("first", range(0, 40, 20))
+def test_random_releases_on_sqlite(first: int) -> None:
     database = SQLite()
     try:
-        run_cases(database, range(20))
+        run_cases(database, range(first, first + 20))
     finally:
         database.close()
 
@@ -68,7 +69,7 @@ def test_random_releases_on_sqlite() -> None:
 def test_random_releases_on_spark(spark_base: str) -> None:
     database = Spark(spark_base)
     try:
-        run_cases(database, range(4))
+        run_cases(database, range(2, 4))
     finally:
         database.close()
 
