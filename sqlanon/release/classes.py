@@ -108,8 +108,12 @@ def release_query(
     blank: bool | exp.Expression | None = None,
     shuffle: bool = True,
     with_respondent: bool = False,
+    fenced: bool = False,
 ) -> exp.Select:
-    """The rows to publish; with the respondent only for the audit. `blank` None: decided when the query runs."""
+    """The rows to publish; with the respondent only for the audit. `blank` None: decided when the query runs.
+
+    `fenced`: classes are matched once all labels are known, whatever a planner expects.
+    """
     binding, columns = release.binding, release.columns(engine)
     respondent = [binding.respondent.name] if with_respondent and binding.respondent is not None else []
     blanks: exp.Expression | None = None
@@ -125,6 +129,7 @@ def release_query(
         blank=blanks,
         shuffle=shuffle,
         known=measured.known,
+        fenced=fenced,
     )
 
 
