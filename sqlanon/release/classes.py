@@ -121,16 +121,17 @@ def release_query(
         if blank is None:
             blank = release_sql.enough_to_blank(measured.table, columns, binding.k)
         blanks = blank if isinstance(blank, exp.Expression) else _truth(blank)
-    return release_sql.release(
+    rows = release_sql.release(
         engine.traits.relation(binding.source, "source"),
         columns,
         [*binding.released, *respondent],
         measured.table,
         blank=blanks,
-        shuffle=shuffle,
         known=measured.known,
         fenced=fenced,
     )
+    # In no order that tells of the source.
+    return rows.order_by(exp.Rand(), copy=False) if shuffle else rows
 
 
 def _truth(holds: bool) -> exp.Expression:

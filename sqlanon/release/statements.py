@@ -215,11 +215,10 @@ def release(
     classes: Table | exp.Query,
     *,
     blank: exp.Expression | None,
-    shuffle: bool,
     known: Mapping[int, SensitiveColumn] | None = None,
     fenced: bool = False,
 ) -> exp.Select:
-    """The rows to publish, in no order that tells of the source.
+    """The rows to publish, in no order yet.
 
     `released` are the columns in their order; those that are no quasi-identifier go out as they are. Rows of classes
     that fail are left out. Where `blank` holds they are kept without their quasi-identifier: blanked rows are one
@@ -247,8 +246,7 @@ def release(
     released_rows: exp.Expression = column("kept", "class")
     if blank is not None:
         released_rows = any_of([released_rows, blank])
-    select = select.where(released_rows, copy=False)
-    return select.order_by(exp.Rand(), copy=False) if shuffle else select
+    return select.where(released_rows, copy=False)
 
 
 _Keys = list[tuple[exp.Expression, str]]
