@@ -113,8 +113,12 @@ def release_query(
     blank: bool | exp.Expression | None = None,
     shuffle: bool = True,
     with_respondent: bool = False,
+    fenced: bool = False,
 ) -> exp.Select:
-    """The rows to publish; with the respondent only for the audit. `blank` None: decided when the query runs."""
+    """The rows to publish; with the respondent only for the audit. `blank` None: decided when the query runs.
+
+    `fenced`: classes are matched once all labels are known, whatever a planner expects.
+    """
     binding, columns = release.binding, release.columns(engine)
     respondent = [binding.respondent.name] if with_respondent and binding.respondent is not None else []
     blanks: exp.Expression | None = None
@@ -122,15 +126,17 @@ def release_query(
         if blank is None:
             blank = release_sql.enough_to_blank(measured.table, columns, binding.k)
         blanks = blank if isinstance(blank, exp.Expression) else _truth(blank)
-    return release_sql.release(
+    rows = release_sql.release(
         engine.traits.relation(binding.source, "source"),
         columns,
         [*binding.released, *respondent],
         measured.table,
         blank=blanks,
-        shuffle=shuffle,
         known=measured.known,
+        fenced=fenced,
     )
+    # In no order that tells of the source.
+    return rows.order_by(exp.Rand(), copy=False) if shuffle else rows
 
 
 def _truth(holds: bool) -> exp.Expression:

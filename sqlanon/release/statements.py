@@ -215,22 +215,29 @@ def release(
     classes: Table | exp.Query,
     *,
     blank: exp.Expression | None,
-    shuffle: bool,
     known: Mapping[int, SensitiveColumn] | None = None,
+    fenced: bool = False,
 ) -> exp.Select:
-    """The rows to publish, in no order that tells of the source.
+    """The rows to publish, in no order yet.
 
     `released` are the columns in their order; those that are no quasi-identifier go out as they are. Rows of classes
     that fail are left out. Where `blank` holds they are kept without their quasi-identifier: blanked rows are one
-    class, which must satisfy like any other. `known` sensitive columns are keys of the classes too.
+    class, which must satisfy like any other. `known` sensitive columns are keys of the classes too. `fenced`: no
+    planner may match classes by one of their keys before the labels of all of them are known.
     """
     by_name = {item.name: item for item in columns}
-    items = [_item(name, by_name.get(name), blank=blank is not None) for name in released]
-    matched = [equal(item.class_key(), column(item.key_name, "class")) for item in below_top(columns)]
-    select = _joined(exp.select(*items).from_(source), columns)
-    select = _with_codes(select, (known or {}).values())
-    for item in (known or {}).values():
-        matched.append(equal(sensitive_code(item.key, item.alias), column(item.code, "class")))
+    keys = [(item.class_key(), item.key_name) for item in below_top(columns)]
+    keys += [(sensitive_code(item.key, item.alias), item.code) for item in (known or {}).values()]
+    labelled = _with_codes(_joined(exp.select().from_(source), columns), (known or {}).values())
+    if fenced:
+        labelled, keys = _fenced(labelled, by_name, released, keys)
+        items = [
+            _fenced_item(place, name, by_name.get(name), blank=blank is not None) for place, name in enumerate(released)
+        ]
+    else:
+        items = [_item(name, by_name.get(name), blank=blank is not None) for name in released]
+    select = labelled.select(*items, copy=False)
+    matched = [equal(key, column(name, "class")) for key, name in keys]
     class_relation = relation(classes, "class")
     if matched:
         select = select.join(class_relation, on=all_of(matched), join_type="inner", copy=False)
@@ -239,8 +246,33 @@ def release(
     released_rows: exp.Expression = column("kept", "class")
     if blank is not None:
         released_rows = any_of([released_rows, blank])
-    select = select.where(released_rows, copy=False)
-    return select.order_by(exp.Rand(), copy=False) if shuffle else select
+    return select.where(released_rows, copy=False)
+
+
+_Keys = list[tuple[exp.Expression, str]]
+"""Keys of a row's class, each with what it is called among the classes."""
+
+
+def _fenced(
+    labelled: exp.Select, by_name: Mapping[str, QuasiIdentifier], released: Sequence[str], keys: _Keys
+) -> tuple[exp.Select, _Keys]:
+    """The rows with all their labels and keys as a query that no planner takes apart: one with an offset."""
+    for place, name in enumerate(released):
+        value = by_name[name].value() if name in by_name else column(name, "source")
+        labelled = labelled.select(named(value, f"value_{place}"), copy=False)
+    for place, (key, _) in enumerate(keys):
+        labelled = labelled.select(named(key, f"key_{place}"), copy=False)
+    inner = subquery(labelled.offset(0, copy=False), "labelled")
+    return exp.select().from_(inner), [
+        (column(f"key_{place}", "labelled"), name) for place, (_, name) in enumerate(keys)
+    ]
+
+
+def _fenced_item(place: int, name: str, item: QuasiIdentifier | None, *, blank: bool) -> exp.Expression:
+    value: exp.Expression = column(f"value_{place}", "labelled")
+    if blank and item is not None:
+        value = exp.Case().when(column("kept", "class"), value).else_(item.blank.copy())
+    return named(value, name)
 
 
 def _item(name: str, item: QuasiIdentifier | None, *, blank: bool) -> exp.Expression:
