@@ -193,9 +193,10 @@ def _complaint(item: ColumnPolicy, asked: str, wrong: int, rows: int) -> str:
     return f"column '{item.name}': {wrong} of {rows} rows show what is no label of its hierarchy, {asked}"
 
 
-def _spelled(table: Published, item: ColumnPolicy) -> list[exp.Expression]:
+def _spelled(table: Published, item: ColumnPolicy, *, in_text: bool = False) -> list[exp.Expression]:
     """The texts of the labels of each level as the table has them."""
-    return [table.label(level, family, item.family) for level, family in enumerate(item.families)]
+    families = enumerate(item.families)
+    return [table.label(level, family, item.family, in_text=in_text) for level, family in families]
 
 
 def _classwise(engine: Engine, table: Published, item: ColumnPolicy) -> tuple[int, bool]:
@@ -221,7 +222,8 @@ def labels_outside(engine: Engine, item: ColumnPolicy, labels: Iterable[str]) ->
 
 def _allowed(table: Published, item: ColumnPolicy) -> list[exp.Expression]:
     spelled = _spelled(table, item)
-    return [spelled[level] for level in item.levels]
+    ways = [spelled, _spelled(table, item, in_text=True)] if table.of_fields else [spelled]
+    return [way[level] for way in ways for level in item.levels]
 
 
 def _not_made_of_nodes(engine: Engine, table: Published, item: ColumnPolicy, labels: Sequence[str]) -> list[str]:
@@ -229,7 +231,7 @@ def _not_made_of_nodes(engine: Engine, table: Published, item: ColumnPolicy, lab
     ways = {label: _read(label, ordered=item.family in ORDERED) for label in labels}
     texts = sorted({text for read in ways.values() for way in read or () for part in way for text in part})
     known = _known(engine, table, item, _allowed(table, item), texts)
-    spelled = _spelled(table, item)
+    spelled = _spelled(table, item, in_text=True)
     known |= _bounds(engine, table, item, spelled) if min(item.levels) > 0 else set()
     known |= _known(engine, table, item, spelled[:1], texts) if item.ends_at_values else set()
     return [

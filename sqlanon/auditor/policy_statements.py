@@ -57,11 +57,15 @@ class Published:
         """The text of a published value."""
         return _text(column(name, "published"), self.columns[name].family, self.traits, csv=False)
 
-    def label(self, level: int, family: Family, of_values: Family) -> exp.Expression:
-        """The text of a label, read from alias `hierarchy`; of level 0, the value as it is released."""
+    def label(self, level: int, family: Family, of_values: Family, *, in_text: bool = False) -> exp.Expression:
+        """The text of a label, read from alias `hierarchy`; of level 0, the value as it is released.
+
+        A number of its own is a field of a csv file; in a column of texts, as ranges are, it stands as everywhere.
+        """
+        csv = self.of_fields and not in_text
         if level == 0:
-            return _text(column("value", "hierarchy"), of_values, self.traits, csv=self.of_fields)
-        return _text(column(f"label_{level}", "hierarchy"), family, self.traits, csv=self.of_fields)
+            return _text(column("value", "hierarchy"), of_values, self.traits, csv=csv)
+        return _text(column(f"label_{level}", "hierarchy"), family, self.traits, csv=csv)
 
 
 def _text(value: exp.Expression, family: Family, traits: Traits, *, csv: bool) -> exp.Expression:
