@@ -44,8 +44,9 @@ class _LockedGroup(_Part):
 class _Groups(_Part):
     kind: Literal["cuts"]
     columns: list[Name]
-    groups: dict[Name, Annotated[list[_LockedGroup], Field(min_length=1)]]
+    groups: dict[Name, list[_LockedGroup]]
     least: list[Level] | None = None
+    unchanged: list[Name] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _hold_every_value_once(self) -> _Groups:
@@ -53,7 +54,11 @@ class _Groups(_Part):
             raise ValueError("the columns and their groups do not fit each other")
         if self.least is not None and len(self.least) != len(self.columns):
             raise ValueError("a least level for each column is expected")
+        if len(set(self.unchanged)) != len(self.unchanged) or not set(self.unchanged) <= self.groups.keys():
+            raise ValueError("the unchanged columns are not among those with groups")
         for name, groups in self.groups.items():
+            if len(groups) > 1 if name in self.unchanged else not groups:
+                raise ValueError(f"column '{name}' has groups, unless it is unchanged: then it has one value")
             values = [value for group in groups for value in group.values]
             if len(set(values)) != len(values):
                 raise ValueError(f"column '{name}' has a value in two groups, or twice in one")
