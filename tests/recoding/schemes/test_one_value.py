@@ -14,7 +14,12 @@ import yaml
 from sqlanon.cli import main
 from sqlanon.recoding import Cuts, Group, recoding_from_dict
 
-EVERY = ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "genetic", "annealing")
+SHOWN = ("sps", "tds")
+"""An exact search and one over cuts; the others share their code with one of them."""
+EVERY = [
+    pytest.param(name, marks=() if name in SHOWN else pytest.mark.soak)
+    for name in ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "genetic", "annealing")
+]
 
 
 def released(folder: Path, algorithm: str, towns: list[str | None], **column: Any) -> Counter[tuple[Any, ...]]:
