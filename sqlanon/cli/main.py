@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
@@ -75,15 +75,21 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The `sqlanon` script."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments, on_interrupt=_hear_no_more))
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command line; its exit code."""
+def _hear_no_more() -> None:
+    """Whoever presses Ctrl-C again while the process ends gets the same line and exit code, not a trace."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run(arguments: Sequence[str], on_interrupt: Callable[[], None] | None = None) -> int:
+    """Run one command line; its exit code. `on_interrupt` is called before the command tells that it was stopped."""
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_characters(stream)
     try:
-        code = _invoke(list(arguments))
+        code = _invoke(list(arguments), on_interrupt)
         sys.stdout.flush()
     except BrokenPipeError:
         _leave_pipe()
@@ -91,7 +97,7 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
-def _invoke(arguments: list[str]) -> int:
+def _invoke(arguments: list[str], on_interrupt: Callable[[], None] | None) -> int:
     # Read before parsing, since parsing itself can fail.
     as_json, debug = "--json" in arguments, "--debug" in arguments
     as_log = any(pair == ["--log", "json"] for pair in map(list, pairwise(arguments))) or "--log=json" in arguments
@@ -104,10 +110,8 @@ def _invoke(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (Exception, KeyboardInterrupt) as error:
-        if isinstance(error, KeyboardInterrupt):
-            # Whoever presses again while it ends gets the same line and exit code, not a trace.
-            with suppress(ValueError):
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if isinstance(error, KeyboardInterrupt) and on_interrupt is not None:
+            on_interrupt()
         failure: Failure = failure_of(error)
         report(failure, error, as_json=as_json, debug=debug, as_log=as_log)
         return failure.exit_code

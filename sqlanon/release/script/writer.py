@@ -176,9 +176,9 @@ def compiled(
     with open_for(spec, options) as engine:
         bound = bind(spec, engine)
         refuse_doubted(engine, bound)
-        _require_allowed(engine, bound, recoding, lookup)
         if lock is not None and not isinstance(recoding, Mapping):
             require_groups(engine, bound, recoding)
+        _require_allowed(engine, bound, recoding, lookup)
         binding, levels = _carried_out(recoding, bound, lookup)
         script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
     if lock is not None:
