@@ -15,7 +15,6 @@ from sqlanon.auditor import AuditResult
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.planning.decision import prepare, prepare_combinations
-from sqlanon.recoding import Cuts
 from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.source.binding import bind_target
@@ -130,8 +129,7 @@ def _compared(run: Run, lock: Lock, planned: int) -> Drift:
         recoding = lock.recoding_for(run.binding.spec)
         lock.require_source(run.binding.schema)
         lock.require_hierarchies(describe_hierarchies([domain.hierarchy for domain in made.domains]))
-        if isinstance(recoding, Cuts):
-            require_groups(run.engine, run.binding, recoding)
+        require_groups(run.engine, run.binding, recoding)
     except UsageError as error:
         return _unfit(error, planned, made.rows, changed, limit)
     if changed:

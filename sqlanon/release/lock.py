@@ -85,8 +85,9 @@ class Lock:
         self._require_spec(spec)
         if self.hierarchies.keys() != set(spec.quasi_identifiers):
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
-        if isinstance(self.flexible, Cuts):
-            self._require_levels_of_groups(self.flexible, spec)
+        groups = self.flexible.in_groups()
+        if groups is not None:
+            self._require_levels_of_groups(groups, spec)
         return self.flexible
 
     def _require_levels_of_groups(self, cuts: Cuts, spec: Spec) -> None:
