@@ -32,7 +32,7 @@ Run = Callable[..., str]
         "duckdb",
         pytest.param("postgres", marks=pytest.mark.postgres),
         "sqlite",
-        pytest.param("spark", marks=pytest.mark.spark),
+        pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.soak]),
     ]
 )
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
@@ -67,6 +67,18 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 
     return {"duckdb": of_duckdb, "postgres": of_postgres, "sqlite": of_sqlite, "spark": of_spark}[request.param]
 
+
+EVERYWHERE = pytest.mark.parametrize(
+    "make",
+    [
+        "duckdb",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        "sqlite",
+        pytest.param("spark", marks=pytest.mark.spark),
+    ],
+    indirect=True,
+)
+"""On Spark too, where a statement takes a second."""
 
 COLUMN = '"z""i p"'
 PEOPLE = (
@@ -108,6 +120,7 @@ class TestPublishedTables:
         assert found == f"column '{ZIP}': 16 of 16 rows show what is no label of its hierarchy, one level from 2 to 3"
         assert violations(spec_of(url)) == []
 
+    @EVERYWHERE
     def test_an_identifier_among_the_columns_fails(self, make: Run) -> None:
         url = make(*PEOPLE, f"create table out as select {COLUMN}, '[20, 30)' as age, 'x' as name from people")
         [found] = violations(spec_of(url))
@@ -172,6 +185,7 @@ class TestPublishedTables:
 class TestPublishing:
     """Whatever a recoding does, a release that breaks the policy does not replace the old one."""
 
+    @EVERYWHERE
     def test_labels_of_another_level_are_not_published(self, make: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         url = make(*PEOPLE, "create table out as select 'the old release' as note")
         original: Any = vars(classes)["measure_classes"]

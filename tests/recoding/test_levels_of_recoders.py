@@ -62,7 +62,13 @@ def search_of(algorithm: str, nodes: int) -> dict[str, Any]:
     return {"algorithm": algorithm, **({} if algorithm == "mondrian" else {"budget": {"nodes": nodes}})}
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+BOTH = ("mondrian", "ops")
+"""Searches that are run on PostgreSQL too; the others share their statements with these."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in BOTH else pytest.mark.one_engine) for name in SEARCHES]
+)
 def test_labels_are_no_finer_than_the_least_levels(engine_url: str, name: str) -> None:
     rows = people(60)
     database = filled(engine_url, rows)
@@ -73,6 +79,7 @@ def test_labels_are_no_finer_than_the_least_levels(engine_url: str, name: str) -
     assert pipeline.audit_spec(spec).satisfied
 
 
+@pytest.mark.one_engine
 def test_a_least_level_at_the_top_tells_nothing(engine_url: str) -> None:
     """NULL is released as everything else there."""
     rows = people(40)
@@ -83,6 +90,7 @@ def test_a_least_level_at_the_top_tells_nothing(engine_url: str) -> None:
         assert set(database.rows("released", f'"{AGE}", "{TOWN}"')) == {("*", "*")}
 
 
+@pytest.mark.one_engine
 def test_levels_that_lie_apart_in_the_order_of_values_become_sets(engine_url: str) -> None:
     """Even and odd ages: no range of values is what a label holds."""
     rows = people(40)
@@ -114,6 +122,7 @@ def test_bounds_by_values_end_at_somebodys_value_and_only_where_asked(engine_url
         assert shown["values"], algorithm
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["ops", "ghs", "tds"])
 def test_domains_of_schemes_are_counted_at_the_least_level(engine_url: str, algorithm: str) -> None:
     """More timestamps than schemes take, and twelve years; the lock file holds years, and goes for later rows too."""
@@ -132,6 +141,7 @@ def test_domains_of_schemes_are_counted_at_the_least_level(engine_url: str, algo
     assert all(years(label) for (label,) in database.rows("released", f'"{BORN}"') if label != "*")
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["mondrian", "ops", "forest", "tds"])
 def test_a_highest_level_is_refused(engine_url: str, algorithm: str) -> None:
     database = filled(engine_url, people(12))
@@ -140,6 +150,7 @@ def test_a_highest_level_is_refused(engine_url: str, algorithm: str) -> None:
         pipeline.plan(spec_of(database, columns=columns, privacy={"k": 3}, search={"algorithm": algorithm}))
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("name", ["mondrian", "ops"])
 def test_scripts_recode_at_the_least_levels(engine_url: str, name: str) -> None:
     rows = people(60)
@@ -154,6 +165,7 @@ def test_scripts_recode_at_the_least_levels(engine_url: str, name: str) -> None:
     assert database.counted("released") == expected
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("name", ["mondrian", "ops"])
 def test_ranges_of_labels_are_read_again(engine_url: str, name: str) -> None:
     """Attack, utility and workload find every label of the release, spans of years and half-open ranges among them."""
@@ -171,6 +183,7 @@ def test_ranges_of_labels_are_read_again(engine_url: str, name: str) -> None:
     assert len(found.answers) == 20
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["personalized", "greedy"])
 def test_personalized_labels_end_at_bounds_of_the_least_level(engine_url: str, algorithm: str) -> None:
     """Decades of age and the thousands of a number as ends, NULL among the ages."""

@@ -64,7 +64,13 @@ def own_values(rows: list[Row], tags: set[str]) -> list[set[str]]:
     return [{str(row[position]) for row in rows if row[2] in tags} for position in (0, 1)]
 
 
-@pytest.mark.parametrize("algorithm", ["sps", "gsps", "ops", "gops", "tds", "local"])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        pytest.param(name, marks=() if name in ("sps", "local") else pytest.mark.one_engine)
+        for name in ("sps", "gsps", "ops", "gops", "tds", "local")
+    ],
+)
 def test_labels_show_values_of_released_rows_only(engine_url: str, algorithm: str) -> None:
     database = Database(engine_url)
     suppressed = 0
@@ -83,6 +89,7 @@ def test_labels_show_values_of_released_rows_only(engine_url: str, algorithm: st
     assert suppressed or algorithm == "ops"
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["ops", "gops"])
 def test_a_suppressed_value_between_two_others_is_not_listed(engine_url: str, algorithm: str) -> None:
     """Ordered groups reach over it: 94139 and 94141 are too few without each other."""

@@ -47,6 +47,7 @@ def test_a_script_of_regions_stops_at_other_labels(engine_url: str, algorithm: s
     assert {a for (a,) in database.rows("released", "a")} <= {"low", "high", "*", "{high, low}", "{low, high}"}
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["mondrian", "greedy"])
 def test_a_script_of_regions_stops_at_labels_that_were_edited(engine_url: str, algorithm: str) -> None:
     database = table(engine_url)
@@ -69,7 +70,7 @@ def test_a_script_stops_at_a_sensitive_value_in_the_place_of_its_node(engine_url
     assert nothing_released(database)
 
 
-@pytest.mark.parametrize("algorithm", ["ops", "ghs", "tds"])
+@pytest.mark.parametrize("algorithm", ["ops", *(pytest.param(name, marks=pytest.mark.soak) for name in ("ghs", "tds"))])
 def test_a_script_of_groups_stops_at_raw_values(engine_url: str, algorithm: str) -> None:
     database = table(engine_url)
     spec = spec_from_dict(values(engine_url, algorithm, LEAST))
