@@ -260,6 +260,8 @@ def scripted(
         raise UsageError(
             "target.formulas: a script writes texts as they are; leave it out, or publish with run or apply"
         )
+    if spec.regions is not None:
+        raise UsageError("regions: a script does not publish the classes; leave it out, or publish with run or apply")
     lookup = None
     make_regions = region_maker(recoding)
     if make_regions is not None:

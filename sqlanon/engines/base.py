@@ -254,7 +254,7 @@ class Engine(ABC):
         return None
 
     def macro_queries(self, name: str) -> list[exp.Query]:
-        """What the macros of that name read, where the database has such."""
+        """What the macros of that name read, where the database has such; SourceError where it cannot be told."""
         return []
 
     def files(self) -> list[str]:

@@ -17,7 +17,7 @@ from sqlanon.hierarchies.described import described
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.planning.operations import in_folder
-from sqlanon.release.evidence.document import place_name
+from sqlanon.release.evidence.document import place_name, published
 from sqlanon.release.lock import Lock
 from sqlanon.reports.lattice_view import LatticeFrame, LatticeView, Shown, lattice_view
 from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine, Report, RequirementLine
@@ -65,7 +65,7 @@ def accepted_notes(spec: Spec) -> tuple[str, ...]:
 
 def evidence_lines(spec: Spec, lock: Lock) -> tuple[Mapping[str, Any], ...]:
     """The runs on record that published this release, newest first."""
-    kept = [item.document for item in in_folder(spec.evidence_folder)]
+    kept = [item.document for item in in_folder(spec.evidence_folder) if published(item.document)]
     own = [item for item in kept if item["recipient"] == lock.recipient and item["target"] == place_name(spec.target)]
     return tuple(
         {

@@ -57,6 +57,8 @@ class Reached:
     """Paths, patterns and folders."""
     texts: set[str] = field(default_factory=set)
     """Other texts of queries: each may be the path of a file."""
+    functions: set[str] = field(default_factory=set)
+    """Names of functions that were looked at."""
     unreadable: bool = False
     """A definition on the way cannot be read: it may read anything."""
 
@@ -177,8 +179,24 @@ def _follow_query(engine: Engine, select: exp.Query, found: Reached) -> None:
             _follow_function(engine, function, found)
         else:
             found.paths.append(source.name)
+    for called in {node.name for node in select.find_all(exp.Anonymous)}:
+        _follow_macros(engine, called, found)
     for table in named_tables(select):
         _follow(engine, table, found)
+
+
+def _follow_macros(engine: Engine, name: str, found: Reached) -> None:
+    """What a function that somebody has made reads, wherever it is called."""
+    if name.lower() in found.functions:
+        return
+    found.functions.add(name.lower())
+    try:
+        queries = engine.macro_queries(name)
+    except SourceError:
+        found.unreadable = True
+        return
+    for query in queries:
+        _follow_query(engine, query, found)
 
 
 def _follow_function(engine: Engine, function: exp.Func, found: Reached) -> None:
@@ -187,8 +205,7 @@ def _follow_function(engine: Engine, function: exp.Func, found: Reached) -> None
     found.paths += [text.name for text in function.find_all(exp.Literal) if text.is_string]
     if _RUNS_TEXT.fullmatch(name) or (_READER.search(name) and _is_computed(function)):
         found.unreadable = True
-    for query in engine.macro_queries(name):
-        _follow_query(engine, query, found)
+    _follow_macros(engine, name, found)
 
 
 def _is_computed(function: exp.Func) -> bool:

@@ -41,7 +41,7 @@ def duckdb_database() -> Iterator[Database]:
     database.close()
 
 
-@pytest.mark.parametrize("first", range(0, 80, 20))
+@pytest.mark.parametrize("first", range(0, 100, 20))
 def test_random_releases_on_duckdb(duckdb_database: Database, first: int) -> None:
     run_cases(duckdb_database, range(first, first + 20))
 
@@ -56,7 +56,7 @@ def test_random_releases_on_postgres(postgres_server: str, first: int) -> None:
         database.close()
 
 
-@pytest.mark.parametrize("first", range(0, 80, 20))
+@pytest.mark.parametrize("first", range(0, 40, 20))
 def test_random_releases_on_sqlite(first: int) -> None:
     database = SQLite()
     try:

@@ -247,7 +247,7 @@ def mutated(draw: st.DrawFn, content: Any) -> Any:
             case "delete":
                 del parent[last]
             case "replace":
-                parent[last] = draw(ODD)
+                parent[last] = deepcopy(draw(ODD))
             case "exchange":
                 *other, end = draw(st.sampled_from(every))
                 value: Any = found
@@ -255,9 +255,9 @@ def mutated(draw: st.DrawFn, content: Any) -> Any:
                     value = value[part]
                 parent[last] = deepcopy(value)
             case _ if isinstance(parent, dict):
-                parent[draw(st.sampled_from(["x", "kind", "levels", "\n"]))] = draw(ODD)
+                parent[draw(st.sampled_from(["x", "kind", "levels", "\n"]))] = deepcopy(draw(ODD))
             case _:
-                parent.append(draw(ODD))
+                parent.append(deepcopy(draw(ODD)))
         if not list(places(found)):
             break
     return found

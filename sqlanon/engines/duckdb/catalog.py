@@ -18,7 +18,7 @@ from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.catalog import fill, parsed, quoted_name
 from sqlanon.engines.session import require_transaction
-from sqlanon.errors import EngineError
+from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, named_tables, table_expression
 
 _HERE = "select current_database(), current_schema()"
@@ -131,13 +131,14 @@ def view_query(engine: Engine, view: Table) -> exp.Query | None:
 
 
 def macro_queries(engine: Engine, name: str) -> list[exp.Query]:
-    """What the macros of that name read; a definition that only DuckDB understands is left out."""
+    """What the macros of that name read, of a table or of a value; SourceError for what only DuckDB understands."""
     found: list[exp.Query] = []
     for (sql,) in engine.query(Statement("catalog", fill(_MACROS, "duckdb", name=name))):
-        with suppress(SqlglotError):
+        try:
             definition = parsed(sql, "duckdb")
-            if isinstance(definition, exp.Query):
-                found.append(definition)
+        except SqlglotError:
+            raise SourceError(f"the macro {name} is not understood") from None
+        found.append(definition if isinstance(definition, exp.Query) else exp.select(definition))
     return found
 
 

@@ -177,7 +177,9 @@ class DuckDBEngine(Engine):
 
     def columns(self, relation: Relation) -> tuple[ColumnInfo, ...]:
         if isinstance(relation, Table) and self.relation_kind(relation) is None:
-            there = "" if self._new_file is None else f": the database file '{self._new_file}' did not exist"
+            # What stands behind a question mark may be a token.
+            named = str(self._new_file).partition("?")[0]
+            there = "" if self._new_file is None else f": the database file '{named}' did not exist"
             raise SourceError(f"there is no table or view {relation}{there}")
         sql = self.render(Statement("describe", exp.Describe(this=self._selection(relation))))
         try:

@@ -241,6 +241,48 @@ def reads(engine: Engine, table: Table, written: Table) -> bool:
     return bool(number)
 
 
+_MADE_FUNCTIONS = """
+with recursive below(parent, child) as (
+    select w.ev_class, d.refobjid
+    from pg_rewrite as w
+    join pg_depend as d on d.objid = w.oid and d.classid = cast('pg_rewrite' as regclass)
+        and d.refclassid = cast('pg_class' as regclass)
+),
+reached(id) as (
+    select c.oid from pg_class as c where c.oid = to_regclass(:name)
+    union
+    select below.child from reached join below on below.parent = reached.id
+),
+made(id, called, body) as (
+    select p.oid, p.proname,
+        case when p.prokind in ('f', 'p') then lower(pg_get_functiondef(p.oid)) else '' end
+    from pg_proc as p
+    join pg_namespace as n on n.oid = p.pronamespace
+    join pg_language as l on l.oid = p.prolang
+    where n.nspname not in ('pg_catalog', 'information_schema') and l.lanname not in ('c', 'internal')
+)
+select
+    (select count(*) from made where made.called = :function)
+    + (
+        select count(*)
+        from reached
+        join pg_rewrite as w on w.ev_class = reached.id
+        join pg_depend as d on d.objid = w.oid and d.classid = cast('pg_rewrite' as regclass)
+            and d.refclassid = cast('pg_proc' as regclass)
+        join made on made.id = d.refobjid
+    ),
+    (select count(*) from made where position(lower(:written) in made.body) > 0 or position('execute' in made.body) > 0)
+"""
+
+
+def may_read_by_function(engine: Engine, relation: str, function: str, written: Table) -> bool:
+    """Whether a view, or a function of that name, calls a function that somebody has made, and one of those that there
+    are names the table or runs texts: what a function reads the catalog does not know."""
+    holes = {"name": relation, "function": function, "written": written.name}
+    [(called, naming)] = engine.query(Statement("catalog", fill(_MADE_FUNCTIONS, "postgres", **holes)))
+    return bool(called) and bool(naming)
+
+
 def scan_bytes(engine: Engine, relation: Relation) -> int | None:
     """The size of the tables that are read; None where one of them lies elsewhere, or is not known.
 

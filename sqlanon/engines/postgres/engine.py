@@ -28,7 +28,7 @@ from sqlanon.engines.postgres.connection import connect, is_about_names, is_canc
 from sqlanon.engines.postgres.replacement import closed_to_others
 from sqlanon.engines.session import Runner, ran_too_long, transaction
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError
-from sqlanon.sql.relations import File, Relation, Table, identifier, table_expression
+from sqlanon.sql.relations import File, Query, Relation, Table, identifier, table_expression
 
 _OBJECT = """
 select cast(n.nspname as text), cast(pg_get_userbyid(c.relowner) as text)
@@ -257,9 +257,17 @@ class PostgresEngine(Engine):
         postgres_replace.replace(self, staging, target)
 
     def reads(self, relation: Relation, table: Table) -> bool:
-        """Follows views, partitions and inheritance as the catalog knows them."""
-        if isinstance(relation, Table) and postgres_catalog.reads(self, relation, table):
-            return True
+        """Follows views, partitions and inheritance as the catalog knows them; functions by what they may read."""
+        if isinstance(relation, Table):
+            name = quoted_name(relation, "postgres")
+            if postgres_catalog.reads(self, relation, table) or postgres_catalog.may_read_by_function(
+                self, name, "", table
+            ):
+                return True
+        if isinstance(relation, Query):
+            called = {node.name for node in relation.select.find_all(exp.Anonymous)}
+            if any(postgres_catalog.may_read_by_function(self, "", name, table) for name in sorted(called)):
+                return True
         return super().reads(relation, table)
 
     def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
