@@ -124,10 +124,11 @@ def publish(spec: Spec, planned: RecipientsPlan, options: Options = DEFAULT) -> 
     transaction of its own: when one fails, those before it stand.
     """
     planned.together.refuse()
+    specs = {name: spec.for_recipient(name) for name in planned.plans}
     for name, result in planned.plans.items():
         with about(name):
             result.require_satisfied()
-            require_target(spec.for_recipient(name), options)
+            require_target(specs[name], {other: own for other, own in specs.items() if other != name}, options)
     for name, lock in _decided(spec, planned.plans).items():
         with about(name):
             published = pipeline.apply(spec.for_recipient(name), lock, options)

@@ -16,6 +16,7 @@ from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.hierarchies.names import join_name
 from sqlanon.source.binding import Binding, bind
+from sqlanon.source.reads import reads_of, refuse_written
 from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import File, Table
@@ -178,10 +179,16 @@ def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> Non
         _require_schema(engine, "target" if spec.scratch is None else "scratch", binding.scratch)
 
 
-def require_target(spec: Spec, options: Options) -> None:
-    """UsageError when what a spec publishes to cannot be made; asked before the first of several releases stands."""
+def require_target(spec: Spec, beside: Mapping[str, Spec], options: Options) -> None:
+    """UsageError when what a spec publishes to cannot be made, SpecError when a release beside it would be written over
+    what it reads; asked before the first of several releases stands."""
     with open_for(spec, options) as engine:
-        require_schemas(engine, bind(spec, engine), publishes=True)
+        binding = bind(spec, engine)
+        require_schemas(engine, binding, publishes=True)
+        population = None if binding.population is None else binding.population.relation
+        reads = list(reads_of(spec, binding.source, population))
+        for name, other in beside.items():
+            refuse_written(engine, reads, f"recipients.{name}.target", bind(other, engine).target)
 
 
 def _require_folder(target: Path) -> None:

@@ -220,6 +220,22 @@ def test_no_release_stands_when_a_later_target_cannot(sqlanon: CommandLine, duck
     assert not lock_of(path, "lab").exists()
 
 
+def test_no_release_is_written_over_what_another_reads(sqlanon: CommandLine, duckdb_url: str, folder: Path) -> None:
+    patients(duckdb_url)
+    listed = "white,person\nblack,person\nasian,person\n"
+    (folder / "race.csv").write_text(listed, encoding="utf-8")
+    race = {"role": "quasi_identifier", "hierarchy": {"csv": "race.csv"}, "levels": {"min": 1, "max": 1}}
+    own = {
+        "lab": {**RECIPIENTS["lab"], "target": "race.csv"},
+        "press": {**RECIPIENTS["press"], "columns": {**RECIPIENTS["press"]["columns"], "race": race}},
+    }
+    path = write_spec(folder / "spec.yaml", values(duckdb_url, together="warn") | {"recipients": own})
+    outcome = sqlanon("run", path)
+    assert outcome.code == 2, outcome.err
+    assert "recipients.lab.target: " in outcome.err
+    assert (folder / "race.csv").read_text(encoding="utf-8") == listed
+
+
 def test_a_later_failure_names_what_stands(sqlanon: CommandLine, duckdb_url: str, folder: Path) -> None:
     path = own_target(duckdb_url, folder, {"file": "release/for_press.csv", "formulas": "refuse"})
     Database(duckdb_url).run("UPDATE patients SET disease = '=1+1'")

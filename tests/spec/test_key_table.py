@@ -310,6 +310,12 @@ CONDITIONAL = {("weights", "scheme"), ("weights", "cuts")}
 """Keys that these kinds honour under a condition that the test of the key brings about."""
 
 
+BESIDE_THE_SEARCH = {
+    *("respondent", "models", "population", "several", "limit", "blank", "recipients", "view", "script", "dbt", "grid"),
+}
+"""Keys that all searches over the lattice leave to the same code: two of them show it, `make soak` all."""
+
+
 def honoured() -> list[Any]:
     """The pairs that the table honours. What runs by the function of another algorithm is left to `make soak`."""
     pairs = []
@@ -321,7 +327,8 @@ def honoured() -> list[Any]:
             ):
                 continue
             same = [other for other in names_of(row.kind) if ALGORITHMS[other].made_by == row.made_by]
-            marks = [pytest.mark.soak] if name != same[0] else []
+            beside = row.kind == "lattice" and key.name in BESIDE_THE_SEARCH and name not in ("optimal", "samarati")
+            marks = [pytest.mark.soak] if beside or name != same[0] else []
             pairs.append(pytest.param(name, key.name, id=f"{name}-{key.name}", marks=marks))
     return pairs
 
