@@ -26,6 +26,8 @@ SHORTENED = ".. "
 
 RANGES = re.compile(r" - |, |-")
 """What may stand between the two values of a range."""
+NUMBERED = re.compile(r" \(\d+\)$")
+"""What tells apart labels of groups that would be written alike."""
 INTERVAL = re.compile(r"\[([^\[,]+), ([^,)]+)\)|<(?!=)(.+)|>=(.+)")
 """A range whose end is the first value beyond it: both bounds, or only the upper or the lower one."""
 
@@ -41,6 +43,19 @@ class ReadLabels:
     table: Table
     """Pairs of `value` and `label`, as texts."""
     unread: frozenset[str]
+
+
+def ends_of(label: str) -> list[str]:
+    """Texts that a range may begin or end with where this label begins or ends, in every reading.
+
+    >>> ends_of("[20-29]"), ends_of("<40")
+    (['[20-29]', '20', '29'], ['40'])
+    """
+    found = [label.removeprefix(">=").removeprefix("<")]
+    if label.startswith("[") and label[-1] in "])":
+        inner = label[1:-1]
+        found += [part for cut in RANGES.finditer(inner) for part in (inner[: cut.start()], inner[cut.end() :])]
+    return found
 
 
 def parts_of(label: str, *, ordered: bool) -> list[list[Part]] | None:

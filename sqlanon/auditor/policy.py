@@ -6,7 +6,6 @@ the search or the recodings: what a label may be is read off the hierarchy. Read
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,7 +13,7 @@ from itertools import islice
 from sqlglot import exp
 
 from sqlanon.auditor.figures import PolicyCheck
-from sqlanon.auditor.labels import RANGES, SHORTENED, parts_of
+from sqlanon.auditor.labels import NUMBERED, RANGES, SHORTENED, ends_of, parts_of
 from sqlanon.auditor.policy_statements import (
     Published,
     labels_apart,
@@ -33,9 +32,6 @@ from sqlanon.sql.relations import Query, Relation
 
 MOST_LABELS = 50_000
 """Ranges and sets of a column that are read one by one; more are refused, not passed."""
-
-_NUMBERED = re.compile(r" \(\d+\)$")
-"""What tells apart labels of groups that would be written alike."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +243,7 @@ Way = list[tuple[str, ...]]
 
 def _read(label: str, *, ordered: bool) -> list[Way] | None:
     """Every reading of a range or a set; None where a label is neither."""
-    bare = _NUMBERED.sub("", label)
+    bare = NUMBERED.sub("", label)
     for text in dict.fromkeys((label, bare)):
         parts = parts_of(_in_full(text), ordered=ordered)
         if parts is not None:
@@ -299,12 +295,7 @@ def _bounds(engine: Engine, table: Published, item: ColumnPolicy, spelled: Seque
     query = levels_of_labels(table, item.hierarchy, least, MOST_LABELS)
     found: set[str] = set()
     for (label,) in engine.query(Statement(f"labels of {item.name}", query)):
-        text = str(label)
-        found.add(text.removeprefix(">=").removeprefix("<"))
-        if text.startswith("[") and text[-1] in "])":
-            inner = text[1:-1]
-            for cut in RANGES.finditer(inner):
-                found |= {inner[: cut.start()], inner[cut.end() :]}
+        found |= set(ends_of(str(label)))
     return found
 
 

@@ -50,6 +50,17 @@ class Judgement:
         return self.rows - self.suppressed + self.blanked
 
 
+def refuse_beyond_limit(binding: Binding, rows: int, suppressed: int, *, kept: bool) -> None:
+    """InfeasibleError when more rows would be suppressed than the spec allows, or all of them."""
+    limit = binding.limit_rows(rows)
+    if suppressed > limit:
+        raise InfeasibleError(
+            f"this generalization would suppress {suppressed} of {rows} rows, the limit is {limit}: plan again"
+        )
+    if not kept:
+        raise InfeasibleError("no class satisfies the requirement: nothing to release")
+
+
 @dataclass(frozen=True)
 class AssignedRelease:
     """Everything that decides what a class-wise release publishes."""
@@ -72,13 +83,7 @@ class AssignedRelease:
         [(faulty,)] = engine.query(Statement("check labels", unlabelled(self.assignment.tables)))
         if rows != made.rows or faulty:
             raise RequirementError("the release was not published: its assignment of rows to classes is not sound")
-        limit = self.binding.limit_rows(rows)
-        if suppressed > limit:
-            raise InfeasibleError(
-                f"this generalization would suppress {suppressed} of {rows} rows, the limit is {limit}: plan again"
-            )
-        if not classes:
-            raise InfeasibleError("no class satisfies the requirement: nothing to release")
+        refuse_beyond_limit(self.binding, rows, suppressed, kept=bool(classes))
         blank = self.binding.blank and self.binding.simple and suppressed >= self.binding.k
         return Judgement(rows, suppressed, blank, self._rows(engine, blank=blank), self._taxonomies())
 

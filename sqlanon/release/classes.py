@@ -14,11 +14,11 @@ from sqlglot import exp
 from sqlanon.auditor.breaches import Linked
 from sqlanon.auditor.policy_statements import Published, only_labels_of
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
-from sqlanon.errors import HierarchyError, InfeasibleError, SpecError, UsageError
+from sqlanon.errors import HierarchyError, SpecError, UsageError
 from sqlanon.evaluation.rounds import settle
 from sqlanon.hierarchies.base import TOP, Family, Reference
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.recoding.released import Judgement
+from sqlanon.recoding.released import Judgement, refuse_beyond_limit
 from sqlanon.release import statements as release_sql
 from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.statements import QuasiIdentifier
@@ -209,13 +209,7 @@ class LevelsRelease(Release):
             Statement("judge classes", release_sql.class_totals(measured.table, columns))
         )
         _refuse_uncovered([item for item in columns if not item.at_top], outside)
-        limit = self.binding.limit_rows(int(rows))
-        if suppressed > limit:
-            raise InfeasibleError(
-                f"this generalization would suppress {suppressed} of {rows} rows, the limit is {limit}: plan again"
-            )
-        if not kept:
-            raise InfeasibleError("no class satisfies the requirement: nothing to release")
+        refuse_beyond_limit(self.binding, int(rows), int(suppressed), kept=bool(kept))
         blank = self.binding.blank and suppressed > 0 and blanked_class_satisfies(engine, self, measured)
         query = release_query(engine, self, measured, blank=blank, shuffle=shuffle, with_respondent=True)
         return Judgement(int(rows), int(suppressed), blank, query, dict(measured.taxonomies), measured.scratch)

@@ -7,13 +7,12 @@ hierarchies, writes nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.auditor.labels import RANGES, members_in
+from sqlanon.auditor.labels import NUMBERED, RANGES, ends_of, members_in
 from sqlanon.auditor.policy import ColumnPolicy, drafted_columns
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
@@ -28,9 +27,6 @@ MOST_LEAVES = 5000
 
 RANGED = ORDERED - {Family.BOOLEAN}
 """Kinds of values of which some, but not all, can be a range."""
-
-_NUMBERED = re.compile(r" \(\d+\)$")
-"""What tells apart labels of groups that would be written alike."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +89,7 @@ def _leaves(engine: Engine, policy: ColumnPolicy, least: int) -> dict[str, Known
 
 def _ends(label: str, least: int, policy: ColumnPolicy, values: Iterable[object]) -> tuple[str, ...]:
     """`[20-29]` begins at 20 and ends at 29, `<40` ends at 40; values are ends only where the spec asks for them."""
-    found = [label, label.removeprefix(">=").removeprefix("<")]
-    if label.startswith("[") and label[-1] in "])":
-        inner = label[1:-1]
-        found += [part for cut in RANGES.finditer(inner) for part in (inner[: cut.start()], inner[cut.end() :])]
+    found = [label, *ends_of(label)]
     if least and policy.ends_at_values:
         found += [str(value) for value in values]
     return tuple(found)
@@ -105,7 +98,7 @@ def _ends(label: str, least: int, policy: ColumnPolicy, values: Iterable[object]
 def _tells_of(group: Group, leaves: dict[str, KnownLabel], *, ordered: bool) -> bool:
     """Whether a label is a node, a set or a range of the values in its group. Values may be gone from the source."""
     held = [leaves[value] for value in group.values if value in leaves]
-    for label in dict.fromkeys((group.label, _NUMBERED.sub("", group.label))):
+    for label in dict.fromkeys((group.label, NUMBERED.sub("", group.label))):
         if group.values == (label,) or _is_node(label, held) or _is_set(label, group, held):
             return True
         if ordered and held and _is_range(label, held, leaves):

@@ -235,7 +235,7 @@ def _is_read(target: Path, given: str) -> bool:
         return False
     if _pattern(str(read.absolute())).fullmatch(os.path.realpath(target)):
         return True
-    return any(_same(target, Path(found)) for found in iglob(path, recursive=True))  # noqa: PTH207
+    return any(_same(target, Path(found)) for found in iglob(path, recursive=True))  # noqa: PTH207 (a pattern of the user's, which may be absolute)
 
 
 def _local(given: str) -> Path:

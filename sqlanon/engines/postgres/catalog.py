@@ -5,6 +5,7 @@ A run is alive while a session holds the advisory lock that its id stands for. R
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -271,14 +272,15 @@ select
             and d.refclassid = cast('pg_proc' as regclass)
         join made on made.id = d.refobjid
     ),
-    (select count(*) from made where position(lower(:written) in made.body) > 0 or position('execute' in made.body) > 0)
+    (select count(*) from made where made.body ~ :pattern)
 """
 
 
 def may_read_by_function(engine: Engine, relation: str, function: str, written: Table) -> bool:
     """Whether a view, or a function of that name, calls a function that somebody has made, and one of those that there
     are names the table or runs texts: what a function reads the catalog does not know."""
-    holes = {"name": relation, "function": function, "written": written.name}
+    words = f"{re.escape(written.name.lower())}|execute"
+    holes = {"name": relation, "function": function, "pattern": rf"(^|\W)({words})(\W|$)"}
     [(called, naming)] = engine.query(Statement("catalog", fill(_MADE_FUNCTIONS, "postgres", **holes)))
     return bool(called) and bool(naming)
 
