@@ -80,7 +80,9 @@ def duckdb_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.node.get_closest_marker("reopened") is not None:
         yield f"duckdb:///{path}"
         return
-    with duckdb.connect(path):
+    with duckdb.connect(path) as connection:
+        # The workers take all cores already: threads of the engine's own would only wait for each other.
+        connection.execute("SET threads = 1")
         yield f"duckdb:///{path}"
 
 

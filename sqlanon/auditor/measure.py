@@ -417,7 +417,7 @@ def _class_sizes(audit: _Audit, group: _Group) -> Found:
     audited, respondent = audit.sides.audited, audit.sides.respondent
     person = None if respondent is None else audited.key(respondent)
     query = class_sizes(audited.expression(), [audited.key(name) for name in group.columns], person, group.k)
-    [row] = audit.engine.query(Statement("audit", query))
+    [row] = audit.engine.query(Statement("audit", query, fresh=True))
     return dict(zip(size_figures(group.k), row, strict=True))
 
 

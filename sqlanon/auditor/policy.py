@@ -151,11 +151,8 @@ def _columns(policy: Policy, found: tuple[str, ...]) -> PolicyCheck:
 def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool) -> tuple[PolicyCheck, int]:
     """Whether all labels of a column may be shown; and how many rows show nothing but that they were suppressed."""
     asked = _asked(item)
-    [row] = engine.query(
-        Statement(
-            f"policy of {item.name}", rows_apart(table, item.name, item.hierarchy, _spelled(table, item), item.top)
-        )
-    )
+    question = rows_apart(table, item.name, item.hierarchy, _spelled(table, item), item.top)
+    [row] = engine.query(Statement(f"policy of {item.name}", question, fresh=True))
     total, blanks, nulls, *apart = (int(number) for number in row)
     spared = blanks if blank else 0
     if not blank:

@@ -16,6 +16,7 @@ from sqlanon.sql.build import (
     equal,
     is_null,
     is_present,
+    left_join,
     named,
     row_count,
     subquery,
@@ -113,7 +114,7 @@ def rows_apart(
         alias = f"level_{level}"
         of_level = subquery(_labels(table, hierarchy, [text]), alias)
         on = equal(label.copy(), column("label", alias))
-        select = select.join(of_level, on=on, join_type="left", copy=False)
+        select = select.join(left_join(of_level, on), copy=False)
         absent = [is_present(label.copy()), is_null(column("label", alias))]
         if level == len(texts) - 1:
             absent.append(exp.NEQ(this=label.copy(), expression=literal(top)))

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, final
 
 from sqlglot import exp
 
+from sqlanon.engines.catalog import fill
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Query, Relation, Table, named_tables, table_expression
@@ -141,6 +142,7 @@ class Engine(ABC):
         self.session = session
         self.step = "session"
         self.in_transaction = False
+        self._catalog: dict[tuple[object, ...], list[Row]] = {}
 
     @property
     def tag(self) -> str:
@@ -164,6 +166,7 @@ class Engine(ABC):
     def execute(self, statement: Statement) -> int:
         """Run a statement that returns no rows; the number of rows it touched, -1 where the engine cannot tell."""
         sql = self.render(statement)
+        self._catalog.clear()
         return int(self._traced(statement.step, sql, lambda: self._execute(sql)))
 
     @final
@@ -172,6 +175,7 @@ class Engine(ABC):
         sql = self.render(statement)
         closed = self._closed_to_others(table)
         text = f"{sql}; {self.traits.render(closed)}" if closed is not None else sql
+        self._catalog.clear()
         self._traced(statement.step, text, lambda: self._execute(text))
 
     def _closed_to_others(self, table: Table) -> exp.Expr | None:
@@ -189,6 +193,15 @@ class Engine(ABC):
         if len(rows) >= ROW_LIMIT:
             raise EngineError(f"step '{statement.step}' returned more rows than any aggregate may have")
         return rows
+
+    @final
+    def ask_catalog(self, template: str, **holes: str | int | None) -> list[Row]:
+        """What the catalog says; remembered until this session runs a statement that may change it."""
+        question = (template, *sorted(holes.items()))
+        if question not in self._catalog:
+            filled = fill(template, self.dialect, **holes)
+            self._catalog[question] = self.query(Statement("catalog", filled, fresh=True))
+        return self._catalog[question]
 
     @final
     def load(self, step: str, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
@@ -300,7 +313,7 @@ class Engine(ABC):
     def analyze(self, step: str, table: Table) -> None:
         """Let the planner know what a table holds, where plans depend on that (`Traits.plans_by_statistics`)."""
         if self.traits.plans_by_statistics:
-            self.execute(Statement(step, exp.Analyze(this=table_expression(table))))
+            self.execute(Statement(step, exp.Analyze(tables=[table_expression(table)])))
 
     def scan_bytes(self, relation: Relation) -> int | None:
         """About how many bytes reading the whole relation takes, without reading it; None: the engine cannot tell."""

@@ -168,7 +168,7 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
 def _sizes(run: Run, frequency: FrequencySet, node: Node) -> tuple[Bucket, ...]:
     """How many rows of the source lie in classes of each size at a node."""
     query = node_sizes(frequency.table, frequency.shape.keys(node))
-    [row] = run.engine.query(Statement("class sizes", query))
+    [row] = run.engine.query(Statement("class sizes", query, fresh=True))
     return buckets(dict(zip(size_figures(1), row, strict=True)))
 
 

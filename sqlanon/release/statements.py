@@ -21,6 +21,7 @@ from sqlanon.sql.build import (
     equal,
     is_null,
     is_present,
+    left_join,
     named,
     subquery,
     total,
@@ -288,7 +289,7 @@ def _joined(select: exp.Select, columns: Sequence[QuasiIdentifier]) -> exp.Selec
     for item in below_top(columns):
         if item.lookup is not None:
             on = equal(item.key.copy(), column("value", item.alias))
-            select = select.join(table_expression(item.lookup, item.alias), on=on, join_type="left", copy=False)
+            select = select.join(left_join(table_expression(item.lookup, item.alias), on), copy=False)
     return select
 
 

@@ -118,7 +118,7 @@ def _profiles(engine: Engine, binding: Binding, infos: Sequence[ColumnInfo]) -> 
         _measured(engine.traits.relation(binding.source, "source"), info, person, position, engine.traits)
         for position, info in enumerate(infos)
     ]
-    answers = {int(row[0]): row[1:] for row in engine.query(Statement("doubt roles", union_all(parts)))}
+    answers = {int(row[0]): row[1:] for row in engine.query(Statement("doubt roles", union_all(parts), fresh=True))}
     for position, info in enumerate(infos):
         yield _read(info, answers[position], persons=person is not None)
 

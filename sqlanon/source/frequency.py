@@ -229,7 +229,7 @@ def _fingerprint(
     shape: Shape,
 ) -> str:
     """Values are in it by their codes: which of them a model names has to be in it too."""
-    [sums] = engine.query(Statement("fingerprint", frequency_sql.frequency_checksum(table, shape.columns)))
+    [sums] = engine.query(Statement("fingerprint", frequency_sql.frequency_checksum(table, shape.columns), fresh=True))
     content = [base.combinations, base.rows, *(int(number) for number in sums)]
     content += [number for hierarchy in hierarchies for number in (hierarchy.height, *hierarchy.checksum)]
     content += [code for item in sensitive for code in item.named]

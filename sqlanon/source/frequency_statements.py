@@ -15,7 +15,7 @@ from functools import cached_property, reduce
 from sqlglot import exp
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.sql.build import checksum, count, equal, is_null, mixed, named, subquery, total
+from sqlanon.sql.build import checksum, count, equal, is_null, left_join, mixed, named, subquery, total
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import ValueTables
@@ -207,7 +207,7 @@ def packed(
         alias = f"h_{position}"
         key = column(f"q_{position}", "base")
         on = equal(key, column("value", alias))
-        select = select.join(table_expression(hierarchy.table, alias), on=on, join_type="left", copy=False)
+        select = select.join(left_join(table_expression(hierarchy.table, alias), on), copy=False)
         fields = layout.fields[position]
         for word in sorted({part.word for part in fields}):
             value = exp.Case().when(is_null(key.copy()), _bigint(0)).else_(path(fields, word, alias))
@@ -219,7 +219,7 @@ def packed(
     for position, table in enumerate(codes):
         alias, key = f"c_{position}", column(f"v_{position}", "base")
         on = equal(key, column("value", alias))
-        select = select.join(table_expression(table, alias), on=on, join_type="left", copy=False)
+        select = select.join(left_join(table_expression(table, alias), on), copy=False)
         items.append(named(sensitive_code(key, alias), f"s_{position}"))
     items += [column(name, "base") for name in more]
     select = select.select(*items, *(named(value, name) for name, value in counts.items()), copy=False)
@@ -310,7 +310,7 @@ def _values_at_level(domain: Table, position: int, hierarchy: HierarchyTable, le
     if not below:
         return select
     on = equal(key.copy(), column("value", "h"))
-    return select.join(table_expression(hierarchy.table, "h"), on=on, join_type="left")
+    return select.join(left_join(table_expression(hierarchy.table, "h"), on), copy=False)
 
 
 def _at_level(key: exp.Expression, level: int) -> tuple[exp.Expression, exp.Expression]:

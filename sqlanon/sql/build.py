@@ -119,6 +119,11 @@ def checksum(mix: exp.Expression) -> list[exp.Expression]:
     return [total(mix), total(exp.Paren(this=square))]
 
 
+def left_join(relation: exp.Expression, on: exp.Expression) -> exp.Join:
+    """`LEFT JOIN relation ON on`, for `Select.join`: its `join_type` would parse a text for every join."""
+    return exp.Join(this=relation, side="LEFT", on=on)
+
+
 def subquery(select: exp.Query, alias: str) -> exp.Subquery:
     return exp.Subquery(this=select, alias=exp.TableAlias(this=identifier(alias)))
 

@@ -88,7 +88,7 @@ class Located(NamedTuple):
 
 def locate(engine: Engine, table: Table) -> Located | None:
     """The object that a name means, or None."""
-    found = engine.query(Statement("catalog", fill(_OBJECTS, "duckdb", name=table.name)))
+    found = engine.ask_catalog(_OBJECTS, name=table.name)
     for place in _places(engine, table.schema):
         for row in found:
             if (row[0].lower(), row[1].lower()) == place:
@@ -106,7 +106,7 @@ def identity(engine: Engine, table: Table) -> tuple[str, str, str]:
 def has_schema(engine: Engine, schema: tuple[str, ...]) -> bool:
     """Whether a qualifier means a schema that is there."""
     # Folded here as everywhere in this room: not every letter has one small form, and DuckDB's is another.
-    found = {(row[0].lower(), row[1].lower()) for row in engine.query(Statement("catalog", fill(_SCHEMAS, "duckdb")))}
+    found = {(row[0].lower(), row[1].lower()) for row in engine.ask_catalog(_SCHEMAS)}
     return not found.isdisjoint(_places(engine, schema))
 
 
@@ -122,7 +122,7 @@ def view_query(engine: Engine, view: Table) -> exp.Query | None:
     if found is None or found.kind != "view":
         return None
     place = {"database": found.database, "schema": found.schema, "name": found.name}
-    for (sql,) in engine.query(Statement("catalog", fill(_VIEW, "duckdb", **place))):
+    for (sql,) in engine.ask_catalog(_VIEW, **place):
         with suppress(SqlglotError):
             definition = parsed(sql, "duckdb")
             if isinstance(definition, exp.Create) and isinstance(definition.expression, exp.Query):
@@ -133,7 +133,7 @@ def view_query(engine: Engine, view: Table) -> exp.Query | None:
 def macro_queries(engine: Engine, name: str) -> list[exp.Query]:
     """What the macros of that name read, of a table or of a value; SourceError for what only DuckDB understands."""
     found: list[exp.Query] = []
-    for (sql,) in engine.query(Statement("catalog", fill(_MACROS, "duckdb", name=name))):
+    for (sql,) in engine.ask_catalog(_MACROS, name=name):
         try:
             definition = parsed(sql, "duckdb")
         except SqlglotError:
@@ -144,7 +144,7 @@ def macro_queries(engine: Engine, name: str) -> list[exp.Query]:
 
 def database_files(engine: Engine) -> list[str]:
     """The files of the databases that the session has open."""
-    return [str(path) for (path,) in engine.query(Statement("catalog", fill(_DATABASE_FILES, "duckdb")))]
+    return [str(path) for (path,) in engine.ask_catalog(_DATABASE_FILES)]
 
 
 def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:
@@ -174,7 +174,7 @@ def replace(engine: Engine, staging: Table, target: Table) -> None:
 
 def _places(engine: Engine, schema: tuple[str, ...]) -> list[tuple[str, str]]:
     """The (database, schema) pairs that a qualifier can mean, the likeliest first."""
-    ((database, current),) = engine.query(Statement("catalog", fill(_HERE, "duckdb")))
+    ((database, current),) = engine.ask_catalog(_HERE)
     folded = tuple(part.lower() for part in schema)
     match folded:
         case ():
