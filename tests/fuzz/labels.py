@@ -36,9 +36,28 @@ def read(label: Cell, value: Cell, ladder: Ladder) -> list[Reading]:
         readings.append(Reading([ladder.height], [label]))
     if (ends := range_of(label, ladder.kind)) and value is not None and within(value, ends, label, ladder.kind):
         readings.append(Reading([], [], ends))
+    readings += label_ranges(label, value, ladder)
     if label.startswith("{") and label.endswith("}"):
         readings += set_readings(label, value, ladder)
     return readings
+
+
+def label_ranges(label: str, value: Cell, ladder: Ladder) -> list[Reading]:
+    """Readings as `[a-b]` where both ends are labels of one level of numbers that are not numbers themselves."""
+    own = None if value is None or ladder.kind not in NUMBERS else point(value, ladder.kind)
+    if own is None or not (label.startswith("[") and label.endswith("]")):
+        return []
+    found = []
+    for level in range(1, ladder.height):
+        below: dict[str, list[Any]] = {}
+        for leaf in ladder.leaves:
+            if leaf is not None and (place := point(leaf, ladder.kind)) is not None:
+                below.setdefault(str(ladder.label(leaf, level)), []).append(place[0])
+        for first, lows in below.items():
+            second = label[1:-1].removeprefix(f"{first}-")
+            if second != label[1:-1] and second in below and min(lows) <= own[0] <= max(below[second]):
+                found.append(Reading([level], [first, second]))
+    return found
 
 
 def set_readings(label: str, value: Cell, ladder: Ladder) -> list[Reading]:
