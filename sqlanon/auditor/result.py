@@ -26,19 +26,22 @@ from sqlanon.notebook import bar_chart, html_table
 
 @dataclass(frozen=True)
 class Bucket:
-    """Classes whose size lies in [low, high]; high is None for the last bucket."""
+    """Classes whose size lies in [low, high]; high is None for the last bucket.
+
+    `least` and `most` are as close as is known to the sizes that occur: at both ends of a distribution they are exact.
+    """
 
     low: int
     high: int | None
     classes: int
     rows: int
+    least: int
+    most: int
 
     @property
     def label(self) -> str:
         """The sizes, in words."""
-        if self.high is None:
-            return f"{self.low:,} or more"
-        return f"{self.low:,}" if self.low == self.high else f"{self.low:,} to {self.high:,}"
+        return f"{self.least:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
 
     def to_dict(self) -> dict[str, Any]:
         return {"from": self.low, "to": self.high, "classes": self.classes, "rows": self.rows}
@@ -46,12 +49,15 @@ class Bucket:
 
 def buckets(found: Mapping[str, Any]) -> tuple[Bucket, ...]:
     """The occupied buckets, from the figures of class sizes by name."""
-    highs = [low - 1 for low in BUCKETS[1:]] + [None]
-    every = (
-        Bucket(low, high, int(found[f"classes_from_{low}"]), int(found[f"rows_from_{low}"]))
-        for low, high in zip(BUCKETS, highs, strict=True)
-    )
-    return tuple(bucket for bucket in every if bucket.classes)
+    smallest, largest = int(found["smallest"] or 0), int(found["largest"] or 0)
+    occupied = []
+    for low, following in zip(BUCKETS, (*BUCKETS[1:], None), strict=True):
+        if not (classes := int(found[f"classes_from_{low}"])):
+            continue
+        high = None if following is None else following - 1
+        most = largest if high is None else min(high, largest)
+        occupied.append(Bucket(low, high, classes, int(found[f"rows_from_{low}"]), max(low, smallest), most))
+    return tuple(occupied)
 
 
 def average_risk(found: Mapping[str, Any]) -> float:

@@ -278,8 +278,8 @@ def class_sizes(console: Console, distribution: Sequence[Bucket], unit: str = ""
         [rows.get(low, 0) for low in BUCKETS if first.low <= low <= last.low],
         unicode=console.encoding.lower().startswith("utf"),
     )
-    most = f"{number(last.low)} or more" if last.high is None else number(last.high)
-    yield "class sizes", f"{picture} from {number(first.low)} to {most}{unit}"
+    least, most = number(first.least), number(last.most)
+    yield "class sizes", f"{picture} {f'all of {least}' if least == most else f'from {least} to {most}'}{unit}"
 
 
 def show_distribution(console: Console, audit: AuditResult) -> None:
@@ -287,7 +287,7 @@ def show_distribution(console: Console, audit: AuditResult) -> None:
     unicode = console.encoding.lower().startswith("utf")
     most = max((bucket.rows for bucket in audit.distribution), default=0)
     rows = [
-        (_size(bucket), number(bucket.classes), number(bucket.rows), bar(bucket.rows, most, BAR_WIDTH, unicode=unicode))
+        (bucket.label, number(bucket.classes), number(bucket.rows), bar(bucket.rows, most, BAR_WIDTH, unicode=unicode))
         for bucket in audit.distribution
     ]
     size = f"class size ({audit.unit})" if audit.by_person else "class size"
@@ -340,9 +340,3 @@ def _in_words(satisfied: bool) -> str:
 
 def _part(part: int, whole: int) -> str:
     return f"{number(part)} of {counted(whole, 'row')} ({share(part, whole)})"
-
-
-def _size(bucket: Bucket) -> str:
-    if bucket.high is None:
-        return f"{number(bucket.low)} or more"
-    return number(bucket.low) if bucket.low == bucket.high else f"{number(bucket.low)} to {number(bucket.high)}"
