@@ -160,8 +160,9 @@ def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool
         apart[-1] += nulls
     if item.alike or min(item.levels) == len(apart) - 1:
         level = min(item.levels, key=lambda level: apart[level])
-        wrong = apart[level] - (spared if level < len(item.families) - 1 else 0)
-        suppressed = spared if level < len(item.families) - 1 else 0
+        # At the top everybody shows one label: a suppressed row is told apart only where that is not its own.
+        suppressed = spared if level < len(item.families) - 1 or item.top != TOP else 0
+        wrong = apart[level] - suppressed
         # Of a table that somebody else may have made, labels of several levels are as good as those of one.
         if wrong <= 0 or len(item.levels) == 1:
             complaint = _complaint(item, asked, max(wrong, 0), total)

@@ -181,6 +181,19 @@ class TestPublishedTables:
             "2 of 18 rows of the source are suppressed, at most 1 may be"
         ]
 
+    def test_blanked_rows_beside_a_top_that_is_not_a_star(self, make: Run) -> None:
+        """Everybody shows `*****`, and blanked rows `*`: the same information."""
+        url = make(*PEOPLE, "insert into people values ('94131', 70, 'r1'), ('94131', 80, 'r2')")
+        ages = {"interval": {"widths": [10], "min": 0, "max": 100}}
+        columns = {
+            ZIP: {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5}}, "levels": {"min": 5}},
+            "age": {"role": "quasi_identifier", "hierarchy": ages, "levels": {"max": 1}},
+            "name": {"role": "identifier"},
+        }
+        spec = spec_of(url, columns=columns, privacy={"k": 2, "suppression": {"limit": 2, "mode": "blank"}})
+        assert pipeline.run(spec).publication.blanked == 2
+        assert violations(spec) == []
+
 
 class TestPublishing:
     """Whatever a recoding does, a release that breaks the policy does not replace the old one."""
