@@ -328,7 +328,8 @@ class Checked:
                 low, high = self.lattice.bounds(name)
                 found = [level for level in ladder.levels_of(value, own[name]) if low <= level <= high]
                 if model is not None and own[name] in ("*", ladder.top):
-                    found.append(ladder.height)
+                    # A suppressed cell of AG_CS says nothing of the level of its column, which the constraints are about.
+                    found += [*range(low, high + 1), ladder.height] if model == "AG_CS" else [ladder.height]
                 if not found:
                     wrong = ladder.levels_of(value, own[name])
                     kind = "levels" if wrong else "label"

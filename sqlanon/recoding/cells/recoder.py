@@ -24,6 +24,7 @@ from sqlanon.recoding.cells import fitting_statements as fitting_sql
 from sqlanon.recoding.cells import statements as cells_sql
 from sqlanon.recoding.cells.fitting_statements import Mode
 from sqlanon.recoding.cells.forest import Forest, Neighbours
+from sqlanon.recoding.cells.improving import Improvement
 from sqlanon.recoding.cells.statements import CellColumn, Steps
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.frequency import Base, pack
@@ -219,6 +220,14 @@ def by_forest(cells: Cells) -> Divided:
     return Divided(forest, forest.groups(near.table), near, float(3 * forest.k - 3) if near.exact else None)
 
 
+def improved(cells: Cells, divided: Divided) -> Divided:
+    """Better groups, or the same: what is proven of them stays proven."""
+    improvement = Improvement(cells.run.engine, cells.run.scratch, cells.vertices, cells.steps, divided.forest.k)
+    groups = improvement.of(divided.groups, divided.near.table)
+    divided.forest.rounds += improvement.rounds
+    return replace(divided, groups=groups)
+
+
 def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy], divide: Divide = by_forest) -> Recoded:
     """Recode cells: of whole columns first for AG_CS, then of groups of vertices."""
     _refuse_more_than_k(run)
@@ -263,7 +272,7 @@ def _loss(run: Run, made: Combinations, node: Node, divide: Divide) -> float:
 
 def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide) -> Recoded:
     cells = vertices_of(run, made, node)
-    divided = divide(cells)
+    divided = improved(cells, divide(cells))
     chosen = classic(cells, divided.groups)
     relaxed = fitting(cells, divided)
     kind = "classic"

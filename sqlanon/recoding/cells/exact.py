@@ -1,0 +1,190 @@
+"""The best groups of a small table (models CG_, _CS and AG_CS): every partition, most of them never looked at.
+
+The problem is NP-hard (chapter, Theorem 3.1), so this is for some thirty rows. A group of 2k rows or more can be parted
+without a cost: groups have k to 2k - 1 rows. The next row to find a group is always the one that is dearest at best; its
+groups are tried from the cheapest, and left when what the other rows cost at least says that nothing better follows.
+Pure: Python holds the codes of combinations, never a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+MOST_SUBSETS = 200_000
+"""Sets of k rows that are looked at for the least that a row costs; beyond, nothing is known of it."""
+
+MOST_STATES = 1_000_000
+"""Sets of rows that were left, remembered with what was paid before them."""
+
+Members = tuple[int, ...]
+"""The rows of a group, each as the place of its combination."""
+Codes = tuple[tuple[int, ...], ...]
+"""Of one combination: the codes of each column, from its first step up to the one below the top."""
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """A combination with its number, its rows, and its codes."""
+
+    number: int
+    rows: int
+    codes: Codes
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of one combination in a group."""
+
+    number: int
+    group: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The best groups that were found; `least` is what any groups cost, `cost` itself where they are proven."""
+
+    cost: int
+    least: int
+    pieces: tuple[Piece, ...]
+    """Nothing where no groups cost less than what was known before."""
+
+
+def best_partition(
+    vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, *, more: Callable[[], bool]
+) -> Partition:
+    """Groups that cost less than `known`, the least of all; `more` says before each step whether to go on.
+
+    `costs` has, for each column, what a row pays for each step above the first; the last is the top's. The rows are k at
+    least.
+
+    >>> rows = [Vertex(number, 1, ((a,), (b,))) for number, (a, b) in enumerate([(1, 1), (1, 2), (2, 1), (2, 2)], 1)]
+    >>> best_partition(rows, [(1,), (1,)], 2, 9, more=lambda: True).cost
+    4
+    """
+    search = _Search(vertices, costs, k, known, more)
+    search.run()
+    groups = search.best or []
+    pieces = tuple(
+        Piece(vertices[index].number, group, members.count(index))
+        for group, members in enumerate(groups, 1)
+        for index in dict.fromkeys(members)
+    )
+    return Partition(search.cost, search.cost if search.ended else min(search.least, search.cost), pieces)
+
+
+class _Search:
+    """Depth first; `left` counts the rows of each combination that have no group yet."""
+
+    best: list[Members] | None
+
+    def __init__(
+        self, vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, more: Callable[[], bool]
+    ) -> None:
+        self._codes = [vertex.codes for vertex in vertices]
+        self._left = [vertex.rows for vertex in vertices]
+        self._costs, self._k, self._more = costs, k, more
+        self.cost, self.best, self.ended = known, None, True
+        self._chosen: list[Members] = []
+        self._paid: dict[Members, int] = {}
+        """The least that was paid, by the rows that were left."""
+        self._smallest = self._groups_of_k()
+        self.least = sum(bound * number for bound, number in zip(self._bounds(), self._left, strict=True))
+
+    def run(self) -> None:
+        self._go_on(0, sum(self._left))
+
+    def _price(self, members: Members) -> int:
+        """What each row of a group pays."""
+        price = 0
+        for column, costs in enumerate(self._costs):
+            first = self._codes[members[0]][column]
+            for step, code in enumerate(first):
+                if all(self._codes[other][column][step] == code for other in members[1:]):
+                    price += costs[step - 1] if step else 0
+                    break
+            else:
+                price += costs[-1]
+        return price
+
+    def _groups_of_k(self) -> list[list[tuple[int, Members]]]:
+        """The groups of k rows that have a row of each combination, from the cheapest; none where they are too many."""
+        found: list[list[tuple[int, Members]]] = [[] for _ in self._left]
+        rows = [index for index, number in enumerate(self._left) for _ in range(min(number, self._k))]
+        if comb(len(rows), self._k) <= MOST_SUBSETS:
+            for members in dict.fromkeys(combinations(rows, self._k)):
+                priced = (self._price(members), members)
+                for index in dict.fromkeys(members):
+                    found[index].append(priced)
+        for groups in found:
+            groups.sort()
+        return found
+
+    def _bounds(self) -> list[int]:
+        """What a row of each combination pays at least, in any group of rows that are left; 0 where none is left."""
+        return [self._bound(index) if number else 0 for index, number in enumerate(self._left)]
+
+    def _bound(self, index: int) -> int:
+        for price, members in self._smallest[index]:
+            if all(members.count(other) <= self._left[other] for other in members):
+                return price
+        return 0
+
+    def _go_on(self, paid: int, rows: int) -> None:
+        """Give a group to the row that is dearest at best."""
+        if not rows:
+            self.cost, self.best = paid, list(self._chosen)
+            return
+        state = tuple(self._left)
+        if self._paid.get(state, paid + 1) <= paid:
+            return
+        bounds = self._bounds()
+        least = sum(bound * number for bound, number in zip(bounds, self._left, strict=True))
+        if paid + least >= self.cost:
+            return
+        if not self._more():
+            self.ended = False
+            return
+        if len(self._paid) < MOST_STATES:
+            self._paid[state] = paid
+        dearest = max((index for index, number in enumerate(self._left) if number), key=lambda index: bounds[index])
+        # A row may cost more than its bound by what is left between all bounds and the best groups so far.
+        slack = self.cost - paid - least
+        for price, members in sorted(self._groups(dearest, rows, bounds, slack)):
+            if paid + price * len(members) + least - sum(bounds[index] for index in members) >= self.cost:
+                continue
+            for index in members:
+                self._left[index] -= 1
+            self._chosen.append(members)
+            self._go_on(paid + price * len(members), rows - len(members))
+            self._chosen.pop()
+            for index in members:
+                self._left[index] += 1
+            if not self.ended:
+                return
+
+    def _groups(self, dearest: int, rows: int, bounds: Sequence[int], slack: int) -> Iterator[tuple[int, Members]]:
+        """The groups of a row that leave nobody or k rows at least, and whose rows cost less than `slack` too much."""
+        others = [
+            index for index, number in enumerate(self._left) for _ in range(number - (1 if index == dearest else 0))
+        ]
+        most = min(2 * self._k - 1, rows)
+
+        def grown(members: Members, start: int) -> Iterator[tuple[int, Members]]:
+            price = self._price(members)
+            # A group that grows never becomes cheaper.
+            if sum(max(0, price - bounds[index]) for index in members) >= slack:
+                return
+            if len(members) >= self._k and (rows == len(members) or rows - len(members) >= self._k):
+                yield price, members
+            if len(members) == most:
+                return
+            for place in range(start, len(others)):
+                # Of equal rows, the first that is not in the group yet comes first.
+                if place == start or others[place] != others[place - 1]:
+                    yield from grown((*members, others[place]), place + 1)
+
+        return grown((dearest,), 0)
