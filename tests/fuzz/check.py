@@ -328,7 +328,7 @@ class Checked:
                 low, high = self.lattice.bounds(name)
                 found = [level for level in ladder.levels_of(value, own[name]) if low <= level <= high]
                 if model is not None and own[name] in ("*", ladder.top):
-                    # A suppressed cell of AG_CS says nothing of the level of its column, which the constraints are about.
+                    # A suppressed cell of AG_CS says nothing of its column's level, which constraints are about.
                     found += [*range(low, high + 1), ladder.height] if model == "AG_CS" else [ladder.height]
                 if not found:
                     wrong = ladder.levels_of(value, own[name])
@@ -391,7 +391,7 @@ class Checked:
             yield Finding(kind, f"a label is finer than level {low} ({ladder.builder} of {ladder.kind})")
 
     @staticmethod
-    def on_bounds(ends: tuple[str, str], ladder: Ladder, nodes: set[Cell], low: int) -> bool:
+    def on_bounds(ends: tuple[str | None, str | None], ladder: Ladder, nodes: set[Cell], low: int) -> bool:
         """Whether both ends of a range lie on bounds of labels at the lowest allowed level."""
         if set(ends) <= nodes:
             return True
@@ -403,15 +403,14 @@ class Checked:
                 finishes.add(span[1])
                 if ladder.kind == "integer" and span[1] is not None and span[1] != span[0]:
                     finishes.add(span[1] - 1)
-        first, second = reading.point(ends[0], ladder.kind), reading.point(ends[1], ladder.kind)
-        assert first is not None
-        assert second is not None
-        return first[0] in begins and (second[1] in finishes or second[0] in finishes)
+        first, second = (None if end is None else reading.point(end, ladder.kind) for end in ends)
+        begun = (None if first is None else first[0]) in begins
+        return begun and (None in finishes if second is None else not finishes.isdisjoint(second))
 
     @staticmethod
     def tells(one: reading.Reading, hidden: set[str], ladder: Ladder) -> bool:
         """Whether a label spells a value that only suppressed rows have."""
-        named = [*one.named, *(one.ends or ())]
+        named = [*one.named, *(end for end in one.ends or () if end is not None)]
         return any(part in hidden for part in named) and ladder.height not in one.levels
 
     def fits(self) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from tests.fuzz.case import POPULATION, REFERENCE, Case, Cell, Column, Table
 
 LATTICE = ("optimal", "samarati", "minimal", "incognito", "exhaustive", "datafly")
 SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "genetic", "annealing")
-CELLS = ("forest", "matching")
+CELLS = ("forest", "matching", "exact")
 PERSONAL = ("personalized", "greedy")
 ALGORITHMS = (*LATTICE, "mu_argus", "mondrian", "local", *SCHEMES, *CELLS, *PERSONAL)
 METRICS = ("height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm")
@@ -541,6 +541,8 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
         )
     if draw.chance(0.05):
         search["budget"] = draw.one([{"nodes": 3}, {"nodes": 50}, {"seconds": 20}])
+    if algorithm == "exact":
+        search["budget"] = {"nodes": 100}
     if algorithm == "mondrian" and draw.chance(0.7):
         search["mondrian"] = {
             "kind": draw.one(["strict", "strict", "relaxed"]) if "respondent" not in case.spec else "strict",

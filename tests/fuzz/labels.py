@@ -22,7 +22,8 @@ class Reading:
 
     levels: list[int]
     named: list[str]
-    ends: tuple[str, str] | None = None
+    ends: tuple[str | None, str | None] | None = None
+    """None where a range is open: of `<20` and `>=20`."""
 
 
 def read(label: Cell, value: Cell, ladder: Ladder) -> list[Reading]:
@@ -36,10 +37,26 @@ def read(label: Cell, value: Cell, ladder: Ladder) -> list[Reading]:
         readings.append(Reading([ladder.height], [label]))
     if (ends := range_of(label, ladder.kind)) and value is not None and within(value, ends, label, ladder.kind):
         readings.append(Reading([], [], ends))
+    if (half := half_open(label, ladder.kind)) and value is not None and beyond(value, half, ladder.kind):
+        readings.append(Reading([], [], half))
     readings += label_ranges(label, value, ladder)
     if label.startswith("{") and label.endswith("}"):
         readings += set_readings(label, value, ladder)
     return readings
+
+
+def half_open(label: str, kind: str) -> tuple[str | None, str | None] | None:
+    """The ends of `<20` and `>=20`, of numbers."""
+    match = re.fullmatch(r"(<|>=)(-?[\d.]+)", label) if kind in NUMBERS else None
+    if match is None:
+        return None
+    return (None, match[2]) if match[1] == "<" else (match[2], None)
+
+
+def beyond(value: str, ends: tuple[str | None, str | None], kind: str) -> bool:
+    """Whether a half-open range holds a value."""
+    own, low, high = (None if text is None else point(text, kind) for text in (value, *ends))
+    return bool(own and (low is None or own[0] >= low[0]) and (high is None or own[0] < high[0]))
 
 
 def label_ranges(label: str, value: Cell, ladder: Ladder) -> list[Reading]:

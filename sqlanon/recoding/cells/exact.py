@@ -1,17 +1,32 @@
 """The best groups of a small table (models CG_, _CS and AG_CS): every partition, most of them never looked at.
 
-The problem is NP-hard (chapter, Theorem 3.1), so this is for some thirty rows. A group of 2k rows or more can be parted
-without a cost: groups have k to 2k - 1 rows. The next row to find a group is always the one that is dearest at best; its
-groups are tried from the cheapest, and left when what the other rows cost at least says that nothing better follows.
-Pure: Python holds the codes of combinations, never a value.
+The problem is NP-hard (chapter, Theorem 3.1): this is for tables of some thirty rows. A group of 2k rows or more can be
+parted without a cost, so groups have k to 2k - 1 rows. The next row to find a group is always the one that is dearest
+at best; its groups are tried from the cheapest, and left when what the other rows cost at least says that nothing
+better follows. Python holds the codes of combinations, never a value.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, count
 from math import comb
+
+from sqlanon.engines.base import Statement
+from sqlanon.errors import UsageError
+from sqlanon.recoding.base import Recoded
+from sqlanon.recoding.cells import recoder as cells_recoder
+from sqlanon.recoding.cells import statements as cells_sql
+from sqlanon.recoding.cells.recoder import Cells, Divided, by_forest, classic, improved
+from sqlanon.source.frequency import Base
+from sqlanon.source.hierarchies import StoredHierarchy
+from sqlanon.source.run import Run
+from sqlanon.sql.relations import Table
+
+MOST_ROWS = 64
+"""Rows of a table that is looked through."""
 
 MOST_SUBSETS = 200_000
 """Sets of k rows that are looked at for the least that a row costs; beyond, nothing is known of it."""
@@ -23,6 +38,58 @@ Members = tuple[int, ...]
 """The rows of a group, each as the place of its combination."""
 Codes = tuple[tuple[int, ...], ...]
 """Of one combination: the codes of each column, from its first step up to the one below the top."""
+
+
+def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded:
+    """Recode cells by the best groups, or the best ones that the budget lets be found."""
+    return cells_recoder.recode(run, base, stored, by_exact)
+
+
+def by_exact(cells: Cells) -> Divided:
+    """The groups that cost least, from those of the forest on."""
+    engine, k = cells.run.engine, cells.run.binding.k
+    [(_, _, rows)] = engine.query(Statement("exact", cells_sql.sizes(cells.vertices, k)))
+    if int(rows) > MOST_ROWS:
+        raise UsageError(
+            f"search.algorithm: exact looks through at most {MOST_ROWS} rows, and there are {rows}; take forest"
+        )
+    divided = improved(cells, by_forest(cells))
+    budget = cells.run.binding.spec.search.budget
+    nodes, seconds, started = budget.nodes, budget.most_seconds, time.monotonic()
+    tried = count(1)
+
+    def more() -> bool:
+        spent = nodes is not None and next(tried) > nodes
+        return not spent and (seconds is None or time.monotonic() - started < seconds)
+
+    costs = [item.costs for item in cells.steps]
+    found = best_partition(_loaded(cells), costs, k, classic(cells, divided.groups).cost, more=more)
+    divided = replace(divided, least=found.least, factor=None if found.least < found.cost else 1.0)
+    return replace(divided, groups=_stored(cells, found)) if found.pieces else divided
+
+
+def _loaded(cells: Cells) -> list[Vertex]:
+    rows = cells.run.engine.query(Statement("exact", cells_sql.codes_of(cells.vertices, cells.steps)))
+    found = []
+    for number, rows_of_vertex, *codes in rows:
+        places = iter(int(code) for code in codes)
+        by_column = tuple(tuple(next(places) for _ in range(item.codes)) for item in cells.steps)
+        found.append(Vertex(int(number), int(rows_of_vertex), by_column))
+    return found
+
+
+def _stored(cells: Cells, found: Partition) -> Table:
+    """The groups as a table: of each combination, the rows go to its groups one after the other."""
+    given: dict[int, int] = {}
+    rows: list[tuple[str, ...]] = []
+    for piece in found.pieces:
+        first = given.get(piece.number, 0) + 1
+        given[piece.number] = first + piece.rows - 1
+        rows.append(tuple(str(number) for number in (piece.number, first, given[piece.number], piece.group)))
+    names = ["v", "a", "b", "g"]
+    texts = cells.run.scratch.create_text("exact", "c_parts_found", names)
+    cells.run.engine.load("exact", texts, names, rows)
+    return cells.create("found", cells_sql.numbers(texts, names))
 
 
 @dataclass(frozen=True)
@@ -58,8 +125,8 @@ def best_partition(
 ) -> Partition:
     """Groups that cost less than `known`, the least of all; `more` says before each step whether to go on.
 
-    `costs` has, for each column, what a row pays for each step above the first; the last is the top's. The rows are k at
-    least.
+    `costs` has, for each column, what a row pays for each step above the first; the last is the top's. There are k rows
+    or more.
 
     >>> rows = [Vertex(number, 1, ((a,), (b,))) for number, (a, b) in enumerate([(1, 1), (1, 2), (2, 1), (2, 2)], 1)]
     >>> best_partition(rows, [(1,), (1,)], 2, 9, more=lambda: True).cost

@@ -1,9 +1,9 @@
 """Better groups for a cell recoding: two groups, or one that is large enough, are put together and parted anew.
 
 A split looks at rows from one combination outwards: the nearest ones become one group and the others the second,
-wherever both have k rows and the price of all is least. Groups that neighbours link are tried in pairs, which moves rows,
-exchanges them and parts what was merged; of splits that share a group the one that saves most is made. Rounds go on
-until nothing is saved, a constant number of statements each, all in the database. The cost only falls.
+wherever both have k rows and the price of all is least. Groups that neighbours link are tried in pairs, which moves
+rows, exchanges them and parts what was merged; of splits that share a group the one that saves most is made. Rounds go
+on until nothing is saved, a constant number of statements each, all in the database. The cost only falls.
 """
 
 from __future__ import annotations

@@ -134,6 +134,8 @@ class Divided:
     near: Neighbours
     factor: float | None
     """By how much the groups cost more than the best ones at most; None: nothing is proven."""
+    least: int = 0
+    """What all rows cost at least in any groups, as far as the way to groups has shown it."""
 
 
 def vertices_of(run: Run, made: Combinations, node: Node | None) -> Cells:
@@ -296,5 +298,6 @@ def with_bound(found: Recoded, cells: Cells, divided: Divided, chosen: GroupedVe
     if not divided.near.exact or kind != "classic":
         return found
     [least] = cells.ask(cells_sql.lower_bound(cells.vertices, divided.near.table))
+    least = max(least, divided.least)
     gap = 1 - least / chosen.cost if chosen.cost else 0.0
     return replace(found, gap=gap, proven=chosen.cost == least)

@@ -341,6 +341,19 @@ def lower_bound(vertices_table: Table, near: Table) -> exp.Select:
     )
 
 
+def codes_of(vertices_table: Table, steps: Sequence[Steps]) -> exp.Select:
+    """The number, the rows and all codes of every combination, each column's from its first step up."""
+    codes = [column(f"c_{i}_{step}") for i, item in enumerate(steps) for step in range(item.codes)]
+    return exp.select(column("v"), column("n"), *codes).from_(table_expression(vertices_table)).order_by(column("v"))
+
+
+def numbers(texts: Table, names: Sequence[str]) -> exp.Select:
+    """A table of texts as one of whole numbers."""
+    kinds = {"v": "int", "g": "int"}
+    items = [named(cast(column(name), kinds.get(name, "bigint")), name) for name in names]
+    return exp.select(*items).from_(table_expression(texts))
+
+
 def each_vertex(vertices_table: Table) -> exp.Select:
     """Every vertex in a class of its own."""
     one = cast(literal(1), "bigint")

@@ -1,0 +1,156 @@
+"""Groups of cell recodings: improved by splits and merges, and the best of all for small tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sqlanon import pipeline
+from sqlanon.errors import UsageError
+from sqlanon.recoding.cells import recoder
+from sqlanon.recoding.cells.exact import Vertex, best_partition
+from sqlanon.recoding.cells.recoder import Cells, Divided
+from sqlanon.spec import spec_from_dict
+from tests.kit.cells import cost, least_cost
+from tests.kit.database import Database
+from tests.kit.examples import share
+from tests.kit.papers import Row, load_case
+from tests.recoding.cells.test_cells import LABELS, SUPPRESSED, check_cost, details, f2_spec, released, values
+
+FIGURE_6 = ["1100", "1010", "0110", "1001", "0101", "0011"]
+"""The chapter's table T: a row for each edge of a graph of four vertices."""
+FIGURE_7 = ["120012002100", "102020101020", "012002100210", "200110021002", "020101020201", "002100210012"]
+"""The chapter's table T', of the same graph."""
+
+letters = st.sampled_from(["a", "b", "c", "d", None])
+
+
+@pytest.mark.parametrize("algorithm", ["forest", "exact"])
+@pytest.mark.parametrize(("figure", "cells"), [(FIGURE_6, 18), (FIGURE_7, 60)], ids=["figure 6", "figure 7"])
+def test_the_figures_of_the_chapter(engine_url: str, figure: list[str], cells: int, algorithm: str) -> None:
+    rows: list[Row] = [tuple(row) for row in figure]
+    database = Database(engine_url)
+    database.create("original", {f"x{position}": "text" for position in range(len(figure[0]))}, rows)
+    columns = {f"x{position}": {"role": "quasi_identifier"} for position in range(len(figure[0]))}
+    given_ = {"connection": engine_url, "source": "original", "target": "released", "columns": columns}
+    search = {"model": "_CS", "algorithm": algorithm}
+    result = pipeline.run(spec_from_dict({**given_, "privacy": {"k": 3}, "search": search}))
+    found = database.rows("released")
+    assert sum(cell == "*" for row in found for cell in row) == cells
+    assert min(Counter(found).values()) == 3
+    assert result.plan is not None
+    assert result.plan.search.proven or algorithm == "forest"
+
+
+def test_the_slides_table_loses_twelve_cells(engine_url: str) -> None:
+    case = load_case("f2")
+    database = Database(engine_url)
+    database.create("original", case.types, case.rows)
+    spec = f2_spec(engine_url, "_CS")
+    spec = spec.model_copy(update={"search": spec.search.model_copy(update={"algorithm": "exact"})})
+    result = pipeline.run(spec)
+    assert details(result)["cells_suppressed"] == 12
+    assert result.plan is not None
+    assert result.plan.search.proven
+
+
+@pytest.mark.parametrize("model", ["CG_", "_CS"])
+def test_exact_is_the_least_cost(engine_url: str, model: str) -> None:
+    rows: list[Row] = [("a", "a"), ("a", "a"), ("b", "a"), ("a", "b"), ("c", None), ("d", None), ("d", "d"), ("c", "a")]
+    for k in (2, 3):
+        result, found = released(Database(engine_url), rows, values(engine_url, 2, model, "exact", k=k))
+        assert min(Counter(found).values()) >= k
+        labels = [LABELS if model == "CG_" else SUPPRESSED] * 2
+        assert Fraction(details(result)["cost"]).limit_denominator(1000) == least_cost(
+            rows, labels, k, cells=model == "_CS"
+        )
+        assert details(result)["factor"] == 1
+        check_cost(result, rows, k, model)
+
+
+@settings(max_examples=share(60))
+@given(st.lists(st.tuples(letters, letters, letters), min_size=4, max_size=9), st.integers(2, 3))
+def test_the_best_groups_are_those_of_brute_force(rows: list[Row], k: int) -> None:
+    codes = {value: number for number, value in enumerate(("a", "b", "c", "d", None))}
+    above = {"a": 0, "b": 0, "c": 1, "d": 1, None: 2}
+    counted = Counter(rows)
+    vertices = [
+        Vertex(number, rows_of, tuple((codes[cell], above[cell]) for cell in row))
+        for number, (row, rows_of) in enumerate(counted.items(), 1)
+    ]
+    found = best_partition(vertices, [(1, 2)] * 3, k, 6 * len(rows) + 1, more=lambda: True)
+    least = least_cost(rows, [LABELS] * 3, k, cells=False)
+    assert Fraction(found.cost, 2) == least
+    assert found.least == found.cost
+    assert Counter(piece.number for piece in found.pieces for _ in range(piece.rows)) == {
+        vertex.number: vertex.rows for vertex in vertices
+    }
+    order = list(counted)
+    groups: dict[int, list[Row]] = {}
+    for piece in found.pieces:
+        groups.setdefault(piece.group, []).extend([order[piece.number - 1]] * piece.rows)
+    assert sum(cost(group, [LABELS] * 3, cells=False) for group in groups.values()) == least
+    assert all(len(group) >= k for group in groups.values())
+
+
+@settings(max_examples=share(40))
+@given(st.lists(st.tuples(letters, letters), min_size=4, max_size=9), st.integers(0, 6))
+def test_a_budget_leaves_a_bound_that_holds(rows: list[Row], steps: int) -> None:
+    codes = {value: number for number, value in enumerate(("a", "b", "c", "d", None))}
+    vertices = [
+        Vertex(number, rows_of, tuple((codes[cell],) for cell in row))
+        for number, (row, rows_of) in enumerate(Counter(rows).items(), 1)
+    ]
+    spent = count()
+    found = best_partition(vertices, [(1,), (1,)], 2, 2 * len(rows), more=lambda: next(spent) < steps)
+    least = least_cost(rows, [SUPPRESSED] * 2, 2, cells=True)
+    assert found.least <= least <= found.cost
+
+
+def test_better_groups_never_cost_more(duckdb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random tables with and without the improvement: never worse, somewhere better, and k holds."""
+    saved = []
+    cells = ["a", "b", "c", "d", None]
+    improve = recoder.improved
+
+    def not_at_all(cells_: Cells, divided: Divided) -> Divided:
+        return divided
+
+    for seed in range(6):
+        rows: list[Row] = [
+            (cells[(i * 7 + seed) % 5], cells[(i * i + seed) % 5], cells[(i * 3 + i // 4) % 5]) for i in range(24)
+        ]
+        given_ = values(duckdb_url, 3, "_CS" if seed % 2 else "CG_", "forest", k=3)
+        costs = []
+        for way in (not_at_all, improve):
+            monkeypatch.setattr(recoder, "improved", way)
+            result, found = released(Database(duckdb_url), rows, given_)
+            assert min(Counter(found).values()) >= 3
+            costs.append(details(result)["cost"])
+        saved.append(costs[0] - costs[1])
+    assert min(saved) >= 0
+    assert max(saved) > 0
+
+
+def test_a_spent_budget_is_told(duckdb_url: str) -> None:
+    cells = ["a", "b", "c", "d", None]
+    rows: list[Row] = [(cells[i % 5], cells[i * i % 5], cells[i // 3 % 5]) for i in range(30)]
+    given_ = values(duckdb_url, 3, "_CS", "exact", k=3)
+    given_["search"] = {**given_["search"], "budget": {"nodes": 2}}
+    result, found = released(Database(duckdb_url), rows, given_)
+    assert min(Counter(found).values()) >= 3
+    assert result.plan is not None
+    assert not result.plan.search.proven
+    assert details(result)["factor"] is None
+    assert 0 < result.plan.figures()["gap"] < 1
+
+
+def test_large_tables_are_refused(duckdb_url: str) -> None:
+    rows: list[Row] = [("a", "b")] * 65
+    with pytest.raises(UsageError, match="exact looks through at most 64 rows, and there are 65; take forest"):
+        released(Database(duckdb_url), rows, values(duckdb_url, 2, "_CS", "exact", k=3))
