@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from fractions import Fraction
 from itertools import count
@@ -139,7 +140,8 @@ def test_better_groups_never_cost_more(duckdb_url: str, monkeypatch: pytest.Monk
 
 def test_a_spent_budget_is_told(duckdb_url: str) -> None:
     cells = ["a", "b", "c", "d", None]
-    rows: list[Row] = [(cells[i % 5], cells[i * i % 5], cells[i // 3 % 5]) for i in range(30)]
+    drawn = random.Random(5)
+    rows: list[Row] = [tuple(drawn.choice(cells) for _ in range(3)) for _ in range(30)]
     given_ = values(duckdb_url, 3, "_CS", "exact", k=3)
     given_["search"] = {**given_["search"], "budget": {"nodes": 2}}
     result, found = released(Database(duckdb_url), rows, given_)
