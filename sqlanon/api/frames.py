@@ -18,7 +18,7 @@ from sqlanon.auditor.place import ARGUMENTS, PlaceRequest, measure_place
 from sqlanon.draft import Draft, draft_spec
 from sqlanon.draft.drafting import Places
 from sqlanon.engines.base import Session
-from sqlanon.engines.duckdb.frames import NAME, FrameEngine, KeptFrame, is_frame, opener
+from sqlanon.engines.duckdb.engine import NAME, FrameEngine, KeptFrame, is_frame, opener
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
