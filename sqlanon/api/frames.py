@@ -23,7 +23,7 @@ from sqlanon.errors import SpecError, UsageError
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Spec, TableSource, TableTarget, load_spec, spec_from_dict
-from sqlanon.spec.document import read_document
+from sqlanon.spec.load import read_document
 from sqlanon.spec.places import IN_MEMORY
 from sqlanon.sql.relations import Table
 

@@ -30,7 +30,7 @@ from sqlanon.spec import Limit, Spec
 from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.spec.honoured import honoured_findings, require_honoured
 from sqlanon.spec.load import written_path
-from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
+from sqlanon.spec.privacy import PERSONALIZED
 
 
 @dataclass(frozen=True)

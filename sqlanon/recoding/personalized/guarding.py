@@ -24,7 +24,7 @@ from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Again, Scratch
-from sqlanon.spec.personalized import INFINITY
+from sqlanon.spec.privacy import INFINITY
 from sqlanon.sql.relations import Table, column
 
 
