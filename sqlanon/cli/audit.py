@@ -235,7 +235,7 @@ def command(
 def _of_guards(
     settings: Settings, path: Path, recipient: str | None, table: str | None, asked: Requirements
 ) -> AuditResult:
-    from sqlanon.insight import microdata as measuring
+    from sqlanon.insight import use as measuring
     from sqlanon.spec import load_spec
 
     with settings.working() as options:

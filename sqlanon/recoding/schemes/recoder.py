@@ -24,10 +24,9 @@ from sqlanon.search.schemes import exact
 from sqlanon.search.schemes import heuristics as annealing
 from sqlanon.search.schemes import heuristics as genetic
 from sqlanon.search.schemes import heuristics as top_down
-from sqlanon.search.schemes.costs import CostEvaluator, Generalization
 from sqlanon.search.schemes.domain import Block, LeafDomain, Partition, blocks, canonical, is_range, of_blocks
 from sqlanon.search.schemes.families import SCHEMES, EnumerationTree
-from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
+from sqlanon.search.schemes.problem import CostEvaluator, Direction, Generalization, Solution, Space, Techniques
 from sqlanon.source.combination_statements import leaves_of_domain
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.combinations import Domain as StoredDomain
