@@ -14,8 +14,8 @@ from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.metrics.registry import metric_named
 from sqlanon.privacy.base import Requirement
 from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
-from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
+from sqlanon.search.session import Preferences
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import StoredHierarchy
