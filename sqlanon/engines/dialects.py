@@ -293,6 +293,11 @@ def data_type(text: str, dialect: str) -> exp.DataType:
     >>> data_type("numeric(5,2)", "postgres").sql("postgres")
     'DECIMAL(5, 2)'
     """
+    return _built_type(text, dialect).copy()
+
+
+@cache
+def _built_type(text: str, dialect: str) -> exp.DataType:
     try:
         built = exp.DataType.build(text, dialect=dialect, udt=True)
     except SqlglotError:
