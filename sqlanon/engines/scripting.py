@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
-from sqlanon.engines.dialects import parsed
+from sqlanon.engines.catalog import parsed
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import assertion, drop_table, named, rename_table
 from sqlanon.sql.relations import File, Table, identifier, literal, table_expression
