@@ -17,8 +17,8 @@ from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.schemes import statements as schemes_sql
 from sqlanon.recoding.schemes.statements import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
+from sqlanon.search.schemes.costs import BlockCost, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Block, Partition, identity
-from sqlanon.search.schemes.problem import BlockCost, CostInterval, CostSide, Generalization, Measured
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.scratch import Recipe, Scratch
 from sqlanon.sql.relations import Table
@@ -54,7 +54,7 @@ class Leaves:
 
 
 class SchemeCosts:
-    """Implements `schemes.problem.CostEvaluator` for one requirement, limit and measure."""
+    """Implements `schemes.costs.Evaluator` for one requirement, limit and measure."""
 
     def __init__(
         self,
