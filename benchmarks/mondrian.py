@@ -17,7 +17,7 @@ from benchmarks.generator import CENSUS
 from benchmarks.measure import REPEATS, SOURCE, base_seconds, make, opened, spec_for, table
 from benchmarks.peers import ADULT, MINUTES, PYTHON, adult_spec
 from sqlanon import pipeline
-from sqlanon.planning.comparison import compare
+from sqlanon.planning.frontier import compare
 from sqlanon.release.results import PlanResult
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import File

@@ -24,7 +24,7 @@ from benchmarks.census import DATA_SETS, make, spec
 from benchmarks.measure import table
 from benchmarks.personalized_plot import plot
 from sqlanon import pipeline
-from sqlanon.insight import microdata as measuring
+from sqlanon.insight import use as measuring
 from sqlanon.insight.workload import RandomQueries
 from sqlanon.release.results import PlanResult
 from sqlanon.source.run import DEFAULT

@@ -16,7 +16,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.insight.microdata import audit_personalized
+from sqlanon.insight.use import audit_personalized
 from sqlanon.planning.decision import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import FullDomain, Recoding

@@ -18,12 +18,12 @@ from sqlanon.auditor.place import ARGUMENTS, PlaceRequest, measure_place
 from sqlanon.draft import Draft, draft_spec
 from sqlanon.draft.drafting import Places
 from sqlanon.engines.base import Session
-from sqlanon.engines.duckdb.frames import NAME, FrameEngine, KeptFrame, is_frame, opener
+from sqlanon.engines.duckdb.engine import NAME, FrameEngine, KeptFrame, is_frame, opener
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.run import DEFAULT, Options
 from sqlanon.spec import Spec, TableSource, TableTarget, load_spec, spec_from_dict
-from sqlanon.spec.document import read_document
+from sqlanon.spec.load import read_document
 from sqlanon.spec.places import IN_MEMORY
 from sqlanon.sql.relations import Table
 

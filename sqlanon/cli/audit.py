@@ -1,16 +1,19 @@
-"""`sqlanon audit`: measure any table, also one that sqlanon never made.
+"""`sqlanon audit`: measure any table, also one that sqlanon never made; its flags say what to require.
 
-Reads counts, never values; writes nothing but scratch tables, which are dropped.
+Reads counts, never values; writes nothing but scratch tables, which are dropped. The flags become keys of a spec; what
+their parts must be is the spec's to say.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sqlanon.cli.audit_flags import RequirementCommand, Requirements, column_list, requirement_flags
 from sqlanon.cli.files import known_lock
 from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
@@ -18,6 +21,161 @@ from sqlanon.cli.settings import Settings, flags
 if TYPE_CHECKING:
     from sqlanon.auditor import AuditResult
     from sqlanon.source.run import Options
+    from sqlanon.spec.models import SensitiveEntry
+
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+REQUIRE = "Require of a sensitive column"
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What the flags ask, in the keys of a spec's `privacy`."""
+
+    privacy: dict[str, Any] = field(default_factory=dict)
+    population: str | None = None
+    sensitive: tuple[str, ...] = ()
+    respondent: str | None = None
+    reference: str | None = None
+
+    @property
+    def given(self) -> bool:
+        return self != Requirements()
+
+    @property
+    def beside_population(self) -> bool:
+        """Whether anything but the population is given."""
+        return replace(self, population=None).given
+
+
+class RequirementCommand(click.Command):
+    """A command whose flags of models are made when they are read: the list of all commands needs none of them."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        known = {param.name for param in params}
+        place = next(number for number, param in enumerate(params) if param.name == "sensitive") + 1
+        return [*params[:place], *(flag for flag in _models() if flag.name not in known), *params[place:]]
+
+
+def requirement_flags(function: Decorated) -> Decorated:
+    """Give a `RequirementCommand` the flags of all models; it gets `Requirements` as `asked`."""
+
+    @functools.wraps(function)
+    def command(
+        *,
+        k: int | None,
+        sensitive: Sequence[str],
+        respondent: str | None,
+        reference: str | None,
+        population: str | None,
+        k_map: int | None,
+        delta_presence: str | None,
+        **given: Any,
+    ) -> Any:
+        privacy: dict[str, Any] = {key: _entries(key, given.pop(key)) for key in _rows()}
+        privacy |= {"k": k, "k_map": k_map, "delta_presence": _bounds(delta_presence)}
+        asked = {key: value for key, value in privacy.items() if value}
+        columns = tuple(name for names in sensitive for name in column_list(names, "--sensitive"))
+        return function(asked=Requirements(asked, population, columns, respondent, reference), **given)
+
+    wrapped: Any = command
+    for option in reversed(_options()):
+        wrapped = option(wrapped)
+    decorated: Decorated = wrapped
+    return decorated
+
+
+def column_list(text: str, flag: str = "--qi") -> list[str]:
+    """The names in a list separated by commas, as csv quotes them.
+
+    >>> column_list('zip,"a,b",age')
+    ['zip', 'a,b', 'age']
+    """
+    import csv
+
+    names = next(csv.reader([text]), [])
+    if not names or not all(names):
+        raise click.UsageError(f"{flag}: a list of column names like zip,age is expected")
+    return names
+
+
+def _rows() -> Mapping[str, type[SensitiveEntry]]:
+    from sqlanon.spec.privacy import MODELS
+
+    return MODELS
+
+
+def _models() -> list[click.Option]:
+    return [
+        click.Option([_flag(key), key], multiple=True, metavar=row.flag.metavar, help=f"{REQUIRE}: {row.flag.help}")
+        for key, row in _rows().items()
+    ]
+
+
+def _options() -> list[Callable[[Any], Any]]:
+    return [
+        click.option("--k", type=click.IntRange(min=1), help="The k to require. Default: 1, which only measures."),
+        click.option(
+            "--sensitive", multiple=True, metavar="LIST", help="Sensitive columns to measure; commas between."
+        ),
+        click.option("--respondent", metavar="COLUMN", help="Count the distinct values of this column, not rows."),
+        click.option("--reference", metavar="TABLE", help="Compare with this table's distributions, not TABLE's own."),
+        click.option("--population", metavar="TABLE", help="Everybody who could be in TABLE, generalized like it."),
+        click.option("--k-map", type=click.IntRange(min=1), help="Rows of the population that each class must match."),
+        click.option("--delta-presence", metavar="MIN,MAX", help="Bounds of a class's share of the population."),
+    ]
+
+
+def _flag(key: str) -> str:
+    return "--" + key.replace("_", "-")
+
+
+def _entries(key: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    return [_alpha(text) if _rows()[key].names_value else _entry(key, text) for text in texts]
+
+
+def _entry(key: str, text: str) -> dict[str, Any]:
+    """
+    >>> _entry("l_diversity", "a=b=3,recursive,2.5")
+    {'column': 'a=b', 'l': 3, 'kind': 'recursive', 'c': '2.5'}
+    """
+    flag = _rows()[key].flag
+    column, equals, rest = text.rpartition("=")
+    number, *others = rest.split(",")
+    if not (column and equals and number) or len(others) > len(flag.more) or "" in others:
+        raise click.UsageError(f"{_flag(key)}: {flag.metavar} is expected")
+    if key == "t_closeness" and "hierarchical" in others:
+        raise click.UsageError(
+            f"{_flag(key)}: the hierarchical distance needs a hierarchy: say it in a spec, use --spec"
+        )
+    return {"column": column, flag.threshold: _number(number), **dict(zip(flag.more, others, strict=False))}
+
+
+def _alpha(text: str) -> dict[str, Any]:
+    """
+    >>> _alpha("disease=a=b=0.4")
+    {'column': 'disease', 'value': 'a=b', 'alpha': '0.4'}
+    """
+    column, _, rest = text.partition("=")
+    value, equals, share = rest.rpartition("=")
+    if not (column and equals and share):
+        raise click.UsageError(f"--alpha: {_rows()['alpha'].flag.metavar} is expected")
+    return {"column": column, "value": value, "alpha": _number(share)}
+
+
+def _bounds(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    least, comma, greatest = text.partition(",")
+    if not (least and comma and greatest):
+        raise click.UsageError("--delta-presence: two shares like 0,0.5 are expected")
+    return {"min": _number(least), "max": _number(greatest)}
+
+
+def _number(text: str) -> int | str:
+    """Whole numbers as such; the spec reads decimals from their text, exactly."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 100 else text
 
 
 @click.command(
@@ -77,7 +235,7 @@ def command(
 def _of_guards(
     settings: Settings, path: Path, recipient: str | None, table: str | None, asked: Requirements
 ) -> AuditResult:
-    from sqlanon.insight import microdata as measuring
+    from sqlanon.insight import use as measuring
     from sqlanon.spec import load_spec
 
     with settings.working() as options:

@@ -17,7 +17,7 @@ from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
-    from sqlanon.reports.explore.server import Explorer, PageRequest
+    from sqlanon.reports.explore import Explorer, PageRequest
 
 FILE = click.Path(path_type=Path)
 
@@ -44,7 +44,7 @@ def command(
 
     from sqlanon.planning.decision import prepare
     from sqlanon.release.lock import lock_path
-    from sqlanon.reports.explore.server import Answer, Explorer, Served, node_of, page, policy
+    from sqlanon.reports.explore import Answer, Explorer, Served, node_of, page, policy
     from sqlanon.reports.html import environment
     from sqlanon.source.run import running
     from sqlanon.spec import load_spec
@@ -94,7 +94,7 @@ def _announce(settings: Settings, url: str, lock: Path) -> None:
 
 def _asked(explorer: Explorer, given: dict[str, Any]) -> PageRequest:
     """The requirement of a question; what is left empty is the spec's."""
-    from sqlanon.reports.explore.server import PageRequest
+    from sqlanon.reports.explore import PageRequest
 
     k, limit = str(given.get("k") or "").strip(), str(given.get("limit") or "").strip()
     own = explorer.own

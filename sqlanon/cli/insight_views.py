@@ -13,7 +13,7 @@ from rich.text import Text
 from sqlanon.cli.console import facts, grid
 from sqlanon.cli.words import counted, number, one_line, share
 from sqlanon.insight.adversary import AttackResult
-from sqlanon.insight.adversary.result import shown
+from sqlanon.insight.adversary.values import shown
 from sqlanon.insight.reidentification import Attacker, ClassRisk, RiskResult, TableRisk
 from sqlanon.insight.usefulness import UtilityResult
 

@@ -114,7 +114,7 @@ def _what_if(settings: Settings, spec: Spec, ks: str | None, limits: str | None)
 
 
 def _compare(settings: Settings, spec: Spec, algorithms: str) -> None:
-    from sqlanon.planning.comparison import compare
+    from sqlanon.planning.frontier import compare
 
     with settings.working() as options:
         result = compare(spec, [name.strip() for name in algorithms.split(",")], options)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqlanon.cli.audit_flags import column_list
+from sqlanon.cli.audit import column_list
 from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
 

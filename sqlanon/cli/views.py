@@ -16,11 +16,10 @@ from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
-from sqlanon.hierarchies.described import described
+from sqlanon.hierarchies.choice import described
 from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.quality import accuracy, completeness
-from sqlanon.planning.comparison import Compared, Comparison
-from sqlanon.planning.frontier import Cell, Frontier
+from sqlanon.planning.frontier import Cell, Compared, Comparison, Frontier
 from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec import Spec

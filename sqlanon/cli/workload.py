@@ -51,7 +51,7 @@ def command(
     Without --queries, random queries are asked, as in Xiao and Tao 2006. Type 1 asks for a tenth of the sensitive
     values; type 2 for a fifth of them, together with a fifth of a numeric column, or one value or node of another.
     """
-    from sqlanon.insight import microdata as measuring
+    from sqlanon.insight import use as measuring
     from sqlanon.insight.workload import RandomQueries
     from sqlanon.spec import load_spec
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.engines.adapted import AdaptedTraits, BinaryTextTraits, framed, ordered_anyhow
 from sqlanon.engines.base import Capability, Engine
-from sqlanon.engines.dialects import DUCKDB, POSTGRES
+from sqlanon.engines.dialects import DUCKDB, POSTGRES, AdaptedTraits, BinaryTextTraits, framed, ordered_anyhow
 from sqlanon.engines.scripting import Scripting, ThrowingScripting
 from sqlanon.engines.spark.traits import SparkTraits
 from sqlanon.sql.build import named

@@ -97,7 +97,7 @@ def _open_other(scheme: str, url: str, session: Session, base: Path) -> Engine:
         if not isinstance(opened, Engine):
             raise UsageError(f"the package that provides connection scheme '{scheme}' returned no sqlanon engine")
         return opened
-    from sqlanon.engines.sqlalchemy.connection import knows
+    from sqlanon.engines.sqlalchemy.base import knows
 
     if knows(scheme):
         from sqlanon.engines.sqlalchemy.engine import SQLAlchemyEngine

@@ -1,6 +1,7 @@
-"""Temporary files and folders: made anew beside what they become, for their owner alone, never through a link.
+"""Files that appear complete or not at all, and temporary ones: for their owner alone, never through a link.
 
-Touches the file system only. A name that stands already, also as a link, is left alone: another name is drawn.
+A name that stands already, also as a link, is left alone: another name is drawn. A table becomes a csv or parquet file
+in a private folder beside the target, and takes its name only when it is on the disk.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
+
+from sqlanon.engines.base import Engine, Inspection, Statement
+from sqlanon.errors import EngineError, SourceError
+from sqlanon.sql.relations import File, Table
 
 OWNER_FILE = 0o600
 OWNER_FOLDER = 0o700
@@ -166,3 +171,41 @@ def mode_of(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def write_file(engine: Engine, step: str, table: Table, target: File, inspect: Inspection | None) -> None:
+    """Write the whole table, have the file inspected, then let it take the target's place."""
+    path = Path(target.path)
+    try:
+        with private_folder(path) as folder:
+            partial = replace(target, path=str(folder / f"release{path.suffix}"))
+            engine.execute(Statement(step, engine.traits.copy_to_file(table, partial)))
+            if inspect is not None:
+                inspect(partial)
+            flush(Path(partial.path))
+            Path(partial.path).replace(path)
+        flush(path.parent)
+    except OSError as error:
+        raise EngineError(f"cannot write file '{path}': {error.strerror}") from None
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or the entry of a folder, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def refuse_doubled_headers(file: File, headers: Sequence[object]) -> None:
+    """SourceError when two columns of a file have one name but for case and space: an engine would rename one."""
+    seen: dict[str, str] = {}
+    for header in headers:
+        name = " ".join(str(header or "").split())
+        if name and name.casefold() in seen:
+            raise SourceError(
+                f"file '{file}' has the columns '{seen[name.casefold()]}' and '{name}', which differ in case or space "
+                f"at most: give one of them another name"
+            )
+        seen[name.casefold()] = name

@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from time import monotonic
 
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluation.evaluator import SqlEvaluator
-from sqlanon.evaluation.matrix import MatrixEvaluator
+from sqlanon.evaluation.evaluator import MatrixEvaluator, SqlEvaluator
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.metrics.registry import metric_named
 from sqlanon.privacy.base import Requirement
 from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
-from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
+from sqlanon.search.session import Preferences
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import StoredHierarchy

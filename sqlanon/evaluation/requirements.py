@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from sqlanon.privacy.base import Grouping, PrivacyModel, Requirement, Sensitive
+from sqlanon.privacy.base import Grouping, PrivacyModel, Requirement, Sensitive, Threshold
 from sqlanon.privacy.delta_presence import DeltaPresence
-from sqlanon.privacy.exact import Threshold
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.privacy.k_map import KMap
 from sqlanon.source.binding import Binding, read_by_models

@@ -14,7 +14,6 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.evaluation import statements as node_sql
-from sqlanon.evaluation import statements as round_sql
 from sqlanon.evaluation.statements import Judged
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
@@ -39,11 +38,11 @@ def settle(
     """Repeat rounds on a table of counted rows until nothing changes; the last table, the others are dropped."""
     lost = -1
     for number in count(1):
-        query = round_sql.survivors(table, columns, groupings, persons, tables)
+        query = node_sql.survivors(table, columns, groupings, persons, tables)
         following = scratch.create("suppression round", f"{_plain(table, scratch)}_{number}", query)
         scratch.drop(table)
         table = following
-        [(now,)] = engine.query(Statement("suppression round", round_sql.left_out(table)))
+        [(now,)] = engine.query(Statement("suppression round", node_sql.left_out(table)))
         if int(now) == lost:
             return table
         lost = int(now)
@@ -68,7 +67,7 @@ class Rounds:
         """For each node: its number, classes, suppressed rows and classes with a kept row."""
         words = [f"p_{word}" for word in range(self._shape.layout.words)]
         table = self._settled(requests, requirement)
-        for row in self._engine.query(Statement("evaluate nodes", round_sql.left_out_by_node(table, words))):
+        for row in self._engine.query(Statement("evaluate nodes", node_sql.left_out_by_node(table, words))):
             index, size, suppressed, classes = (int(number) for number in row)
             yield index, size, suppressed, classes
         self._scratch.drop(table)

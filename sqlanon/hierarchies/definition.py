@@ -1,17 +1,19 @@
-"""The base of every pydantic model of the spec, and the few checks that builders share.
+"""The base of every pydantic model of the spec, the few checks that builders share, and how a check refuses.
 
-Pure. Models are frozen and refuse unknown keys; their errors never carry the value that was refused.
+Pure. Models are frozen and refuse unknown keys; their errors never carry the value that was refused. A check that spans
+keys raises `refuse(...)` with several problems at once; the loader finds the line of each by its path.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic_core import PydanticCustomError
 
 from sqlanon.hierarchies.base import Family
 
@@ -90,3 +92,20 @@ def require_family(builder: str, family: Family, allowed: Collection[Family], ad
     """Refuse a column that the builder has no labels for."""
     if family not in allowed:
         raise ValueError(f"{builder} does not fit a column of {family.value} values; {advice}")
+
+
+KeyPath = tuple[str | int, ...]
+"""The way to a key of the spec: names of keys, positions in lists."""
+
+Finding = tuple[KeyPath, str]
+"""Where something is wrong, below the model that found it, and what."""
+
+SEVERAL = "several_problems"
+
+
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raise for what was found, if anything."""
+    listed = tuple(findings)
+    if listed:
+        summary = "; ".join(message for _, message in listed)
+        raise PydanticCustomError(SEVERAL, "{summary}", {"summary": summary, "findings": listed})

@@ -11,8 +11,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
-from sqlanon.privacy.exact import Threshold, kind_for, product, ratio
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, kind_for, product, ratio
 from sqlanon.spec import models as entries
 from sqlanon.sql.build import any_of, equal, total_where
 from sqlanon.sql.relations import cast, column, literal

@@ -12,8 +12,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import NEVER, Monotonicity, PrivacyModel, Sensitive
-from sqlanon.privacy.exact import Threshold, ratio
+from sqlanon.privacy.base import NEVER, Monotonicity, PrivacyModel, Sensitive, Threshold, ratio
 from sqlanon.spec import models as entries
 from sqlanon.sql.build import all_of, count, equal, total_where
 from sqlanon.sql.relations import column, literal

@@ -12,8 +12,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import NEVER, WITHOUT_SUPPRESSION, Monotonicity, PrivacyModel
-from sqlanon.privacy.exact import WIDE, Threshold, product
+from sqlanon.privacy.base import NEVER, WIDE, WITHOUT_SUPPRESSION, Monotonicity, PrivacyModel, Threshold, product
 from sqlanon.sql.build import all_of
 
 

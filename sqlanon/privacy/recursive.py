@@ -11,10 +11,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, kind_for, product
 from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.entropy import EntropyDiversity
-from sqlanon.privacy.exact import Threshold, kind_for, product
 from sqlanon.spec import models as entries
 from sqlanon.sql.build import total_where
 from sqlanon.sql.relations import column, literal

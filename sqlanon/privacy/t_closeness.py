@@ -11,8 +11,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, digest
-from sqlanon.privacy.exact import Threshold, kind_for, product
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, digest, kind_for, product
 from sqlanon.spec import models as entries
 from sqlanon.sql.relations import column, literal
 from sqlanon.sql.values import Measures, View

@@ -1,6 +1,8 @@
 """Local recoding after the lattice: rows that the chosen node would suppress are recoded again, by a node of their own.
 
-Iterated until nothing is left, or what is left may be suppressed. The rows that an earlier node kept lose nothing.
+Iterated until nothing is left, or what is left may be suppressed. The rows that an earlier node kept lose nothing. In
+the statements, `rows` are combinations (`o_0`..., codes, counts); by labels, they also have `k_i`, the code of their
+label in column i.
 """
 
 from __future__ import annotations
@@ -17,10 +19,8 @@ from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
-from sqlanon.recoding import local_statements as local_sql
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
-from sqlanon.recoding.local_statements import LevelOf
 from sqlanon.recoding.mondrian import regions as regions_sql
 from sqlanon.recoding.mondrian.cuts import CutQuestion, satisfies
 from sqlanon.search.base import SearchResult
@@ -31,7 +31,9 @@ from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.relations import Table, cast, column
+from sqlanon.sql.build import all_of, equal, named, subquery
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
+from sqlanon.sql.values import whole
 
 
 def local(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded:
@@ -121,12 +123,12 @@ class Iterations:
     def _kept_by(self, node: Node, rows: Table, iteration: int) -> _Kept:
         """The classes of rows at a node, and the rows of those that fail."""
         create, levels = self.run.scratch.create, self._levels(node)
-        keyed = create("labels of rows", f"keyed{iteration}", local_sql.keyed(rows, levels, self.carried))
-        query = local_sql.classes_of(keyed, levels, self.asked, self._classes + 1)
+        keyed = create("labels of rows", f"keyed{iteration}", rows_by_labels(rows, levels, self.carried))
+        query = classes_of(keyed, levels, self.asked, self._classes + 1)
         classes = create("judge classes", f"found{iteration}", query)
-        query = local_sql.left_over(keyed, classes, levels, self.carried)
+        query = left_over(keyed, classes, levels, self.carried)
         left = create("rows left", f"left{iteration}", query)
-        [(remaining, remaining_rows)] = self.run.engine.query(Statement("count rows", local_sql.total_rows(left)))
+        [(remaining, remaining_rows)] = self.run.engine.query(Statement("count rows", total_rows(left)))
         return _Kept(node, keyed, classes, left, int(remaining), int(remaining_rows))
 
     def _search(self, rows: Table, combinations: int, number: int, limit: int, iteration: int) -> SearchResult:
@@ -147,7 +149,7 @@ class Iterations:
         """The frequency set of the rows that are left. What models compare with is the whole source."""
         made = self.made
         domains = [domain.table for domain in made.domains]
-        query = local_sql.as_base(rows, domains, made.codes, self.counts)
+        query = as_base(rows, domains, made.codes, self.counts)
         base = scratch.create("rows left", f"base{iteration}", query)
         shape = Shape(
             tuple(hierarchy.table for hierarchy in self.stored),
@@ -163,7 +165,7 @@ class Iterations:
         query = frequency_sql.packed(base, shape.hierarchies, shape.layout, counted, made.codes, more)
         table = scratch.create("pack frequency set", f"frequency{iteration}", query)
         values = tuple(
-            scratch.create("read domains", f"values{iteration}_{position}", local_sql.domain_of(rows, position, domain))
+            scratch.create("read domains", f"values{iteration}_{position}", domain_of(rows, position, domain))
             for position, domain in enumerate(domains)
         )
         return FrequencySet(table, combinations, number, self.stored, values, shape, "", made.sensitive)
@@ -175,8 +177,8 @@ class Iterations:
     def _put_away(self, kept: _Kept, rows: int) -> None:
         """Take the classes of an iteration into the assignment."""
         levels, engine, create = self._levels(kept.node), self.run.engine, self.run.scratch.create
-        parts = local_sql.placed(kept.keyed, kept.found, levels, self.made.ordinals)
-        labels = local_sql.labels_of(kept.found, levels)
+        parts = placed(kept.keyed, kept.found, levels, self.made.ordinals)
+        labels = labels_of(kept.found, levels)
         if self._parts is None:
             self._parts = create("classes", "parts", parts), create("labels", "named", labels)
         else:
@@ -195,12 +197,150 @@ class Iterations:
             raise ValueError("there is at least one iteration")
         parts, named = self._parts
         engine, scratch, ordinals = self.run.engine, self.run.scratch, self.made.ordinals
-        rest = local_sql.suppressed(left, ordinals)
+        rest = suppressed(left, ordinals)
         engine.execute(Statement("suppressed rows", regions_sql.appended(parts, rest)))
-        merged = scratch.create("labels", "merged", local_sql.merged(named, len(ordinals)))
-        labels = scratch.create("labels", "labels", local_sql.released_labels(merged))
-        table = scratch.create("assignment", "assignment", local_sql.released_parts(parts, merged, ordinals))
+        merged = scratch.create("labels", "merged", merged_labels(named, len(ordinals)))
+        labels = scratch.create("labels", "labels", released_labels(merged))
+        table = scratch.create("assignment", "assignment", released_parts(parts, merged, ordinals))
         scratch.drop(left, parts, named, merged)
         assignment = Assignment(self.made, table, labels, whole=True)
         recoded = recoded_by(self.run, assignment, {"iterations": self.steps})
         return replace(recoded, checks=self.checks, trace=tuple(self.steps))
+
+
+@dataclass(frozen=True)
+class LevelOf:
+    """A column at the level that a node gives it."""
+
+    position: int
+    domain: Table
+    level: int
+
+    @property
+    def key(self) -> str:
+        return f"k_{self.position}"
+
+
+def as_base(rows: Table, domains: Sequence[Table], codes: Sequence[Table], counts: Sequence[str]) -> exp.Select:
+    """Rows with their values again, as the scan has them."""
+    items: list[exp.Expression] = []
+    select = exp.select().from_(table_expression(rows, "r"))
+    for position, domain in enumerate(domains):
+        items.append(named(column("value", f"d_{position}"), f"q_{position}"))
+        on = equal(column(f"o_{position}", "r"), column("o", f"d_{position}"))
+        select = select.join(table_expression(domain, f"d_{position}"), on=on, copy=False)
+    for position, table in enumerate(codes):
+        items.append(named(column("value", f"c_{position}"), f"v_{position}"))
+        on = equal(column(f"s_{position}", "r"), column("code", f"c_{position}"))
+        select = select.join(table_expression(table, f"c_{position}"), on=on, copy=False)
+    return select.select(*items, *(column(name, "r") for name in counts), copy=False)
+
+
+def rows_by_labels(rows: Table, levels: Sequence[LevelOf], carried: Sequence[str]) -> exp.Select:
+    """Rows with the codes of their labels."""
+    items: list[exp.Expression] = [column(name, "r") for name in carried]
+    select = exp.select().from_(table_expression(rows, "r"))
+    for item in levels:
+        alias = f"d_{item.position}"
+        items.append(named(column(f"code_{item.level}", alias), item.key))
+        on = equal(column(f"o_{item.position}", "r"), column("o", alias))
+        select = select.join(table_expression(item.domain, alias), on=on, copy=False)
+    return select.select(*items, copy=False)
+
+
+def classes_of(keyed_rows: Table, levels: Sequence[LevelOf], asked: CutQuestion, first: int) -> exp.Select:
+    """The classes of keyed rows: `class` numbers those that satisfy and is NULL for the others."""
+    keys = [item.key for item in levels]
+    verdicts = asked.satisfied_sides(exp.select().from_(table_expression(keyed_rows)), keys)
+    order = exp.Order(expressions=[exp.Ordered(this=column(name)) for name in keys])
+    number = exp.Window(this=exp.RowNumber(), partition_by=[column("kept")], order=order)
+    numbered = exp.Add(this=number, expression=literal(first - 1))
+    ifs = [exp.If(this=column("kept"), true=cast(exp.Paren(this=numbered), "int"))]
+    items = [column(name) for name in keys]
+    return exp.select(*items, named(exp.Case(ifs=ifs), "class")).from_(subquery(verdicts, "verdicts"), copy=False)
+
+
+def placed(keyed_rows: Table, found: Table, levels: Sequence[LevelOf], ordinals: Sequence[str]) -> exp.Select:
+    """The combinations of the classes that satisfy."""
+    keys = [column(name, "r") for name in ordinals]
+    rows = named(whole(exp.Sum(this=column("n", "r"))), "n")
+    select = _with_classes(exp.select(*keys, rows, column("class", "c")), keyed_rows, found, levels)
+    select = select.where(exp.Not(this=exp.Is(this=column("class", "c"), expression=exp.Null())))
+    return select.group_by(*(key.copy() for key in keys), column("class", "c"))
+
+
+def left_over(keyed_rows: Table, found: Table, levels: Sequence[LevelOf], carried: Sequence[str]) -> exp.Select:
+    """The rows of the other classes."""
+    select = _with_classes(exp.select(*(column(name, "r") for name in carried)), keyed_rows, found, levels)
+    return select.where(exp.Is(this=column("class", "c"), expression=exp.Null()))
+
+
+def _with_classes(select: exp.Select, keyed_rows: Table, found: Table, levels: Sequence[LevelOf]) -> exp.Select:
+    on = all_of([equal(column(item.key, "r"), column(item.key, "c")) for item in levels])
+    return select.from_(table_expression(keyed_rows, "r")).join(table_expression(found, "c"), on=on, copy=False)
+
+
+def labels_of(found: Table, levels: Sequence[LevelOf]) -> exp.Select:
+    """The labels of the classes that satisfy, with the leaves and the rows of the source that each covers."""
+    items: list[exp.Expression] = [column("class", "c")]
+    select = exp.select().from_(table_expression(found, "c"))
+    for item in levels:
+        alias = f"l_{item.position}"
+        code = column(f"code_{item.level}")
+        names = exp.select(
+            named(code, "code"),
+            named(exp.Max(this=cast(column(f"label_{item.level}"), "text")), "label"),
+            named(whole(exp.Max(this=column(f"leaves_{item.level}"))), "leaves"),
+            named(whole(exp.Sum(this=column("n"))), "rows"),
+        ).from_(table_expression(item.domain))
+        names = names.group_by(code.copy())
+        items += [named(column(part, alias), f"{part}_{item.position}") for part in ("label", "leaves", "rows")]
+        on = equal(column(item.key, "c"), column("code", alias))
+        select = select.join(subquery(names, alias), on=on, copy=False)
+    select = select.select(*items, copy=False)
+    return select.where(exp.Not(this=exp.Is(this=column("class", "c"), expression=exp.Null())))
+
+
+def suppressed(rows: Table, ordinals: Sequence[str]) -> exp.Select:
+    """Rows that no node keeps, as a part of an assignment."""
+    keys = [column(name) for name in ordinals]
+    select = exp.select(*keys, named(whole(exp.Sum(this=column("n"))), "n"), named(cast(exp.Null(), "int"), "class"))
+    return select.from_(table_expression(rows)).group_by(*(key.copy() for key in keys))
+
+
+def merged_labels(labels: Table, width: int) -> exp.Select:
+    """Classes with the one that they are released as: those of the same labels are one."""
+    names: list[exp.Expression] = [column(f"label_{position}") for position in range(width)]
+    lowest = exp.Window(this=exp.Min(this=column("class")), partition_by=names)
+    return exp.select(exp.Star(), named(lowest, "released")).from_(table_expression(labels))
+
+
+def released_labels(merged_labels: Table) -> exp.Select:
+    """The labels of every released class, once."""
+    return (
+        exp.select(exp.Star()).from_(table_expression(merged_labels)).where(equal(column("class"), column("released")))
+    )
+
+
+def released_parts(parts: Table, merged_labels: Table, ordinals: Sequence[str]) -> exp.Select:
+    """The assignment by released classes."""
+    items = [column(name, "a") for name in (*ordinals, "n")]
+    select = exp.select(*items, named(column("released", "m"), "class")).from_(table_expression(parts, "a"))
+    on = equal(column("class", "a"), column("class", "m"))
+    return select.join(table_expression(merged_labels, "m"), on=on, join_type="left", copy=False)
+
+
+def domain_of(rows: Table, position: int, domain: Table) -> exp.Select:
+    """The values of a column among these rows, with their rows."""
+    value = column("value", "d")
+    select = exp.select(named(value, "value"), named(whole(exp.Sum(this=column("n", "r"))), "n"))
+    select = select.from_(table_expression(rows, "r"))
+    on = equal(column(f"o_{position}", "r"), column("o", "d"))
+    select = select.join(table_expression(domain, "d"), on=on, copy=False)
+    return select.group_by(value.copy())
+
+
+def total_rows(rows: Table) -> exp.Select:
+    """One row: combinations and rows."""
+    counted = whole(exp.Coalesce(this=exp.Sum(this=column("n")), expressions=[literal(0)]))
+    return exp.select(exp.Count(this=exp.Star()), counted).from_(table_expression(rows))

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlanon.auditor import Sizes
 from sqlanon.errors import UsageError
-from sqlanon.reports.replay import SearchPicture
+from sqlanon.reports.lattice_view import SearchPicture
 from sqlanon.reports.values import SensitiveShares
 
 # Colours that nothing else has, replaced by variables of the page.

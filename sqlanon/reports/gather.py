@@ -20,7 +20,7 @@ from sqlanon.errors import UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.insight.adversary import Attack, background, homogeneity, skewness
-from sqlanon.insight.adversary.result import shown
+from sqlanon.insight.adversary.values import shown
 from sqlanon.insight.exposure import GENERALIZED
 from sqlanon.insight.reidentification import RiskRequest, TableRisk, measure_classes, measure_risk
 from sqlanon.insight.use import count_queries

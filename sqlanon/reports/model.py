@@ -12,8 +12,7 @@ from typing import Any
 from sqlanon.auditor import AuditResult, Sizes
 from sqlanon.auditor.result import bucket_chart
 from sqlanon.notebook import html_table
-from sqlanon.reports.lattice_view import LatticeView
-from sqlanon.reports.replay import SearchPicture
+from sqlanon.reports.lattice_view import LatticeView, SearchPicture
 from sqlanon.reports.values import Branch, SensitiveShares
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
-from sqlanon.search.preferences import Preferences
-from sqlanon.search.session import SearchSession
+from sqlanon.search.session import Preferences, SearchSession
 
 
 def search(

@@ -16,8 +16,7 @@ from sqlanon.search.base import (
     SearchResult,
     not_better_than,
 )
-from sqlanon.search.preferences import Preferences
-from sqlanon.search.session import SearchSession
+from sqlanon.search.session import Preferences, SearchSession
 
 
 def search(

@@ -13,8 +13,7 @@ from itertools import combinations, product
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, Step
 from sqlanon.search.minimal import report_minimal
-from sqlanon.search.preferences import Preferences
-from sqlanon.search.session import SearchSession
+from sqlanon.search.session import Preferences, SearchSession
 
 Columns = tuple[int, ...]
 Levels = tuple[int, ...]

@@ -6,9 +6,8 @@ Decides every node by inheritance or by asking; the preferences then choose amon
 from __future__ import annotations
 
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, ListedNodes, Objective, Progress, SearchResult
-from sqlanon.search.preferences import DEFAULT_POLICIES, Preferences
 from sqlanon.search.questions import Classifier
-from sqlanon.search.session import SearchSession
+from sqlanon.search.session import DEFAULT_POLICIES, Preferences, SearchSession
 
 
 def search(

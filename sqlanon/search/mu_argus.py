@@ -11,8 +11,7 @@ from itertools import combinations
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.datafly import generalized
-from sqlanon.search.preferences import Preferences
-from sqlanon.search.session import SearchSession
+from sqlanon.search.session import Preferences, SearchSession
 
 LARGEST = 3
 """Columns in the largest combinations that are checked."""

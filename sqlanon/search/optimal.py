@@ -14,9 +14,8 @@ from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, not_better_than
 from sqlanon.search.node_sets import Coding, Totals, members
-from sqlanon.search.preferences import Preferences
 from sqlanon.search.questions import Forecast, Sample, remaining_bits
-from sqlanon.search.session import BATCH, SearchSession
+from sqlanon.search.session import BATCH, Preferences, SearchSession
 
 STEPS = 12
 """Into how many steps suppression up to the limit is divided for bounds."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sqlanon.errors import UsageError
 from sqlanon.search.base import Budget, Evaluator, Objective, Progress, SearchResult
-from sqlanon.search.preferences import Preferences
+from sqlanon.search.session import Preferences
 from sqlanon.spec import algorithms
 
 

@@ -11,9 +11,8 @@ from functools import cached_property
 
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, ListedNodes, Objective, Progress, SearchResult
 from sqlanon.search.node_sets import Totals
-from sqlanon.search.preferences import Preferences
 from sqlanon.search.questions import Classifier
-from sqlanon.search.session import BATCH, SearchSession
+from sqlanon.search.session import BATCH, Preferences, SearchSession
 
 
 def search(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlanon.spec.amounts import Limit
 from sqlanon.spec.columns import Column, LevelBounds, Role
+from sqlanon.spec.keys import Recipient
 from sqlanon.spec.load import json_schema, load_spec, spec_from_dict
 from sqlanon.spec.models import (
     Alpha,
@@ -21,7 +22,6 @@ from sqlanon.spec.models import (
     TCloseness,
 )
 from sqlanon.spec.operations import Evidence, Limits
-from sqlanon.spec.personalized import Personalized
 from sqlanon.spec.places import (
     FileSource,
     FileTarget,
@@ -33,8 +33,7 @@ from sqlanon.spec.places import (
     Target,
     ViewTarget,
 )
-from sqlanon.spec.privacy import Anonymity, Privacy, SuppressionRule
-from sqlanon.spec.recipients import Recipient
+from sqlanon.spec.privacy import Anonymity, Personalized, Privacy, SuppressionRule
 from sqlanon.spec.release import Spec
 from sqlanon.spec.search import Algorithm, Budget, Constraints, Metric, Preference, Search
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from sqlanon.hierarchies import HierarchySpec
-from sqlanon.hierarchies.definition import Definition, Real, Whole
+from sqlanon.hierarchies.definition import Definition, Finding, Real, Whole, refuse
 from sqlanon.spec.algorithms import names_of
-from sqlanon.spec.refusals import Finding, refuse
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pydantic import BaseModel
 
 from sqlanon.errors import UsageError
+from sqlanon.hierarchies.definition import Finding, KeyPath
 from sqlanon.spec.algorithms import ALGORITHMS, ITSELF, KEYS, PASSED_ON, AlgorithmRow, Key, Only
 from sqlanon.spec.keys import SpecKeys
 from sqlanon.spec.privacy import MODELS
-from sqlanon.spec.refusals import Finding, KeyPath
 
 
 def honoured_findings(spec: SpecKeys, *names: str) -> Iterator[Finding]:

@@ -14,12 +14,11 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from sqlanon.hierarchies.definition import Definition, Whole
+from sqlanon.hierarchies.definition import Definition, Whole, refuse
 from sqlanon.hierarchies.tree import scalar_text
 from sqlanon.spec.amounts import Count, PositiveShare, PositiveThreshold, Share
 from sqlanon.spec.columns import ColumnName
 from sqlanon.spec.places import Source
-from sqlanon.spec.refusals import refuse
 
 AtLeastOne = Annotated[Whole, Field(ge=1)]
 

@@ -15,15 +15,12 @@ from pydantic import model_validator
 
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies import Sql
+from sqlanon.hierarchies.definition import Finding, refuse
 from sqlanon.spec.algorithms import ALGORITHMS, names_of
 from sqlanon.spec.honoured import honoured_findings, recipients_finding
-from sqlanon.spec.keys import SpecKeys
-from sqlanon.spec.personalized import ALGORITHMS as PERSONALIZED
-from sqlanon.spec.personalized import with_algorithm
+from sqlanon.spec.keys import SpecKeys, replaced
 from sqlanon.spec.places import TableSource, TableTarget, ViewTarget, same_place
-from sqlanon.spec.privacy import MODELS
-from sqlanon.spec.recipients import replaced
-from sqlanon.spec.refusals import Finding, refuse
+from sqlanon.spec.privacy import MODELS, PERSONALIZED, with_algorithm
 from sqlanon.spec.search import CELL_MODELS
 
 MOST_QUASI_IDENTIFIERS = 100

@@ -13,7 +13,7 @@ from sqlanon.draft.profile import Profile
 from sqlanon.draft.rules import guess_role
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec import load_spec
-from sqlanon.spec.document import read_document
+from sqlanon.spec.load import read_document
 from tests.kit.commands import CommandLine, tables
 from tests.kit.engine import execute, open_at
 from tests.kit.papers import adversarial_names

@@ -10,7 +10,7 @@ import yaml
 from sqlalchemy.exc import OperationalError
 
 from sqlanon.cli import main
-from sqlanon.engines.sqlalchemy.connection import translate
+from sqlanon.engines.sqlalchemy.base import translate
 
 WIDE = 24
 

@@ -17,12 +17,11 @@ from sqlanon.engines.base import Engine
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.privacy.alpha import AlphaShare
-from sqlanon.privacy.base import PrivacyModel, Requirement, Sensitive
+from sqlanon.privacy.base import PrivacyModel, Requirement, Sensitive, Threshold
 from sqlanon.privacy.beta_likeness import BetaLikeness
 from sqlanon.privacy.delta_disclosure import DeltaDisclosure
 from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.entropy import EntropyDiversity
-from sqlanon.privacy.exact import Threshold
 from sqlanon.privacy.recursive import RecursiveDiversity
 from sqlanon.privacy.t_closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
 from sqlanon.source import sensitive_statements as sensitive_sql

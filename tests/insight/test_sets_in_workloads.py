@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlanon.errors import SourceError
-from sqlanon.insight import microdata as measuring
+from sqlanon.insight import use as measuring
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.database import Database

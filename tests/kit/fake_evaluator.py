@@ -15,8 +15,8 @@ from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.metrics.registry import metric_named
 from sqlanon.search.base import Budget, Objective, SearchResult
-from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
+from sqlanon.search.session import Preferences
 
 Row = tuple[str, ...]
 Hierarchy = dict[str, tuple[str, ...]]

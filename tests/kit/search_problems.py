@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.registry import METRICS
-from sqlanon.search.preferences import POLICIES, Preferences
+from sqlanon.search.session import POLICIES, Preferences
 from tests.kit.fake_evaluator import FakeEvaluator, Hierarchy, Table, at_least, at_least_and_mixed, score
 
 

@@ -19,8 +19,8 @@ from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice, minimal_nodes
 from sqlanon.metrics.registry import METRICS
 from sqlanon.search.base import Budget, Objective, SearchResult
-from sqlanon.search.preferences import Preferences
 from sqlanon.search.registry import algorithm_named
+from sqlanon.search.session import Preferences
 from tests.kit.database import prepared
 from tests.kit.fake_evaluator import Table, at_least, score
 from tests.kit.papers import labels_of

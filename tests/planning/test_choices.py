@@ -17,8 +17,8 @@ from sqlanon.metrics.registry import METRICS
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.results import PlanResult
 from sqlanon.search.base import SearchResult
-from sqlanon.search.preferences import POLICIES, Preferences
 from sqlanon.search.registry import ALGORITHMS
+from sqlanon.search.session import POLICIES, Preferences
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import Options, Run
 from sqlanon.source.scratch import Scratch

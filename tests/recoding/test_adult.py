@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlanon.planning.comparison import compare
+from sqlanon.planning.frontier import compare
 from sqlanon.spec import spec_from_dict
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult"

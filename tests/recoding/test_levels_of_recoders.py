@@ -11,8 +11,7 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.errors import SqlanonError
 from sqlanon.insight.exposure import attack
-from sqlanon.insight.microdata import workload
-from sqlanon.insight.use import utility
+from sqlanon.insight.use import utility, workload
 from sqlanon.insight.workload import RandomQueries
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock import Lock

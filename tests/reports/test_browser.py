@@ -17,7 +17,7 @@ import pytest
 from sqlanon.cli import explore
 from sqlanon.cli.main import run
 from sqlanon.hierarchies.lattice import Lattice
-from sqlanon.reports.explore.server import Served
+from sqlanon.reports.explore import Served
 from sqlanon.reports.model import Report
 from sqlanon.reports.writing import write
 from tests.kit.rare_values import people
@@ -135,7 +135,7 @@ def exploring(duckdb_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
             made.append(self)
 
     monkeypatch.setattr(explore, "_announce", announce)
-    monkeypatch.setattr("sqlanon.reports.explore.server.Served", Remembered)
+    monkeypatch.setattr("sqlanon.reports.explore.Served", Remembered)
     codes: list[int] = []
     thread = Thread(target=lambda: codes.append(run(["explore", str(spec), "--idle", "60"])))
     thread.start()

@@ -13,7 +13,7 @@ import pytest
 
 from sqlanon.errors import RequirementError, UsageError
 from sqlanon.pipeline import prepare
-from sqlanon.reports.explore.server import Explorer, PageRequest, Served, node_of
+from sqlanon.reports.explore import Explorer, PageRequest, Served, node_of
 from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import Limit, load_spec
 from tests.kit.rare_values import RARE, command, people

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.search.preferences import Preferences
+from sqlanon.search.session import Preferences
 from tests.kit.fake_evaluator import Table, k_anonymous, run
 from tests.kit.search_tables import C1, F1, S1, S2, S3, S4
 

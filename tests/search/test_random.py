@@ -17,8 +17,8 @@ from sqlanon.search import optimal, samarati, session
 from sqlanon.search import questions as classify
 from sqlanon.search import questions as sample
 from sqlanon.search.base import Budget, SearchResult
-from sqlanon.search.preferences import DEFAULT_POLICIES, POLICIES, Candidate
 from sqlanon.search.registry import ALGORITHMS
+from sqlanon.search.session import DEFAULT_POLICIES, POLICIES, Candidate
 from tests.kit.examples import share
 from tests.kit.fake_evaluator import run
 from tests.kit.search_problems import Problem, problems

@@ -290,7 +290,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, make: Callable[[Path], None],
 
 
 def test_an_alias_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.spec.document.MAXIMUM_NODES", 50)
+    monkeypatch.setattr("sqlanon.spec.load.MAXIMUM_NODES", 50)
     bomb = "a: &a [x, x, x, x]\nb: &b [*a, *a, *a, *a]\nc: [*b, *b, *b, *b]\n"
     assert any("nested too deeply" in problem for problem in problems(tmp_path, bomb))
 

@@ -12,8 +12,7 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.api import recipients
 from sqlanon.errors import InfeasibleError, SpecError, UsageError
-from sqlanon.planning.comparison import compare
-from sqlanon.planning.frontier import frontier
+from sqlanon.planning.frontier import compare, frontier
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.results import PlanResult, RecodedPlan
 from sqlanon.search.registry import ALGORITHMS as SEARCHES

@@ -1,32 +1,33 @@
-"""DuckDB through its own API: the embedded engine, which also reads and writes csv and parquet files.
+"""DuckDB through its own API: the embedded engine, which also reads and writes files, and reads dataframes in memory.
 
 Only this package imports the driver. One process owns a database file at a time. DuckDB's exceptions become sqlanon's:
-one safe line each, the engine's own text as detail.
+one safe line each, the engine's own text as detail. A dataframe of pandas, polars or Arrow is a table that DuckDB reads
+where it lies; none of the three packages is imported.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import duckdb
 from sqlglot import exp
 
-from sqlanon.engines import files as duckdb_files
-from sqlanon.engines import scratch
+from sqlanon.engines import scratch, temporaries
 from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
 from sqlanon.engines.catalog import data_type, family
 from sqlanon.engines.dialects import DUCKDB
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
-from sqlanon.engines.files import refuse_doubled_headers
+from sqlanon.engines.registry import MEMORY, duckdb_path
 from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, ran_too_long, transaction
-from sqlanon.engines.temporaries import owner_only, spill_folder
-from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError
+from sqlanon.engines.temporaries import owner_only, refuse_doubled_headers, spill_folder
+from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError, UsageError
 from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, table_expression
 
 _TOLD: tuple[type[Exception], ...] = (
@@ -248,7 +249,7 @@ class DuckDBEngine(Engine):
         duckdb_catalog.replace(self, staging, target)
 
     def write_file(self, step: str, table: Table, target: File, inspect: Inspection | None = None) -> None:
-        duckdb_files.write_file(self, step, table, target, inspect)
+        temporaries.write_file(self, step, table, target, inspect)
 
     def leftovers(self, schema: tuple[str, ...]) -> list[Table]:
         return duckdb_catalog.leftovers(self, schema)
@@ -323,3 +324,78 @@ def _refuse_duplicates(names: Sequence[str]) -> None:
         if name.lower() in seen:
             raise SourceError(f"the source query has two columns named '{name}': give one of them another name")
         seen.add(name.lower())
+
+
+NAME: Final = "dataframe"
+"""What the dataframe is called as a table."""
+
+_SCHEME = "duckdb://"
+_KINDS = frozenset({("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")})
+
+
+def is_frame(value: object) -> bool:
+    """Whether this is a dataframe or a table that can be read again and again; streams and lazy queries are not."""
+    return any((kind.__module__.partition(".")[0], kind.__name__) in _KINDS for kind in type(value).__mro__)
+
+
+class FrameEngine(DuckDBEngine):
+    """A DuckDB session in which a dataframe stands as a view."""
+
+    def __init__(self, session: Session, path: str, frame: object) -> None:
+        # A database in memory that has a name can be opened again while it is open: `keep` does.
+        self._place = f"{MEMORY}sqlanon_{secrets.token_hex(8)}" if path == MEMORY else path
+        super().__init__(session, self._place)
+        if path == MEMORY:
+            self._path, self._new_file, self.lasting = None, None, False
+        try:
+            self._traced("session", f"/* {self.tag} */ -- register {NAME}", lambda: self._register(frame))
+        except BaseException:
+            self.close()
+            raise
+
+    def _register(self, frame: object) -> None:
+        try:
+            self._runner.run(lambda: self._connection.register(NAME, frame))
+        except duckdb.Error as error:
+            raise translate(error, "session") from None
+
+    def keep(self) -> KeptFrame:
+        """A second session of the same database, which goes on when this one ends."""
+        return KeptFrame(duckdb.connect(self._place))
+
+
+class KeptFrame:
+    """Tables of a database in memory that are still to be read."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def arrow(self, table: Table) -> Any:
+        """The rows as an Arrow table."""
+        return self._read(table).to_arrow_table()
+
+    def pandas(self, table: Table) -> Any:
+        """The rows as a pandas dataframe."""
+        return self._read(table).df()
+
+    def polars(self, table: Table) -> Any:
+        """The rows as a polars dataframe."""
+        return self._read(table).pl()
+
+    def _read(self, table: Table) -> Any:
+        return self._connection.sql(exp.select("*").from_(table_expression(table)).sql("duckdb"))
+
+
+def opener(frame: object, opened: Callable[[FrameEngine], None]) -> Callable[[str, Session, Path], FrameEngine]:
+    """Opens the DuckDB of a URL with the dataframe in it, and tells of it."""
+
+    def open_frame(url: str, session: Session, folder: Path) -> FrameEngine:
+        if not url.lower().startswith(_SCHEME):
+            raise UsageError(
+                "connection: a dataframe is read by DuckDB; leave the connection out, or name a DuckDB file"
+            )
+        engine = FrameEngine(session, duckdb_path(url[len(_SCHEME) :], folder), frame)
+        opened(engine)
+        return engine
+
+    return open_frame

@@ -20,7 +20,6 @@ from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspec
 from sqlanon.engines.catalog import fill, quoted_name
 from sqlanon.engines.dialects import POSTGRES
 from sqlanon.engines.postgres import catalog as postgres_catalog
-from sqlanon.engines.postgres import catalog as postgres_sizes
 from sqlanon.engines.postgres import connection as postgres_locks
 from sqlanon.engines.postgres import replacement as postgres_replace
 from sqlanon.engines.postgres.catalog import schema_of
@@ -280,7 +279,7 @@ class PostgresEngine(Engine):
         return postgres_locks.alone_with(self, target, seconds)
 
     def scan_bytes(self, relation: Relation) -> int | None:
-        return postgres_sizes.scan_bytes(self, relation)
+        return postgres_catalog.scan_bytes(self, relation)
 
     def version(self) -> str:
         return postgres_catalog.version(self)

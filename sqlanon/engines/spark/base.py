@@ -19,8 +19,7 @@ from sqlglot.errors import SqlglotError
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Row, Session, Statement
 from sqlanon.engines.session import STOP_INTERVAL, Runner, TimeLimitReached, ran_too_long
-from sqlanon.engines.spark.errors import translate
-from sqlanon.engines.spark.session import open_session
+from sqlanon.engines.spark.session import open_session, translate
 from sqlanon.errors import EngineError
 from sqlanon.sql.build import drop_table
 from sqlanon.sql.relations import Table, identifier, table_expression

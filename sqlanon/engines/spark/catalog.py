@@ -22,7 +22,7 @@ from sqlglot.errors import SqlglotError
 from sqlanon.engines.base import ColumnInfo, Statement
 from sqlanon.engines.catalog import data_type, family, parsed, quoted_name
 from sqlanon.engines.spark.base import SparkBase
-from sqlanon.engines.spark.errors import SparkError
+from sqlanon.engines.spark.session import SparkError
 from sqlanon.errors import SourceError
 from sqlanon.sql.relations import File, Query, Relation, Table, table_expression
 

@@ -18,15 +18,14 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Capability, ColumnInfo, Inspection, Statement
 from sqlanon.engines.catalog import parsed, with_holes_filled
-from sqlanon.engines.files import flush, refuse_doubled_headers
 from sqlanon.engines.session import alone_in_process
 from sqlanon.engines.spark import catalog as spark_catalog
 from sqlanon.engines.spark import replacement as spark_replace
 from sqlanon.engines.spark.base import SparkBase
 from sqlanon.engines.spark.catalog import columns_of
-from sqlanon.engines.spark.errors import NotThere, SparkError
+from sqlanon.engines.spark.session import NotThere, SparkError
 from sqlanon.engines.spark.traits import SPARK, location, text_view_of, view_of
-from sqlanon.engines.temporaries import private_folder
+from sqlanon.engines.temporaries import flush, private_folder, refuse_doubled_headers
 from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression

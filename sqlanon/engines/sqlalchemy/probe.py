@@ -14,10 +14,9 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sqlanon.engines.adapted import AdaptedTraits
 from sqlanon.engines.base import Statement
 from sqlanon.engines.catalog import parsed
-from sqlanon.engines.dialects import DUCKDB, POSTGRES
+from sqlanon.engines.dialects import DUCKDB, POSTGRES, AdaptedTraits
 from sqlanon.engines.generated_dialects import BIGQUERY, CLICKHOUSE, DATABRICKS, REDSHIFT, SNOWFLAKE, TRINO
 from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
 from sqlanon.errors import EngineError, UsageError

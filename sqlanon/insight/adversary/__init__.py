@@ -15,8 +15,10 @@ from sqlanon.insight.adversary.links import (
     re_identified,
     recognize_suppressed,
 )
-from sqlanon.insight.adversary.result import Attack, AttackResult, Exposure
 from sqlanon.insight.adversary.values import (
+    Attack,
+    AttackResult,
+    Exposure,
     background,
     homogeneity,
     similarity_by_range,

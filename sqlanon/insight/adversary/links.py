@@ -18,9 +18,8 @@ from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import TOP
-from sqlanon.insight.adversary.result import Exposure
 from sqlanon.insight.adversary.statements import same
-from sqlanon.insight.adversary.values import measured
+from sqlanon.insight.adversary.values import Exposure, measured
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.hierarchies import draft_hierarchy
 from sqlanon.source.hierarchy_statements import domain

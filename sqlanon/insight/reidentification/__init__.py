@@ -6,17 +6,19 @@ Reads counts from the database, never values; leaves nothing but scratch tables,
 from __future__ import annotations
 
 from sqlanon.engines.base import Engine
-from sqlanon.insight.reidentification.classes import THRESHOLDS, RiskRequest, measure_classes
-from sqlanon.insight.reidentification.result import (
+from sqlanon.insight.reidentification.classes import (
+    THRESHOLDS,
     Attacker,
     ClassRisk,
     PopulationMatch,
+    RiskRequest,
     RiskResult,
     RowsAtRisk,
     SpecialUniques,
     Subset,
     Subsets,
     TableRisk,
+    measure_classes,
 )
 from sqlanon.insight.reidentification.subsets import measure_subsets
 from sqlanon.source.scratch import Scratch

@@ -16,8 +16,7 @@ from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.insight.reidentification import statements as subsets_sql
-from sqlanon.insight.reidentification.classes import RiskRequest
-from sqlanon.insight.reidentification.result import SpecialUniques, Subset, Subsets
+from sqlanon.insight.reidentification.classes import RiskRequest, SpecialUniques, Subset, Subsets
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.frequency_statements import HierarchyTable, Layout
 from sqlanon.source.scratch import Scratch

@@ -15,7 +15,6 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
 from sqlanon.recoding.cells import forest_statements as forest_sql
-from sqlanon.recoding.cells import forest_statements as trees_sql
 from sqlanon.recoding.cells import statements as neighbours_sql
 from sqlanon.recoding.cells.statements import Steps
 from sqlanon.source.scratch import Scratch
@@ -69,9 +68,9 @@ class Forest:
         """Grow the forest and cut it: vertex `v`, its rows `a` to `b`, group `g`."""
         components, edges = self._grown(near)
         sizes = self._create("sizes", forest_sql.component_rows(self.vertices, components))
-        large = self._create("large", trees_sql.large(self.vertices, sizes, self.k))
+        large = self._create("large", forest_sql.large(self.vertices, sizes, self.k))
         bundles, members = self._cut(components, large, edges)
-        groups = trees_sql.groups(self.vertices, components, large, members, bundles, self.k)
+        groups = forest_sql.groups(self.vertices, components, large, members, bundles, self.k)
         found = self._create("groups", groups)
         self.scratch.drop(components, edges, sizes, large, bundles, members)
         return found
@@ -98,14 +97,14 @@ class Forest:
 
     def _cut(self, components: Table, large: Table, edges: Table) -> tuple[Table, Table]:
         """Let bundles of rows go up to the roots, pair by pair; what comes to k rows is cut off as a group."""
-        bundles = self._create("b0", trees_sql.bundles_at_start(self.vertices, components, large))
-        members = self._create("m0", trees_sql.members_at_start(bundles))
-        while int(self._ask(trees_sql.unfinished(bundles, large))[0][0]):
+        bundles = self._create("b0", forest_sql.bundles_at_start(self.vertices, components, large))
+        members = self._create("m0", forest_sql.members_at_start(bundles))
+        while int(self._ask(forest_sql.unfinished(bundles, large))[0][0]):
             self.rounds += 1
-            paired = self._create("paired", trees_sql.paired(bundles, self.k))
-            joined = self._create(f"m{self.rounds}", trees_sql.members_after(members, paired))
-            waiting = self._create("waiting", trees_sql.bundles_after(paired))
-            passed = self._create(f"b{self.rounds}", trees_sql.passed(waiting, edges))
+            paired = self._create("paired", forest_sql.paired(bundles, self.k))
+            joined = self._create(f"m{self.rounds}", forest_sql.members_after(members, paired))
+            waiting = self._create("waiting", forest_sql.bundles_after(paired))
+            passed = self._create(f"b{self.rounds}", forest_sql.passed(waiting, edges))
             self.scratch.drop(bundles, members, paired, waiting)
             bundles, members = passed, joined
         return bundles, members

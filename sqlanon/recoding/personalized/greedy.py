@@ -19,7 +19,6 @@ from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.divisions import Attribute
 from sqlanon.recoding.personalized import split_statements as splits_sql
-from sqlanon.recoding.personalized import statements as guarded_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
 from sqlanon.source.frequency import Base
@@ -159,7 +158,7 @@ class _GreedySearch:
         self.numbered = 0
         self.rounds = 0
         self._statements: dict[str, Statement] = {}
-        self.rows = self.scratch.create("divide", "w0", guarded_sql.one_group(guarded.cells, guarded.held))
+        self.rows = self.scratch.create("divide", "w0", personalized_sql.one_group(guarded.cells, guarded.held))
         self.past = self._start()
 
     def recoded(self) -> Recoded:
@@ -179,7 +178,7 @@ class _GreedySearch:
         kept = self._kept()
         rounds = [(self.rows, self._as_classes())]
         assignment = self.scratch.create(
-            "classes", "assignment", guarded_sql.assigned(rounds, self.guarded.made.ordinals)
+            "classes", "assignment", personalized_sql.assigned(rounds, self.guarded.made.ordinals)
         )
         details = {
             "rounds": self.rounds,
@@ -203,7 +202,7 @@ class _GreedySearch:
         stands = splits_sql.as_they_stand(outcome, self.guarded.attributes)
         [(lost, hopeless)] = self.guarded.engine.query(Statement("breach", stands))
         beyond = hopeless or (lost and self.guarded.weight is None)
-        refuse_hopeless(guarded_sql.HOPELESS if beyond else 0, self.guarded.weight)
+        refuse_hopeless(personalized_sql.HOPELESS if beyond else 0, self.guarded.weight)
         self._add(Statement("add up splits", splits_sql.effects(steps, None, None)))
         past = self.scratch.create("split", "past", query("select s.* from s", {"s": steps}))
         self.scratch.drop(outcome, steps)

@@ -15,7 +15,6 @@ from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for
 from sqlanon.recoding.divisions import Attribute
-from sqlanon.recoding.personalized import statements as guarded_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.statements import Breach
 from sqlanon.source.binding import BoundPersonalized
@@ -24,7 +23,7 @@ from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Again, Scratch
-from sqlanon.spec.personalized import INFINITY
+from sqlanon.spec.privacy import INFINITY
 from sqlanon.sql.relations import Table, column
 
 
@@ -64,7 +63,7 @@ class Guarded:
     @property
     def held(self) -> list[str]:
         """The columns of rows that are divided into groups."""
-        return ["g", *self.made.ordinals, *guarded_sql.COUNTS, "n", *self.more]
+        return ["g", *self.made.ordinals, *personalized_sql.COUNTS, "n", *self.more]
 
     def generalized(self, cells: Table, name: str, people: Table | None = None) -> Table:
         """SA-generalization of all groups of these cells that need it; the others publish values as they are.
@@ -73,7 +72,7 @@ class Guarded:
         """
         again, persons = self.again, bool(self.more)
         counted = people or again.create(
-            "count persons", f"{name}p", lambda: guarded_sql.people(cells, persons=persons)
+            "count persons", f"{name}p", lambda: personalized_sql.people(cells, persons=persons)
         )
         nodes = again.create("breach", f"{name}x", lambda: personalized_sql.nodes(cells, self.taxonomy))
         bad = again.create("breach", f"{name}b", lambda: personalized_sql.groups_in_breach(nodes, counted, self.breach))
@@ -99,7 +98,7 @@ def guard(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Guarded:
     guards, leaves = _guards(run, made, asked, hierarchy)
     more = ["r", "u"] if made.persons else []
     codes = (f"s_{asked.column}", f"s_{asked.guarding}")
-    cells = guarded_sql.cells(made.table, guards, codes, made.ordinals, more)
+    cells = personalized_sql.cells(made.table, guards, codes, made.ordinals, more)
     taxonomy = personalized_sql.taxonomy(hierarchy.table.table, hierarchy.height, leaves)
     weight = asked.asked.weight
     return Guarded(
@@ -123,14 +122,14 @@ def _guards(run: Run, made: Combinations, asked: BoundPersonalized, hierarchy: S
     columns = [(f"s_{position}", made.codes[position]) for position in (asked.column, asked.guarding)]
     item = run.binding.sensitive[asked.guarding]
     text = run.engine.traits.text(column("value", "b"), item.family)
-    pairs = guarded_sql.pairs(made.table, columns[0], columns[1], text)
+    pairs = personalized_sql.pairs(made.table, columns[0], columns[1], text)
     pairs_table = run.scratch.create("guarding nodes", "pairs", pairs)
     absent = has_null(run.engine, "guarding nodes", made.codes[asked.column])
     leaves = hierarchy.table.leaves + absent
     query = personalized_sql.guards(pairs_table, hierarchy.table.table, hierarchy.height, leaves, hierarchy.top)
     table = run.scratch.create("guarding nodes", "guards", query)
     run.scratch.drop(pairs_table)
-    [(astray, unknown)] = run.engine.query(Statement("guarding nodes", guarded_sql.misplaced(table)))
+    [(astray, unknown)] = run.engine.query(Statement("guarding nodes", personalized_sql.misplaced(table)))
     if unknown:
         raise HierarchyError(
             f"column '{asked.asked.column}': {unknown} rows lie outside its taxonomy", column=asked.asked.column
@@ -174,11 +173,11 @@ def published(guarded: Guarded, assignment: Table, kept: Table, checks: int, det
     cells = scratch.create(
         "class cells",
         "classcells",
-        guarded_sql.class_cells(guarded.cells, assignment, guarded.made.ordinals, guarded.more),
+        personalized_sql.class_cells(guarded.cells, assignment, guarded.made.ordinals, guarded.more),
     )
     generalized = guarded.generalized(cells, "final")
     labels = scratch.create("labels", "labels", divisions_sql.labels(kept, guarded.attributes))
-    of_values = guarded_sql.sensitive_labels(
+    of_values = personalized_sql.sensitive_labels(
         cells, generalized, guarded.guards, hierarchy.table.table, hierarchy.height, hierarchy.top
     )
     sensitive = scratch.create("sensitive labels", "values", of_values)
@@ -191,7 +190,7 @@ def published(guarded: Guarded, assignment: Table, kept: Table, checks: int, det
 def information_loss(guarded: Guarded, kept: Table, generalized: Table) -> tuple[float, dict[str, int]]:
     """Equation 6, and the whole numbers that it is made of: leaves beyond one, summed over rows, by column."""
     names = [*guarded.run.binding.names, guarded.run.binding.sensitive[guarded.position].name]
-    query = guarded_sql.totals(kept, generalized, [item.position for item in guarded.attributes])
+    query = personalized_sql.totals(kept, generalized, [item.position for item in guarded.attributes])
     [found] = guarded.engine.query(Statement("information loss", query))
     sums = [int(number) for number in found]
     shares = [item.weight / item.values for item in guarded.attributes]
@@ -202,7 +201,7 @@ def information_loss(guarded: Guarded, kept: Table, generalized: Table) -> tuple
 
 def refuse_hopeless(loss: float, weight: Fraction | None) -> None:
     """InfeasibleError where not even one group of all rows protects everybody."""
-    if loss < guarded_sql.HOPELESS:
+    if loss < personalized_sql.HOPELESS:
         return
     if weight is None:
         raise InfeasibleError(

@@ -20,7 +20,6 @@ from sqlanon.recoding import divisions as divisions_sql
 from sqlanon.recoding.base import Recoded, Recoder
 from sqlanon.recoding.kinds import NodeLookup, RegionLookup, Text
 from sqlanon.recoding.mondrian.recoder import MOST_WRITTEN, places_of_values
-from sqlanon.recoding.personalized import statements as guarded_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
 from sqlanon.source.combinations import Combinations, has_null
@@ -58,7 +57,7 @@ def _divide(guarded: Guarded) -> tuple[list[Round], int, bool]:
     scratch, attributes = guarded.scratch, guarded.attributes
     budget, started = guarded.run.binding.spec.search.budget, time.monotonic()
     seconds = budget.most_seconds
-    rows = scratch.create("divide", "w0", guarded_sql.one_group(guarded.cells, guarded.held))
+    rows = scratch.create("divide", "w0", personalized_sql.one_group(guarded.cells, guarded.held))
     rounds: list[Round] = []
     parts, numbered = None, 1
     while True:
@@ -68,7 +67,7 @@ def _divide(guarded: Guarded) -> tuple[list[Round], int, bool]:
             budget.nodes is not None and numbered >= budget.nodes
         )
         single = divisions_sql.single(attributes, "e")
-        done = guarded_sql.finished(rows, groups, guarded.held, exp.true() if spent else single)
+        done = personalized_sql.finished(rows, groups, guarded.held, exp.true() if spent else single)
         rounds.append(Round(groups, parts, scratch.create("divide", f"done{place}", done)))
         divisions, divided = scratch.create_counted(
             "divide", f"b{place}", divisions_sql.best_divisions(rows, groups, attributes)
@@ -94,15 +93,15 @@ def _prune(guarded: Guarded, rounds: Sequence[Round]) -> list[Table]:
     below: tuple[Table, Table, Table] | None = None
     for place in range(len(rounds) - 1, -1, -1):
         current = rounds[place]
-        folded = guarded_sql.folded(current.done, None if below is None else (below[0], below[2]), guarded.more)
+        folded = personalized_sql.folded(current.done, None if below is None else (below[0], below[2]), guarded.more)
         cells = scratch.create("fold", f"f{place}", folded)
         judged = scratch.create(
-            "prune", f"j{place}", guarded_sql.worth_judging(current.groups, None if below is None else below[1:])
+            "prune", f"j{place}", personalized_sql.worth_judging(current.groups, None if below is None else below[1:])
         )
-        worth = scratch.create("prune", f"v{place}", guarded_sql.judged_cells(cells, judged, guarded.more))
+        worth = scratch.create("prune", f"v{place}", personalized_sql.judged_cells(cells, judged, guarded.more))
         generalized = guarded.generalized(worth, f"r{place}")
         lost = scratch.create("prune", f"q{place}", personalized_sql.lost(generalized))
-        best = scratch.create("prune", f"t{place}", guarded_sql.best(judged, lost, guarded.weight, guarded.leaves))
+        best = scratch.create("prune", f"t{place}", personalized_sql.best(judged, lost, guarded.weight, guarded.leaves))
         scratch.drop(judged, worth, generalized, lost, *([] if below is None else [below[0]]))
         found.append(best)
         if current.parts is not None:
@@ -121,11 +120,11 @@ def _classes(guarded: Guarded, rounds: Sequence[Round], best: Sequence[Table]) -
     of_class: list[Table] = []
     for place, (current, chosen) in enumerate(zip(rounds, best, strict=True)):
         above = None if current.parts is None else (of_class[-1], current.parts)
-        of_class.append(scratch.create("classes", f"a{place}", guarded_sql.classes(chosen, above)))
+        of_class.append(scratch.create("classes", f"a{place}", personalized_sql.classes(chosen, above)))
     done = [(current.done, classes) for current, classes in zip(rounds, of_class, strict=True)]
     extents = [(current.groups, classes) for current, classes in zip(rounds, of_class, strict=True)]
-    assignment = scratch.create("classes", "assignment", guarded_sql.assigned(done, guarded.made.ordinals))
-    kept = scratch.create("classes", "kept", guarded_sql.kept(extents))
+    assignment = scratch.create("classes", "assignment", personalized_sql.assigned(done, guarded.made.ordinals))
+    kept = scratch.create("classes", "kept", personalized_sql.kept(extents))
     for current, chosen, classes in zip(rounds, best, of_class, strict=True):
         made = [current.groups, current.done, chosen, classes]
         scratch.drop(*made, *([] if current.parts is None else [current.parts]))
@@ -149,9 +148,9 @@ def personalized_lookup(
     domains = made.combinations.domains
     if max(found.classes, *(domain.hierarchy.values for domain in domains)) > MOST_WRITTEN:
         raise UsageError(f"search.algorithm: a script writes out at most {MOST_WRITTEN} classes and values of a column")
-    regions = engine.query(Statement("regions", guarded_sql.regions(made.table, made.labels, len(domains))))
+    regions = engine.query(Statement("regions", personalized_sql.regions(made.table, made.labels, len(domains))))
     numbers = {row[0]: str(number) for number, row in enumerate(regions)}
-    nodes = engine.query(Statement("nodes", guarded_sql.published_nodes(made.sensitive_labels[asked.column])))
+    nodes = engine.query(Statement("nodes", personalized_sql.published_nodes(made.sensitive_labels[asked.column])))
     return RegionLookup(
         places_of_values(engine, made.combinations),
         tuple(_texts(row[1:]) for row in regions),

@@ -20,10 +20,7 @@ from sqlanon.recoding.base import Recoded, bounds_told, least_levels, requiremen
 from sqlanon.recoding.mondrian.labels import NULL_TEXT, SPECIAL
 from sqlanon.recoding.schemes.evaluator import Leaves, SchemeCosts
 from sqlanon.search.base import Budget, Progress
-from sqlanon.search.schemes import exact
-from sqlanon.search.schemes import heuristics as annealing
-from sqlanon.search.schemes import heuristics as genetic
-from sqlanon.search.schemes import heuristics as top_down
+from sqlanon.search.schemes import exact, heuristics
 from sqlanon.search.schemes.costs import CostEvaluator, Generalization
 from sqlanon.search.schemes.domain import Block, LeafDomain, Partition, blocks, canonical, is_range, of_blocks
 from sqlanon.search.schemes.families import SCHEMES, EnumerationTree
@@ -232,9 +229,9 @@ def _text(value: object) -> str | None:
 Heuristic = Callable[[Space, CostEvaluator, Budget, int, Progress | None], Solution]
 
 HEURISTICS: dict[str, Heuristic] = {
-    "tds": top_down.specialize,
-    "genetic": genetic.evolve,
-    "annealing": annealing.anneal,
+    "tds": heuristics.specialize,
+    "genetic": heuristics.evolve,
+    "annealing": heuristics.anneal,
 }
 
 MINIMIZED = ("dm", "hdm")

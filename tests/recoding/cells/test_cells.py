@@ -10,7 +10,7 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError, SpecError, UsageError
-from sqlanon.planning.comparison import compare
+from sqlanon.planning.frontier import compare
 from sqlanon.recoding import Assigned
 from sqlanon.recoding.cells import forest, matching
 from sqlanon.release.results import RunResult

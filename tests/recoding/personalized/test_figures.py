@@ -12,7 +12,7 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
-from sqlanon.insight import microdata as measuring
+from sqlanon.insight import use as measuring
 from sqlanon.recoding.personalized import greedy
 from sqlanon.source.run import DEFAULT
 from sqlanon.spec import spec_from_dict

@@ -14,7 +14,7 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.errors import SpecError
-from sqlanon.insight import microdata as measuring
+from sqlanon.insight import use as measuring
 from sqlanon.insight.workload import RandomQueries
 from sqlanon.recoding import Recoding
 from sqlanon.source.run import DEFAULT

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import accumulate, combinations
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,36 @@ from hypothesis import strategies as st
 from sqlanon.search.schemes.domain import LeafDomain, Partition, blocks, canonical, identity, of_blocks, whole
 from sqlanon.search.schemes.exact import OpenNode, children
 from sqlanon.search.schemes.families import SCHEMES, EnumerationTree, within
-from sqlanon.search.schemes.indexes import from_indexes, indexes_of
 from sqlanon.search.schemes.problem import Space
 from tests.kit.examples import share
+
+
+def from_indexes(indexes: AbstractSet[int], sizes: Sequence[int]) -> tuple[Partition, ...]:
+    """The ranges that a set of indexes stands for, as k-Optimize writes ordered partitions of all columns.
+
+    Leaves of all columns are numbered through from 1; an index in the set opens a new range, the least leaf of a column
+    always does (Bayardo and Agrawal).
+
+    >>> from_indexes({3}, (4,))
+    ((0, 0, 1, 1),)
+    """
+    found = []
+    for size, before in zip(sizes, accumulate(sizes, initial=0), strict=False):
+        opens = (leaf > 0 and before + leaf + 1 in indexes for leaf in range(size))
+        found.append(tuple(accumulate(map(int, opens))))
+    return tuple(found)
+
+
+def indexes_of(partitions: Sequence[Partition]) -> set[int]:
+    """The set of indexes that stands for these ranges."""
+    found: set[int] = set()
+    before = 0
+    for partition in partitions:
+        opens = (leaf for leaf in range(1, len(partition)) if partition[leaf] != partition[leaf - 1])
+        found.update(before + leaf + 1 for leaf in opens)
+        before += len(partition)
+    return found
+
 
 WORK_CLASS = LeafDomain.of(8, [(0, 0, 0, 1, 2, 2, 3, 3)])
 """Li and Li 2007, Figure 1."""

@@ -1,7 +1,8 @@
 """The server of `sqlanon explore`, for one browser on this machine: a page and three questions, behind a token.
 
 The page asks for the lattice under a k and a limit, the verdict of a node, and a node written to the lock file. The
-database is asked by one thread only, the one that opened it; requests wait for it.
+database is asked by one thread only, the one that opened it; requests wait for it. No data values are served, and
+nothing is written but the lock file, when asked for.
 """
 
 from __future__ import annotations
