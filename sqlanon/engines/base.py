@@ -239,6 +239,10 @@ class Engine(ABC):
         """Whether there is such a schema to make tables in; engines that cannot tell let it be tried."""
         return True
 
+    def is_reserved(self, table: Table) -> bool:
+        """Whether a name belongs to the database itself: nothing of ours is made under it."""
+        return bool(table.schema) and table.schema[-1].lower() == "information_schema"
+
     @abstractmethod
     def same_object(self, left: Table, right: Table) -> bool:
         """Whether two names mean one object of the database (default schemas resolved, case as the engine folds it)."""

@@ -178,6 +178,8 @@ def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> Non
     spec, target = binding.spec, binding.target
     if publishes and isinstance(target, Table):
         _require_schema(engine, "target", target.schema)
+    if publishes and binding.regions is not None:
+        _require_schema(engine, "regions", binding.regions.schema)
     if publishes and isinstance(target, File) and "://" not in target.path:
         _require_folder(Path(target.path))
     if not engine.traits.temporary_scratch or (publishes and spec.evidence.tables):

@@ -250,6 +250,9 @@ class PostgresEngine(Engine):
     def has_schema(self, schema: tuple[str, ...]) -> bool:
         return postgres_catalog.has_schema(self, schema)
 
+    def is_reserved(self, table: Table) -> bool:
+        return postgres_catalog.is_reserved(self, table)
+
     def same_object(self, left: Table, right: Table) -> bool:
         return postgres_catalog.identity(self, left) == postgres_catalog.identity(self, right)
 
