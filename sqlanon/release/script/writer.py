@@ -114,7 +114,7 @@ class ScriptWriter:
             refuse_types(self._scripting.traits, kept, binding.target)
 
     def _begin(self, pages: Pages) -> None:
-        opening = self._scripting.opening()
+        opening = self._scripting.opening(self._binding.spec.limits.asked_seconds)
         if opening:
             where = "One transaction, from here to the end" if self._scripting.transactional else "The session"
             pages.add(f"{where}.", *opening)
