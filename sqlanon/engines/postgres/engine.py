@@ -160,6 +160,10 @@ class PostgresEngine(Engine):
             self.close()
             raise
 
+    def _bound(self, seconds: float | None) -> None:
+        super()._bound(seconds)
+        self.query(Statement("session", postgres_catalog.settings(seconds)))
+
     # -- running statements ------------------------------------------------------------------------------------
 
     def _execute(self, sql: str) -> int:
