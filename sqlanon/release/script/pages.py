@@ -16,6 +16,7 @@ from sqlanon.recoding.kinds import FullDomain
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.columns import accepted_columns
+from sqlanon.spec.operations import NO_LIMITS
 from sqlanon.sql.build import create_table_as, create_text_table, drop_table, insert_text
 from sqlanon.sql.relations import File, Table
 
@@ -191,7 +192,9 @@ def _uncarried(binding: Binding, scripting: Scripting) -> Iterator[str]:
     limits = binding.spec.limits
     if limits.asked_seconds is not None and not scripting.timeout:
         yield "limits.statement_seconds"
-    yield from (f"limits.{name}" for name in ("max_scan_bytes", "lock_seconds") if name in limits.model_fields_set)
+    for name in ("max_scan_bytes", "lock_seconds"):
+        if getattr(limits, name) != getattr(NO_LIMITS, name):
+            yield f"limits.{name}"
     if binding.spec.scratch is not None and scripting.traits.temporary_scratch:
         yield "scratch"
 
