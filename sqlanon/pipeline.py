@@ -151,7 +151,9 @@ def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
         stored = hierarchies_of(run, base)
         lock.require_hierarchies(describe_hierarchies(stored))
         release = release_of(run, base, stored, recoding)
-        return _publish(run, stored, recoding, release, recipient=lock.recipient)
+        result = _publish(run, stored, recoding, release, recipient=lock.recipient)
+        found = result.publication
+        return replace(result, warnings=tuple(lock.differences(found.rows, found.suppressed)))
 
 
 def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None, *, fits: bool = False) -> AuditResult:

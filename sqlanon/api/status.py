@@ -80,8 +80,9 @@ class Status:
     recipient: str | None = None
 
     @property
-    def satisfied(self) -> bool:
-        return self.audit is not None and self.audit.satisfied
+    def satisfied(self) -> bool | None:
+        """None where the release holds to what could be measured, which is not what was required."""
+        return False if self.audit is None else self.audit.verdict
 
     @property
     def drifted(self) -> bool | None:

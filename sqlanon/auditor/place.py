@@ -36,7 +36,7 @@ FLAGS: Words = {
 ARGUMENTS: Words = {"source": "table", "reference": "reference", "privacy.population": "population"}
 
 
-UNASKED = "nothing was required: these are measurements, no verdict; {} and others ask for one"
+UNASKED = "nothing was required: these are measurements, no verdict; {} above 1 and others ask for one"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def measure_place(
             population=_bound(engine, population, connection, words, "privacy.population"),
         )
         result = audit(engine, table, request, beside)
-    if asked.k is not None or asked.privacy:
+    if required.requires:
         return result
     return replace(result, asked=False, notes=(*result.notes, UNASKED.format(words.get("privacy.k", "k"))))
 

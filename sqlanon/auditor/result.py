@@ -173,9 +173,17 @@ class AuditResult:
         return f" {self.unit}" if self.by_person else ""
 
     @property
+    def shown(self) -> bool:
+        """Whether what was counted is what the requirement is about: rows show nothing of persons."""
+        # Breach probabilities are counted in the microdata, which has the key of the persons.
+        return not self.by_person or self.sizes.persons or self.breaches is not None
+
+    @property
     def verdict(self) -> bool | None:
-        """Whether the requirement holds; None where nothing was required of a table that has rows."""
-        return self.satisfied if self.asked or not self.rows else None
+        """Whether the requirement holds; None where nothing was required of a table that has rows, or nothing shown."""
+        if self.rows and not self.violations and not (self.asked and self.shown):
+            return None
+        return self.satisfied
 
     @property
     def rows(self) -> int:
@@ -233,8 +241,8 @@ class AuditResult:
 
     @property
     def satisfied(self) -> bool:
-        held = all(check.satisfied for check in self.policy)
-        return self.rows > 0 and held and all(check.satisfied for check in self.checks)
+        """Whether everything that was required is shown to hold; a measurement without a requirement passes."""
+        return not self.violations and (self.shown or not self.asked)
 
     @property
     def violations(self) -> list[str]:
@@ -263,7 +271,12 @@ class AuditResult:
         for check in self.checks:
             if check.model != "k":
                 yield check.name, f"{check.asked}: {'yes' if check.satisfied else 'no'}"
-        yield "satisfied", {True: "yes", False: "no", None: "nothing was required"}[self.verdict]
+        undecided = "not shown: rows were counted, not persons" if self.asked else "nothing was required"
+        yield "satisfied", {True: "yes", False: "no", None: undecided}[self.verdict]
+
+    def _requirement(self, check: Check) -> dict[str, Any]:
+        """A requirement with its verdict; None where rows hold to it, and persons were asked for."""
+        return check.to_dict() | ({"satisfied": None} if check.satisfied and not self.shown else {})
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -287,7 +300,7 @@ class AuditResult:
             "consistency": None if self.consistency is None else self.consistency.to_dict(),
             **({} if self.breaches is None else {"personalized": self.breaches.to_dict()}),
             "groups": {group.name: group.to_dict() for group in self.groups if group.name},
-            "requirements": [check.to_dict() for check in self.checks] if self.asked else [],
+            "requirements": [self._requirement(check) for check in self.checks] if self.asked else [],
             "policy": [check.to_dict() for check in self.policy],
             "notes": list(self.notes),
             "satisfied": self.verdict,

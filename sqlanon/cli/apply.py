@@ -28,6 +28,8 @@ def command(settings: Settings, lock: Path) -> None:
 
     with explained(settings), settings.working() as options:
         result = api.apply(lock, options)
+    for warning in result.warnings:
+        settings.note(f"warning: {warning}")
     if settings.as_json:
         settings.emit(result.to_dict())
     else:

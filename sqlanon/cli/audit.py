@@ -208,7 +208,8 @@ def command(
     """Measure a table or file as it stands: the smallest class, the sizes of all, the rows at risk, and the values of
     sensitive columns in each class.
 
-    Give TABLE with --qi, or --spec. Exit code 1 when a requirement is not met.
+    Give TABLE with --qi, or --spec. Exit code 1 when a requirement is not met, or not shown: rows tell nothing of
+    persons.
     """
     if personalized is not None:
         if spec is not None or connection is not None or qi is not None or fits or asked.beside_population:
@@ -252,6 +253,8 @@ def _shown(settings: Settings, result: AuditResult) -> int:
         show_audit(settings.console, result)
         for note in result.notes:
             settings.note(note)
+        if result.asked and result.verdict is None:
+            settings.note("not shown: the requirement is about persons")
         for violation in result.violations:
             settings.note(f"not satisfied: {violation}")
     return 0 if result.satisfied else 1

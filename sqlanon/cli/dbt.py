@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlanon.cli.files import known_lock, lock_of, require_writable, write_lock, write_text
+from sqlanon.cli.files import known_lock, lock_of, refuse_read, require_writable, write_lock, write_text
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def _manifest(
 
 
 def _write(found: WrittenModel) -> None:
+    for path in (*found.files, found.lock):
+        refuse_read(path, found.spec, lock=True)
     for path, text in found.files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)

@@ -52,9 +52,9 @@ def command(
     environment()
     loaded = chosen(load_spec(spec), recipient)
     where = out or lock_path(spec, recipient)
-    require_writable(where)
+    require_writable(where, loaded, lock=True)
     relative = Path(os.path.relpath(spec, where.parent)).as_posix()
-    with settings.working(quiet=True) as options, running(loaded, options) as run:
+    with settings.working(quiet=True, lock=where) as options, running(loaded, options) as run:
         explorer = Explorer(run, prepare(run), known_lock(where, fresh=False))
 
         def save(asked: dict[str, Any]) -> dict[str, Any]:

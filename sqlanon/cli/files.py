@@ -48,8 +48,11 @@ def changes_since(path: Path, lock: Lock) -> list[Change] | None:
     return None if old is None else diff(old, lock)
 
 
-def require_writable(path: Path) -> None:
-    """Refuse a place where no file can be written, before any work is done for it."""
+def require_writable(path: Path, spec: Spec | None = None, *, lock: bool = False) -> None:
+    """Refuse a place where no file can be written, or where one stands that the spec reads, before any work is done.
+
+    A lock file replaces a lock file, and nothing else that has another name.
+    """
     folder = path.parent
     if not folder.is_dir():
         raise UsageError(f"{path}: there is no folder '{folder}'")
@@ -57,6 +60,17 @@ def require_writable(path: Path) -> None:
         raise UsageError(f"{path}: is a folder, not a file")
     if not os.access(folder, os.W_OK):
         raise UsageError(f"{path}: the folder cannot be written to")
+    if spec is not None:
+        refuse_read(path, spec, lock=lock)
+    if lock and path.exists() and not path.name.endswith(".lock.json") and known_lock(path, fresh=False) is None:
+        raise UsageError(f"{path}: exists and is no lock file; name another file, or remove it first")
+
+
+def refuse_read(path: Path, spec: Spec, *, lock: bool = False) -> None:
+    """Refuse a file that the spec names to be read or published; those under views are told with the database open."""
+    from sqlanon.source.reads import file_reads, refuse_file
+
+    refuse_file(None, list(file_reads(spec)), path, lock=lock)
 
 
 def write_lock(lock: Lock, path: Path) -> None:

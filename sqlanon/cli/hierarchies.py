@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlanon.cli.files import whole_file
+from sqlanon.cli.files import refuse_read, whole_file
 from sqlanon.cli.recipients import chosen, recipient_option
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
@@ -61,9 +61,9 @@ def command(
 
     loaded = chosen(load_spec(spec), recipient)
     wanted = _wanted(loaded, columns)
-    files = _files(wanted, export, delimiter, force=force)
+    files = _files(loaded, wanted, export, delimiter, force=force)
     shown = []
-    with reports_of(settings, loaded) as reports:
+    with reports_of(settings, loaded, writes=list(files.values())) as reports:
         for report in reports:
             if report.column not in wanted:
                 continue
@@ -79,11 +79,13 @@ def command(
 
 
 @contextmanager
-def reports_of(settings: Settings, spec: Spec, *, publishable: bool = False) -> Iterator[Iterator[HierarchyReport]]:
+def reports_of(
+    settings: Settings, spec: Spec, *, publishable: bool = False, writes: Sequence[Path] = ()
+) -> Iterator[Iterator[HierarchyReport]]:
     """The hierarchies of a spec, built and validated; their tables stand until the end."""
     from sqlanon import pipeline
 
-    with settings.working() as options:
+    with settings.working(writes=writes) as options:
         reports = pipeline.hierarchies(spec, options, publishable=publishable)
         with closing(reports):
             yield reports
@@ -96,7 +98,9 @@ def _wanted(spec: Spec, columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns or spec.quasi_identifiers
 
 
-def _files(columns: tuple[str, ...], folder: Path | None, delimiter: str, *, force: bool) -> dict[str, Path]:
+def _files(
+    spec: Spec, columns: tuple[str, ...], folder: Path | None, delimiter: str, *, force: bool
+) -> dict[str, Path]:
     """Where each column goes: named after it, as far as a file may be."""
     if folder is None:
         return {}
@@ -115,6 +119,7 @@ def _files(columns: tuple[str, ...], folder: Path | None, delimiter: str, *, for
     for path in files.values():
         if path.exists() and not force:
             raise UsageError(f"{path}: exists already; --force replaces it")
+        refuse_read(path, spec)
     return files
 
 

@@ -52,12 +52,15 @@ def command(
     """
     from sqlanon.auditor.place import open_place
     from sqlanon.draft import draft_spec
+    from sqlanon.source.reads import Read, refuse_file
 
     if out != STDOUT:
         require_writable(out)
         if out.exists() and not force:
             raise UsageError(f"{out}: exists already; --force replaces it, --out names another file")
     with settings.working() as options, open_place(table, connection, options) as (engine, relation):
+        if out != STDOUT:
+            refuse_file(engine, [Read("source", relation)], out)
         draft = draft_spec(engine, relation)
         text = _text(draft, engine, relation, connection, target, k, out)
     if out != STDOUT:

@@ -77,8 +77,8 @@ def command(
         return
     where = out or lock_path(spec)
     if not dry_run:
-        require_writable(where)
-    with settings.working(all_minimal=minimal) as options:
+        require_writable(where, loaded, lock=True)
+    with settings.working(all_minimal=minimal, lock=None if dry_run else where) as options:
         result = pipeline.plan(loaded, options, known_lock(where, fresh=fresh))
     for warning in result.warnings:
         settings.note(f"warning: {warning}")

@@ -80,11 +80,11 @@ def plan_for_all(
         name: flags.out or lock_path(path, name) for name in ([only] if only is not None else spec.recipient_names)
     }
     if not flags.dry_run:
-        for place in where.values():
-            require_writable(place)
+        for name, place in where.items():
+            require_writable(place, spec.for_recipient(name), lock=True)
     folder = next(iter(where.values())).parent
     others = {name: folder / lock_path(path, name).name for name in spec.recipient_names if name not in where}
-    with explained(settings), settings.working(all_minimal=flags.minimal) as options:
+    with explained(settings), settings.working(all_minimal=flags.minimal, lock=flags.out) as options:
         planned = recipients.plan(
             spec, options, _locks(where, fresh=flags.fresh), only=only, beside=_locks(others, fresh=False)
         )
@@ -114,8 +114,8 @@ def run_for_all(settings: Settings, path: Path, spec: Spec, *, fresh: bool) -> N
     from sqlanon.release.lock import lock_path
 
     where = {name: lock_path(path, name) for name in spec.recipient_names}
-    for place in where.values():
-        require_writable(place)
+    for name, place in where.items():
+        require_writable(place, spec.for_recipient(name), lock=True)
     published: dict[str, RunResult] = {}
     with explained(settings), settings.working() as options:
         planned = recipients.plan(spec, options, _locks(where, fresh=fresh))

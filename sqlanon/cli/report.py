@@ -63,11 +63,13 @@ def command(
         raise click.UsageError("--k and --limit ask for the frontier that --no-what-if leaves out")
     path, lock, loaded = _decided(what, spec)
     kind, out = _place(path, out, kind)
-    require_writable(out)
+    require_writable(out, loaded)
+    if out.exists() and out.samefile(path):
+        raise UsageError(f"{out}: is the lock file that is reported on; name another file")
     require_extra(kind)
     if kind in ("html", "pdf"):
         warm_up()
-    with settings.working() as options:
+    with settings.working(writes=[out]) as options:
         if offline:
             report = gather_offline(loaded, lock)
         else:

@@ -38,8 +38,8 @@ def command(settings: Settings, spec: Path, fresh: bool, reuse: bool) -> None:
         run_for_all(settings, spec, loaded, fresh=fresh)
         return
     where = lock_path(spec)
-    require_writable(where)
-    with settings.working() as options:
+    require_writable(where, loaded, lock=True)
+    with settings.working(lock=where) as options:
         result = pipeline.run(loaded, options, known_lock(where, fresh=fresh), reuse=reuse)
     if result.reused is False and result.reason:
         settings.note(f"searched anew: {result.reason}")

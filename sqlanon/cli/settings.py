@@ -9,7 +9,7 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,8 @@ from sqlanon.cli.failures import Interrupted
 from sqlanon.cli.words import one_line, seconds
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from sqlanon.engines.base import TraceEvent, TraceHook
@@ -62,8 +64,13 @@ class Settings:
         click.echo(json.dumps(_finite(content), indent=2, default=str))
 
     @contextmanager
-    def working(self, *, all_minimal: bool = False, quiet: bool = False) -> Iterator[Options]:
-        """The options of a pipeline call: traced, with a progress display where somebody watches; quiet, without."""
+    def working(
+        self, *, all_minimal: bool = False, quiet: bool = False, writes: Sequence[Path] = (), lock: Path | None = None
+    ) -> Iterator[Options]:
+        """The options of a pipeline call: traced, with a progress display where somebody watches; quiet, without.
+
+        `writes` and `lock` are files that the command is going to write.
+        """
         from sqlanon.cli.progress import display
         from sqlanon.source.run import Options
 
@@ -71,7 +78,15 @@ class Settings:
         try:
             with display(shown=watched) as (step, progress):
                 hooks = (self._placing, *self._listeners(), *((step,) if step else ()))
-                yield Options(self.show_values, all_minimal, hooks, progress, log.phase if self.log_json else None)
+                yield Options(
+                    self.show_values,
+                    all_minimal,
+                    hooks,
+                    progress,
+                    log.phase if self.log_json else None,
+                    writes=tuple(writes),
+                    writes_lock=lock,
+                )
         except KeyboardInterrupt:
             if self.placed:
                 raise Interrupted from None

@@ -49,7 +49,7 @@ def command(
         scripting_named(dialect)
     if out is not None and not force:
         _refuse_files(out)
-    with settings.working() as options:
+    with settings.working(writes=[] if out is None else sorted(out.glob("*.sql"))) as options:
         recoding = pipeline.plan(loaded, options).recoding if lock is None else lock.recoding_for(loaded)
         script = pipeline.scripted(loaded, recoding, options, dialect=dialect, lock=lock)
     if out is not None:

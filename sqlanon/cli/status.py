@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def command(settings: Settings, path: Path) -> int:
     """Audit the published release of a spec, and compare the source with what the lock file was planned on.
 
-    Exit code 1 when the release does not satisfy its requirement, or is not there. A source that has drifted is
-    reported, but it is no failure: the release itself has not changed.
+    Exit code 1 when the release does not satisfy its requirement, cannot be shown to, or is not there. A source that
+    has drifted is reported, but it is no failure: the release itself has not changed.
     """
     from sqlanon.api.status import status
 
@@ -60,7 +60,8 @@ def _asked(path: Path) -> Iterator[tuple[str | None, Spec, Lock | None]]:
 
 
 def _content(found: list[Status]) -> dict[str, object]:
-    satisfied = all(item.satisfied for item in found)
+    verdicts = [item.satisfied for item in found]
+    satisfied = False if False in verdicts else None if None in verdicts else True
     if len(found) == 1 and found[0].recipient is None:
         return found[0].to_dict()
     return {"satisfied": satisfied, "recipients": {str(item.recipient): item.to_dict() for item in found}}
@@ -81,7 +82,7 @@ def _facts(item: Status) -> Iterator[tuple[str, str]]:
     if item.audit is None:
         yield "release", "NOT published: the target is not there"
     else:
-        verdict = "satisfied" if item.satisfied else "NOT satisfied"
+        verdict = {True: "satisfied", False: "NOT satisfied", None: "not shown"}[item.satisfied]
         classes = counted(item.audit.classes, "class", "classes")
         k = f"k = {number(item.audit.k)}{item.audit.said_unit}"
         yield "release", f"{verdict}: {k} in {classes}, {counted(item.audit.rows, 'row')}"

@@ -244,7 +244,9 @@ def show_audit(console: Console, audit: AuditResult) -> None:
     if asked:
         console.print()
         heading = ("requirement", "asked", "measured", "classes", "rows", "verdict")
-        console.print(grid(heading, map(_check, asked), right=(2, 3, 4)))
+        console.print(
+            grid(heading, [_check(check, _in_words(audit, check.satisfied)) for check in asked], right=(2, 3, 4))
+        )
 
 
 def _guarded(level: GuardedLevel) -> tuple[str, ...]:
@@ -261,10 +263,10 @@ def _figures(item: ColumnFigures) -> tuple[str, ...]:
     return (item.column, number(item.distinct), *map(shown, measures))
 
 
-def _check(check: Check) -> tuple[str, ...]:
+def _check(check: Check, verdict: str) -> tuple[str, ...]:
     measured = "-" if check.reason else shown(check.measured)
     at_risk = (number(check.classes_at_risk), number(check.rows_at_risk))
-    return (check.name, check.asked, measured, *at_risk, _in_words(check.satisfied))
+    return (check.name, check.asked, measured, *at_risk, verdict)
 
 
 def class_sizes(console: Console, distribution: Sequence[Bucket], unit: str = "") -> Iterator[Fact]:
@@ -301,8 +303,7 @@ def _audit_facts(audit: AuditResult) -> Iterator[Fact]:
     yield "classes", number(audit.classes)
     k = f"{number(audit.k)}{audit.said_unit}"
     if audit.asked:
-        holds = audit.rows > 0 and not audit.classes_at_risk
-        yield "k", f"{k} (required {number(audit.required_k)}): {_in_words(holds)}"
+        yield "k", f"{k} ({_verdict_of_k(audit)}"
         at_risk = f"{_part(audit.rows_at_risk, audit.rows)}, in {counted(audit.classes_at_risk, 'class', 'classes')}"
         yield "at risk", at_risk if audit.rows_at_risk else "no rows"
     else:
@@ -330,11 +331,22 @@ def _sizes(audit: AuditResult) -> str:
 
 
 def _verdict(audit: AuditResult) -> str:
-    return _in_words(audit.satisfied)
+    return "satisfied" if audit.satisfied else "NOT satisfied"
 
 
-def _in_words(satisfied: bool) -> str:
-    return "satisfied" if satisfied else "NOT satisfied"
+def _verdict_of_k(audit: AuditResult) -> str:
+    """What was required of the classes, and whether they have it."""
+    if audit.required_k <= 1 and audit.rows:
+        return "nothing was required of it)"
+    unit = "" if audit.shown else " persons"
+    holds = audit.rows > 0 and not audit.classes_at_risk
+    return f"required {number(audit.required_k)}{unit}): {_in_words(audit, holds)}"
+
+
+def _in_words(audit: AuditResult, holds: bool) -> str:
+    if not holds:
+        return "NOT satisfied"
+    return "satisfied" if audit.shown else "not shown"
 
 
 def _part(part: int, whole: int) -> str:

@@ -89,6 +89,16 @@ SENSITIVE = _words("""
 """Words of what a person may want to keep private."""
 
 
+MEASURED = _words("""
+    salary income wage wages earnings pay gehalt einkommen lohn salaire revenu salario ingresos stipendio reddito renda
+    balance debt loan cost costs charge charges price amount payment bonus tax fee fees budget revenue sales turnover
+    profit expense expenses spend spent value sum total score points result weight mass size length width area volume
+    distance duration time seconds minutes hours days steps pressure temperature rate level dose calories quantity
+    count population capacity elevation altitude
+""")
+"""Words of amounts: where they are whole numbers, few rows share one though nobody is told by it."""
+
+
 def words_of(name: str) -> frozenset[str]:
     """The words of a column name, and each two neighbours joined.
 
@@ -183,27 +193,55 @@ CHANCE = 5
 def doubted(column: Profile, role: Role) -> str | None:
     """Why a column that is released as it is looks like an identifier; None where nothing says so.
 
-    Of a sensitive column only the name and the shapes of its values are held against it: that values are rare is what
-    models of sensitive columns are for.
+    Of a sensitive column its name and the shapes of its values are held against it, and keys: codes and long numbers
+    that hardly anybody shares. That other values are rare is what models of sensitive columns are for.
 
     A doubt errs on the side of the spec's author, who has said what the column is: it needs a reason that can be named.
     """
     if column.family is Family.BOOLEAN or not column.present:
         return None
     reason = _doubted_name(column) or _doubted_shape(column)
-    return reason if reason or role == "sensitive" else _doubted_distinctness(column)
+    return reason or (_doubted_keys(column) if role == "sensitive" else _doubted_distinctness(column))
 
 
 def _doubted_name(column: Profile) -> str | None:
     words = words_of(column.name)
-    if words & (ABOUT | (SENSITIVE - {"credit"})):
-        return None
+    about, measured = words & ABOUT, words & (SENSITIVE - {"credit"})
+    if about or measured:
+        return "it is named like a direct identifier" if _is_named_beside(column, words, bool(about)) else None
     if words & (IDENTIFYING - AMBIGUOUS) or (words & PERSON and words & WEAKLY_IDENTIFYING):
         return "it is named like a direct identifier"
     weak = words & (WEAKLY_IDENTIFYING | AMBIGUOUS)
     if not weak or words & QUASI_IDENTIFYING or _is_category(column):
         return None
     return "it is named like an identifier" if words == weak or column.ownership >= 0.5 else None
+
+
+def _is_named_beside(column: Profile, words: frozenset[str], about: bool) -> bool:
+    """Whether a name that speaks of something else names an identifier too, and the values are those of one.
+
+    A `score_ssn` or a `lab_patient_id` is one; an `account_balance`, a `patient_diagnosis_code`, or an `mrn_status` of
+    three values is none.
+    """
+    # Neighbours are among the words, joined.
+    numbered = any(person + number in words for person in words & PERSON for number in words & WEAKLY_IDENTIFYING)
+    alone = bool(words & KEYS) or numbered
+    if not alone and not words & (IDENTIFYING - AMBIGUOUS):
+        return False
+    if column.family in NUMBERS:
+        return alone and _is_whole(column) and (column.ownership >= NEARLY_UNIQUE if about else not _is_shared(column))
+    if column.mostly(column.fraction) or column.family is not Family.TEXT:
+        return False
+    return not _is_shared(column) and (column.owned >= ENOUGH_ROWS or not about)
+
+
+def _is_shared(column: Profile) -> bool:
+    """Whether at least two have each value, on average."""
+    return _is_category(column) or column.ownership < 0.5
+
+
+def _is_whole(column: Profile) -> bool:
+    return column.family is Family.INTEGER or column.mostly(column.digits)
 
 
 def _doubted_shape(column: Profile) -> str | None:
@@ -226,10 +264,26 @@ LOOKS = {
 """Shapes that nothing but an identifier has, in words."""
 
 
+def _doubted_keys(column: Profile) -> str | None:
+    """Codes and long numbers that hardly anybody shares; amounts, instants and texts in words are none."""
+    if column.owned < ENOUGH_ROWS or column.ownership < NEARLY_UNIQUE:
+        return None
+    words = words_of(column.name)
+    if _is_whole(column):
+        return _own(column) if (column.shortest or 0) >= LONG_NUMBER and not words & MEASURED else None
+    if column.family is not Family.TEXT or column.mostly(column.fraction) or column.mostly(column.instant):
+        return None
+    return _own(column) if column.mostly(column.code) and not words & SENSITIVE else None
+
+
+def _own(column: Profile) -> str:
+    return "nearly every value belongs to one person" if column.pairs else "nearly every row has a value of its own"
+
+
 def _doubted_distinctness(column: Profile) -> str | None:
     if column.owned < ENOUGH_ROWS:
         return None
-    own = "nearly every value belongs to one person" if column.pairs else "nearly every row has a value of its own"
+    own = _own(column)
     if column.family in NUMBERS:
         return own if _is_key(column) else None
     if column.mostly(column.fraction):
@@ -248,12 +302,12 @@ def _is_category(column: Profile) -> bool:
 
 
 def _is_key(column: Profile) -> bool:
-    """Whether whole numbers repeat more seldom than numbers of such a range would by chance."""
-    if column.family is not Family.INTEGER and not column.mostly(column.digits):
-        return False
-    if column.ownership < NEARLY_UNIQUE:
+    """Whether whole numbers repeat more seldom than numbers of such a range would by chance, or not at all."""
+    if not _is_whole(column) or column.ownership < NEARLY_UNIQUE:
         return False
     if (column.shortest or 0) >= LONG_NUMBER:
+        return True
+    if column.owned - column.distinct <= column.owned // 100 and not words_of(column.name) & MEASURED:
         return True
     if column.least is None or column.greatest is None or column.extraordinary:
         return False

@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, final
@@ -121,6 +121,9 @@ class Session:
     limit_asked: bool = True
     """Somebody wrote how long a statement may take: an engine that cannot stop one refuses. Else it does without."""
 
+
+SHORTEST = 1.0
+"""Seconds that a statement may take at least."""
 
 Inspection = Callable[[File], None]
 """Reads a file that was written and raises an error when it may not be published."""
@@ -234,6 +237,34 @@ class Engine(ABC):
     @abstractmethod
     def _load(self, table: Table, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None: ...
 
+    # -- how long a statement may take ---------------------------------------------------------------------------
+
+    @final
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """Each statement of the block is stopped after so many seconds, by StatementTimeout; None: as ever.
+
+        Never later than the limit of the session. A driver that cannot stop a statement lets it run.
+        """
+        limit = self.session.statement_seconds
+        if seconds is None or not self._can_stop() or (limit is not None and limit <= seconds):
+            yield
+            return
+        # A limit of no time at all would stop the statement that lifts it.
+        self._bound(max(seconds, SHORTEST))
+        try:
+            yield
+        finally:
+            self._bound(limit)
+
+    def _can_stop(self) -> bool:
+        """Whether a statement can be stopped."""
+        return True
+
+    def _bound(self, seconds: float | None) -> None:
+        """From now on statements may take so long."""
+        self.session.statement_seconds = seconds
+
     # -- the rest of the contract --------------------------------------------------------------------------------
 
     @abstractmethod
@@ -251,6 +282,10 @@ class Engine(ABC):
     def has_schema(self, schema: tuple[str, ...]) -> bool:
         """Whether there is such a schema to make tables in; engines that cannot tell let it be tried."""
         return True
+
+    def is_reserved(self, table: Table) -> bool:
+        """Whether a name belongs to the database itself: nothing of ours is made under it."""
+        return bool(table.schema) and table.schema[-1].lower() == "information_schema"
 
     @abstractmethod
     def same_object(self, left: Table, right: Table) -> bool:

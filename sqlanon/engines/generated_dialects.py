@@ -256,6 +256,7 @@ _DIALECTS = (
             "set local datestyle = 'ISO, YMD'",
             "set local extra_float_digits = 1",
         ),
+        timeout="set local statement_timeout = :milliseconds",
     ),
     Scripting(
         SPARK_SCRIPT,
@@ -290,6 +291,7 @@ _DIALECTS = (
         REDSHIFT,
         "cat *.sql | psql -v ON_ERROR_STOP=1 -h cluster -d warehouse",
         settings=("set timezone to 'UTC'",),
+        timeout="set statement_timeout to :milliseconds",
     ),
     Scripting(
         DATABRICKS,

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
-from sqlanon.engines.catalog import parsed
+from sqlanon.engines.catalog import fill, parsed
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import assertion, drop_table, named, rename_table
 from sqlanon.sql.relations import File, Table, identifier, literal, table_expression
@@ -36,6 +36,8 @@ class Scripting:
     transactional: bool = True
     settings: tuple[str, ...] = ()
     """What a session is set to, so that overflow, NULL and time mean what the statements rely on."""
+    timeout: str = ""
+    """Bounds each statement of the session by `:milliseconds`; empty where a script cannot."""
     replaces: bool = False
     """CREATE OR REPLACE TABLE: of scratch tables, and of the target in one step."""
     keeps_grants: bool = False
@@ -49,10 +51,14 @@ class Scripting:
     def name(self) -> str:
         return self.traits.dialect
 
-    def opening(self) -> list[exp.Expression]:
-        """The beginning of the transaction, and the settings."""
+    def opening(self, statement_seconds: float | None = None) -> list[exp.Expression]:
+        """The beginning of the transaction, and the settings; a bound of statements where the dialect has one."""
         begin = [exp.Transaction()] if self.transactional else []
-        return [*begin, *(parsed(text, self.traits.dialect) for text in self.settings)]
+        settings = [parsed(text, self.traits.dialect) for text in self.settings]
+        if statement_seconds is not None and self.timeout:
+            milliseconds = max(1, round(statement_seconds * 1000))
+            settings.append(fill(self.timeout, self.traits.dialect, milliseconds=milliseconds))
+        return [*begin, *settings]
 
     def closing(self) -> list[exp.Expression]:
         """The end of the transaction."""

@@ -110,6 +110,37 @@ class Lock:
             changed = ", ".join(changed_parts(self.spec_parts, spec.parts())) if self.spec_parts else ""
             where = f" ({changed})" if changed else ""
             raise UsageError(f"the spec has changed since this lock file was written{where}: plan again")
+        given = accepted_columns(spec.columns)
+        for name in dict.fromkeys((*self.accepted, *given)):
+            if self.accepted.get(name) != given.get(name):
+                raise UsageError(
+                    f"the lock file was edited: columns.{name}.accept is otherwise in the spec; plan again"
+                )
+        for part in changed_parts(self.spec_parts, spec.parts()):
+            raise UsageError(
+                f"the lock file was edited: spec_parts tells of another '{part}' than the spec; plan again"
+            )
+
+    def _require_figures(self, spec: Spec) -> None:
+        """UsageError when the figures do not say of the levels what the database said."""
+        node = tuple(self.levels[name] for name in spec.quasi_identifiers)
+        for verdict in self.verdicts:
+            found = {"suppressed": verdict.suppressed, "classes": verdict.classes}
+            for name in found if verdict.node == node else ():
+                if self.result.get(name) != found[name]:
+                    raise UsageError(
+                        f"the lock file was edited: result.{name} is not what frequency_set.verdicts says of its "
+                        f"levels; plan again"
+                    )
+
+    def differences(self, rows: int, suppressed: int) -> Iterator[str]:
+        """What a publication found otherwise than the plan: the data have changed, or the file was edited."""
+        for name, found in (("rows", rows), ("suppressed", suppressed)):
+            if self.result.get(name) != found:
+                yield (
+                    f"the lock file says result.{name} {self.result.get(name)}, and {found} were found: the source has "
+                    f"changed since the plan, or the lock file was edited"
+                )
 
     def levels_for(self, spec: Spec) -> dict[str, int]:
         """The levels, for the spec that they were found for; UsageError when it is another by now."""
@@ -120,6 +151,7 @@ class Lock:
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
         for name, level in self.levels.items():
             self._require_level(name, level, spec)
+        self._require_figures(spec)
         return self.levels
 
     def fits(self, spec: Spec) -> bool:

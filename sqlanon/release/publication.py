@@ -253,7 +253,8 @@ def _audited(
         beside = replace(beside, source=release.binding.source, ancestors=_ancestors(release, scratch))
     measured = audit(engine, staging, _request(release), beside)
     if not measured.satisfied:
-        raise RequirementError(f"the release failed its audit and was not published: {measured.violations[0]}")
+        reason = next(iter((*measured.violations, *measured.notes)))
+        raise RequirementError(f"the release failed its audit and was not published: {reason}")
     if measured.rows != judged.released:
         raise RequirementError(
             f"the release failed its audit and was not published: "

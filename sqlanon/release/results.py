@@ -221,6 +221,8 @@ class RunResult:
     """Whether the plan of a lock file was used again, where that was asked for."""
     reason: str | None = field(default=None, kw_only=True)
     """Why the plan of the lock file was not used again."""
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
+    """What was found otherwise than a lock file says."""
 
     @property
     def levels(self) -> dict[str, int]:
@@ -249,6 +251,7 @@ class RunResult:
             "run": self.run,
             "evidence": self.evidence,
             **({} if self.reused is None else {"reused": self.reused, "reason": self.reason}),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
             "seconds": dict(self.seconds),
             "engine": self.engine,
         }

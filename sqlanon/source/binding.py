@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Capability, ColumnInfo, Engine
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
+from sqlanon.hierarchies.names import join_name
 from sqlanon.source.reads import Read, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, PSensitive, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import named
@@ -163,6 +164,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     known = {info.name: info for info in infos}
     _refuse_unknown(spec, known)
     _refuse_unlisted(spec, infos)
+    _refuse_scratch(spec, engine)
     target = bind_target(spec, engine)
     released = tuple(info.name for info in infos if _is_released(spec, info.name))
     _refuse_header(target, released)
@@ -387,6 +389,19 @@ def scratch_schema(spec: Spec, target: Table | File) -> tuple[str, ...]:
     if spec.scratch is not None:
         return spec.scratch
     return target.schema if isinstance(target, Table) else ()
+
+
+def _refuse_scratch(spec: Spec, engine: Engine) -> None:
+    """A schema for scratch tables is refused where they lie in none; tables of evidence lie in it anywhere."""
+    if spec.scratch is None:
+        return
+    if engine.is_reserved(Table((*spec.scratch, "scratch"))):
+        raise SpecError(f"scratch: {join_name(spec.scratch)} belongs to the database itself; name another schema")
+    if engine.traits.temporary_scratch and not spec.evidence.tables:
+        raise SpecError(
+            f"scratch: on {engine.name} scratch tables are temporary and lie in no schema; leave it out, "
+            f"or write evidence to its tables"
+        )
 
 
 def _require(engine: Engine, capability: Capability, key: str, what: str) -> None:

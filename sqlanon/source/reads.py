@@ -22,7 +22,7 @@ from sqlanon.engines.scratch import SCRATCH_NAME
 from sqlanon.errors import SourceError, SpecError
 from sqlanon.hierarchies import Csv
 from sqlanon.hierarchies import Table as ReferenceTable
-from sqlanon.spec import Spec
+from sqlanon.spec import FileSource, FileTarget, Spec
 from sqlanon.spec.load import written_path
 from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
 
@@ -45,7 +45,10 @@ class Read:
 
     @property
     def words(self) -> str:
-        return f"the {self.key}" if self.key in ("source", "population") else f"what {self.key} reads"
+        if self.key == "the spec itself":
+            return self.key
+        named = ("source", "population", "target", "database of the connection")
+        return f"the {self.key}" if self.key in named else f"what {self.key} reads"
 
 
 @dataclass
@@ -68,6 +71,24 @@ def reads_of(spec: Spec, source: Relation, population: Relation | None) -> Itera
     yield Read("source", source)
     if population is not None:
         yield Read("population", population)
+    yield from _named_files(spec)
+
+
+def file_reads(spec: Spec) -> Iterator[Read]:
+    """The files that the spec names, told without a database; its target is one that nothing else may replace."""
+    population = spec.privacy.population
+    for key, place in (("source", spec.source), ("population", None if population is None else population.source)):
+        if isinstance(place, FileSource):
+            yield Read(key, File(place.location, place.format))
+    if isinstance(spec.target, FileTarget):
+        yield Read("target", Path(spec.target.location))
+    database = spec.folder / spec.connection.reveal().partition(":///")[2].partition("?")[0]
+    if database.is_file():
+        yield Read("database of the connection", database)
+    yield from _named_files(spec)
+
+
+def _named_files(spec: Spec) -> Iterator[Read]:
     for name in spec.columns:
         definition = spec.columns[name].hierarchy
         yield from _of_hierarchy(definition, written_path(("columns", name, "hierarchy")))
@@ -98,6 +119,35 @@ def refuse_written(engine: Engine, reads: list[Read], key: str, written: Table |
         _refuse_file(engine, reads, key, written)
 
 
+def refuse_file(engine: Engine | None, reads: list[Read], path: Path, *, lock: bool = False) -> None:
+    """SpecError when a file that a command is told to write is read, or may be; a lock file may replace one.
+
+    Without an engine no view is followed.
+    """
+    for read in reads:
+        if lock and read.key == "apply":
+            continue
+        place = read.place
+        if isinstance(place, Path):
+            found = _same(path, place) or _within(path, place)
+        elif engine is not None:
+            found = _reads_file(engine, place, path)
+        else:
+            found = isinstance(place, File) and _is_read(path, place.path)
+        if found:
+            raise SpecError(f"{path}: is {read.words}, which is never written over; name another file")
+    if engine is not None and any(_is_read(path, known) for known in engine.files()):
+        raise SpecError(f"{path}: is the database of the connection; name another file")
+
+
+def _reads_file(engine: Engine, relation: Relation, path: Path) -> bool:
+    """Whether the file is read under a relation; one that exists may be, where a definition cannot be read."""
+    below = reached(engine, relation)
+    paths = (*below.paths, *engine.files_under(relation))
+    found = any(_is_read(path, known) for known in paths) or any(_is_file(path, text) for text in below.texts)
+    return found or (below.unreadable and path.exists())
+
+
 def reached(engine: Engine, relation: Relation) -> Reached:
     """The tables and files under a relation, views and macros followed."""
     found = Reached()
@@ -108,6 +158,8 @@ def reached(engine: Engine, relation: Relation) -> Reached:
 def _refuse_table(engine: Engine, reads: list[Read], key: str, written: Table) -> None:
     if _KEPT.fullmatch(written.name) or SCRATCH_NAME.fullmatch(written.name):
         raise SpecError(f"{key}: names like {written.name} are kept for tables of sqlanon itself; name another {key}")
+    if engine.is_reserved(written):
+        raise SpecError(f"{key}: {written} belongs to the database itself; name another {key}")
     exists = engine.relation_kind(written) == "table"
     for read in reads:
         if isinstance(read.place, Path):

@@ -16,7 +16,7 @@ from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.hierarchies.names import join_name
 from sqlanon.source.binding import Binding, bind
-from sqlanon.source.reads import reads_of, refuse_written
+from sqlanon.source.reads import reads_of, refuse_file, refuse_written
 from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import File, Table
@@ -37,6 +37,10 @@ class Options:
     on_phase: PhaseHook | None = None
     open: Callable[[str, Session, Path], Engine] = open_engine
     """How the connection of a spec is opened."""
+    writes: tuple[Path, ...] = ()
+    """Files that the caller writes when all is done: none of them may be one that is read."""
+    writes_lock: Path | None = None
+    """The lock file that the caller writes when all is done; it may replace a lock file."""
 
 
 DEFAULT = Options()
@@ -138,6 +142,7 @@ def running(
             with _noted(recorder, watch):
                 with watch.phase("bind"):
                     binding = bind(spec, engine)
+                    refuse_writes(engine, binding, options)
                     require_schemas(engine, binding, publishes=publishes is not None)
                     refuse_large_scan(engine, binding)
                     reclaim(engine, binding.scratch)
@@ -173,10 +178,22 @@ def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> Non
     spec, target = binding.spec, binding.target
     if publishes and isinstance(target, Table):
         _require_schema(engine, "target", target.schema)
+    if publishes and binding.regions is not None:
+        _require_schema(engine, "regions", binding.regions.schema)
     if publishes and isinstance(target, File) and "://" not in target.path:
         _require_folder(Path(target.path))
     if not engine.traits.temporary_scratch or (publishes and spec.evidence.tables):
         _require_schema(engine, "target" if spec.scratch is None else "scratch", binding.scratch)
+
+
+def refuse_writes(engine: Engine, binding: Binding, options: Options) -> None:
+    """SpecError when a file that the caller is to write is one that the spec reads."""
+    population = None if binding.population is None else binding.population.relation
+    reads = list(reads_of(binding.spec, binding.source, population))
+    for path in options.writes:
+        refuse_file(engine, reads, path)
+    if options.writes_lock is not None:
+        refuse_file(engine, reads, options.writes_lock, lock=True)
 
 
 def require_target(spec: Spec, beside: Mapping[str, Spec], options: Options) -> None:

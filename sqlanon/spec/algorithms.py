@@ -50,6 +50,7 @@ class Key:
 
 KEYS = (
     Key("levels", "`columns.*.levels`", (("columns", "*", "levels"),)),
+    Key("levels_max", "`columns.*.levels.max`", (("columns", "*", "levels", "max"),)),
     Key("constraints", "`search.constraints`", (("search", "constraints"),)),
     Key("weights", "`columns.*.weight`, `search.weights`", (("columns", "*", "weight"), ("search", "weights"))),
     Key("prefer", "`search.prefer`", (("search", "prefer"),)),
@@ -170,10 +171,16 @@ _RELEASE = _keys("levels", "weights", "metric", "respondent", "models", "limit",
 _SEARCH = _keys("constraints", "budget", "satisfies")
 PASSED_ON = _keys("constraints", "weights", "prefer", "budget", "satisfies")
 """Keys that `local` honours only if the search of its iterations does."""
-_LATTICE = _RELEASE | _SEARCH | _keys("model", "population", "several", "recipients", "view", "script", "dbt", "grid")
+_LATTICE = (
+    _RELEASE
+    | _SEARCH
+    | _keys("levels_max", "model", "population", "several", "recipients", "view", "script", "dbt", "grid")
+)
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")
-_CELLS = _keys("levels", "constraints", "weights", "prefer", "metric", "budget", "model", "limit", "blank")
+_CELLS = _keys(
+    "levels", "levels_max", "constraints", "weights", "prefer", "metric", "budget", "model", "limit", "blank"
+)
 _PERSONALIZED = _keys("levels", "weights", "metric", "budget", "bounds", "respondent", "blank", "script")
 
 _MEASURED = ("loss", "dm", "hdm", "aecs")
@@ -197,6 +204,7 @@ _CUT_CONDITIONS = {
     "scheme": Only("for ghs, cuts of the hierarchy", "`ghs`, others refused", ({ITSELF: ("ghs",)},)),
 }
 _CELL_CONDITIONS = {
+    "levels_max": _COLUMNS_FIRST,
     "constraints": _COLUMNS_FIRST,
     "prefer": _COLUMNS_FIRST,
     "budget": _COLUMNS_FIRST,
@@ -297,7 +305,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.local:local",
             "Rows that the best vector would suppress are recoded again, by a coarser vector of their own.",
             "heuristic",
-            (_RELEASE | _SEARCH | _keys("local", "prefer")),
+            (_RELEASE | _SEARCH | _keys("levels_max", "local", "prefer")),
             {
                 "blank": Only(
                     "for k of rows alone",
@@ -397,7 +405,7 @@ def algorithms_table() -> list[str]:
 def keys_table() -> list[str]:
     """Which algorithm honours which key, as the lines of a Markdown table: a row for each key, a column for each kind.
 
-    >>> keys_table()[3]
+    >>> keys_table()[4]
     '| `search.constraints` | yes | yes | refused | refused | refused | `AG_CS` yes, else refused | refused |'
     """
     lines = [("key", *KINDS.values()), ("---",) * (len(KINDS) + 1)]

@@ -68,6 +68,11 @@ class Limits(Definition):
     )
 
     @property
+    def asked_seconds(self) -> float | None:
+        """The longest time that a statement may run, where the spec itself sets a bound."""
+        return None if self.statement_seconds in (None, LIFTED) else self.most_seconds
+
+    @property
     def most_seconds(self) -> float | None:
         """The longest time that a statement may run, where there is a bound."""
         if self.statement_seconds == LIFTED:

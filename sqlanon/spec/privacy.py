@@ -156,6 +156,11 @@ class Privacy(Definition):
         return bool(self.models()) or any(other is not None for other in others)
 
     @property
+    def requires(self) -> bool:
+        """Whether anything is asked that a table could fail: every table has k = 1."""
+        return self.beyond_k or any((k or 1) > 1 for _, k in self.groups(()).values())
+
+    @property
     def several_groupings(self) -> bool:
         """Whether rows are grouped into classes in more than one way."""
         return len(self.quasi_identifiers) > 1 or self.other_sensitive == "known"

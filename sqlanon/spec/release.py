@@ -200,6 +200,8 @@ def _forms_of_release(spec: SpecKeys) -> Iterator[Finding]:
 def _regions(spec: SpecKeys, parts: tuple[str, ...]) -> Iterator[Finding]:
     if not isinstance(spec.target, TableTarget):
         yield ("regions",), "a table of classes stands beside a table; name a table as target"
+    if len(parts) > 1 and parts[-1].lower() in ("csv", "tsv", "parquet"):
+        yield ("regions",), "a table is expected, not a file; name one as schema.table"
     population = spec.privacy.population
     places = {"target": spec.target, "source": spec.source, "population": population and population.source}
     for what, place in places.items():

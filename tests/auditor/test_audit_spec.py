@@ -136,7 +136,7 @@ def test_persons_of_a_published_table_cannot_be_counted_any_more(engine_url: str
     published = pipeline.run(asked).audit
     assert published.respondents == 8
     result = pipeline.audit_spec(asked)
-    assert (result.satisfied, result.respondents) == (True, None)
+    assert (result.satisfied, result.verdict, result.respondents) == (False, None, None)
     assert "column 'id'" in result.notes[0]
 
 

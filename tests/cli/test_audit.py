@@ -90,7 +90,7 @@ def test_several_quasi_identifiers_and_notes(sqlanon: CommandLine, database: str
     spec = write_spec(folder / "groups.yaml", values)
     assert sqlanon("run", spec).code == 0
     ended = sqlanon("audit", "--spec", spec)
-    assert ended.code == 0
+    assert ended.code == 1
     assert "quasi-identifier columns classes k" in " ".join(ended.out.split())
     assert "rows were counted, not persons" in ended.err
     assert set(sqlanon("audit", "--spec", spec, "--json").json["groups"]) == {"who", "where"}

@@ -25,6 +25,7 @@ class FakeEvaluator:
         self.checks = 0
         self.separable = True
         self.pause: Callable[[], None] = lambda: None
+        self.left: Callable[[], float | None] = lambda: None
         self.rows = sum(counts.values())
         self.frequencies = [[0] * size for size in sizes]
         for combination, rows in counts.items():

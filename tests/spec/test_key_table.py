@@ -107,6 +107,13 @@ def holds_levels(url: str, algorithm: str) -> None:
         assert not any(value in str(a) for value in RAW["a"])
 
 
+def holds_levels_max(url: str, algorithm: str) -> None:
+    more = {"search": {"model": "AG_CS"}} if ALGORITHMS[algorithm].kind == "cells" else {}
+    asking = {"columns": {"a": {"levels": {"max": 1}}}, "privacy": {"suppression": {"limit": "50%"}}, **more}
+    for vector in vectors(planned(url, algorithm, asking)):
+        assert vector["a"] <= 1
+
+
 def holds_constraints(url: str, algorithm: str) -> None:
     free = vectors(planned(url, algorithm, {}))
     bound = planned(url, algorithm, {"search": {"constraints": {"forbidden": free}}})
@@ -277,6 +284,7 @@ HOLDS: dict[str, Callable[[str, str], None]] = {key.name: globals()[f"holds_{key
 
 REFUSED: dict[str, tuple[str, Asking]] = {
     "levels": ("columns.a.levels", {"columns": {"a": {"levels": {"min": 1}}}}),
+    "levels_max": ("columns.a.levels.max", {"columns": {"a": {"levels": {"max": 1}}}}),
     "constraints": ("search.constraints", {"search": {"constraints": {"forbidden": [{"a": 0}]}}}),
     "weights": ("columns.a.weight", {"columns": {"a": {"weight": 3}}}),
     "prefer": ("search.prefer", {"search": {"prefer": ["minimum_suppression"]}}),

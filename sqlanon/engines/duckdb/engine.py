@@ -225,6 +225,10 @@ class DuckDBEngine(Engine):
     def has_schema(self, schema: tuple[str, ...]) -> bool:
         return duckdb_catalog.has_schema(self, schema)
 
+    def is_reserved(self, table: Table) -> bool:
+        inner = [part.lower() for part in table.schema]
+        return bool(inner) and (inner[0] == "system" or inner[-1] in ("information_schema", "pg_catalog"))
+
     def same_object(self, left: Table, right: Table) -> bool:
         return duckdb_catalog.identity(self, left) == duckdb_catalog.identity(self, right)
 

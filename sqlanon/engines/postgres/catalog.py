@@ -42,6 +42,11 @@ _OBJECT = """
 select cast(c.oid as bigint), cast(c.relkind as text) from pg_class as c where c.oid = to_regclass(:name)
 """
 
+_OF_THE_SYSTEM = """
+select count(*) from pg_class as c
+where c.oid = to_regclass(:name) and c.relnamespace = to_regnamespace('pg_catalog')
+"""
+
 _HERE = "select current_schema()"
 
 _SCHEMA = "select count(*) from pg_namespace where nspname = coalesce(:schema, current_schema())"
@@ -132,6 +137,15 @@ def identity(engine: Engine, table: Table) -> object:
     """The object's id; for a name that means nothing yet, the schema and name it would be created under."""
     found = _object(engine, table)
     return found[0] if found else (schema_of(engine, table), table.name)
+
+
+def is_reserved(engine: Engine, table: Table) -> bool:
+    """Whether a name lies in a schema of the system, also without saying so."""
+    if table.schema:
+        return table.schema[-1] == "information_schema" or table.schema[-1].startswith("pg_")
+    name = quoted_name(table, "postgres")
+    [(number,)] = engine.query(Statement("catalog", fill(_OF_THE_SYSTEM, "postgres", name=name)))
+    return bool(number)
 
 
 def schema_of(engine: Engine, table: Table) -> str:

@@ -159,6 +159,10 @@ class PostgresEngine(Engine):
             self.close()
             raise
 
+    def _bound(self, seconds: float | None) -> None:
+        super()._bound(seconds)
+        self.query(Statement("session", postgres_catalog.settings(seconds)))
+
     # -- running statements ------------------------------------------------------------------------------------
 
     def _execute(self, sql: str) -> int:
@@ -248,6 +252,9 @@ class PostgresEngine(Engine):
 
     def has_schema(self, schema: tuple[str, ...]) -> bool:
         return postgres_catalog.has_schema(self, schema)
+
+    def is_reserved(self, table: Table) -> bool:
+        return postgres_catalog.is_reserved(self, table)
 
     def same_object(self, left: Table, right: Table) -> bool:
         return postgres_catalog.identity(self, left) == postgres_catalog.identity(self, right)

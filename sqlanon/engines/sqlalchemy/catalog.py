@@ -62,14 +62,20 @@ def view_query(engine: SQLAlchemyBase, view: Table) -> exp.Query | None:
     """What a view reads; None for anything but a view. SourceError when its definition cannot be read."""
 
     def look(inspector: sqlalchemy.Inspector) -> str | None:
-        return inspector.get_view_definition(view.name, schema=schema_of(view))
+        schema = schema_of(view)
+        spelled = [name for name in _views(inspector, schema) if name.lower() == view.name.lower()]
+        try:
+            # The database folds names where it reads them, not where it is asked for a definition.
+            return inspector.get_view_definition(view.name if view.name in spelled else spelled[0], schema=schema)
+        except (DBAPIError, NotImplementedError, NoSuchTableError):
+            return None
 
     if kind_of(engine, view) != "view":
         return None
     try:
         text = engine.inspected(f"definition of {view}", look)
         definition = parse_one(text or "", dialect=engine.dialect)
-    except (DBAPIError, NotImplementedError, NoSuchTableError, SqlglotError):
+    except SqlglotError:
         definition = None
     query = definition.expression if isinstance(definition, exp.Create) else definition
     if not isinstance(query, exp.Query):

@@ -252,6 +252,9 @@ class SQLAlchemyEngine(SQLAlchemyBase):
     def has_schema(self, schema: tuple[str, ...]) -> bool:
         return catalog.has_schema(self, schema)
 
+    def is_reserved(self, table: Table) -> bool:
+        return super().is_reserved(table) or (self.dialect == "sqlite" and table.name.lower().startswith("sqlite_"))
+
     def same_object(self, left: Table, right: Table) -> bool:
         return catalog.identity(self, left) == catalog.identity(self, right)
 

@@ -80,6 +80,7 @@ class SQLiteTraits(CollatedTraits):
     """SQLite: columns of values have names of their own, dates are texts that functions read."""
 
     dialect: str = "sqlite"
+    looks_up_columns: bool = True
     collations: tuple[str, ...] = ("BINARY",)
 
     def _changed(self, node: exp.Expr) -> exp.Expr:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, prod
 
 from sqlanon.engines.base import Row, Statement
-from sqlanon.errors import UsageError
+from sqlanon.errors import StatementTimeout, UsageError
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.schemes import statements as schemes_sql
 from sqlanon.recoding.schemes.statements import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
+from sqlanon.search.base import BudgetSpent
 from sqlanon.search.schemes.costs import BlockCost, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Block, Partition, identity
 from sqlanon.source.combinations import Combinations
@@ -90,6 +92,7 @@ class SchemeCosts:
         self.limit = limit
         self.checks = 0
         self.pause: Callable[[], None] = lambda: None
+        self.left: Callable[[], float | None] = lambda: None
 
     @property
     def separable(self) -> bool:
@@ -112,9 +115,11 @@ class SchemeCosts:
         if own not in self._asked:
             query = schemes_sql.measured(given, self._price, self._judging, upper=own is CostSide.UPPER)
             self._asked[own] = Statement("cost candidates", query, texts={})
+        with self._within_budget(given):
+            rows = self._engine.query(self._asked[own])
         answers = {
             int(row[0]): Measured(_figure(row[1]), int(row[2]), _figure(row[3]), int(row[4]), _figure(row[5]))
-            for row in self._engine.query(self._asked[own])
+            for row in rows
         }
         self._scratch.drop(given.maps, given.candidates)
         self.checks += len(distinct)
@@ -189,13 +194,17 @@ class SchemeCosts:
     ) -> list[Row]:
         places = tuple(place for place in range(len(self._columns)) if place != pivot)
         given = self._load([interval for interval, _ in batch], places, [slack for _, slack in batch])
-        stored = self._stored_cells(given, pivot) if self._engine.traits.plans_by_statistics else None
+        stored: Table | None = None
+        if self._engine.traits.plans_by_statistics:
+            with self._within_budget(given):
+                stored = self._stored_cells(given, pivot)
         asked = (own, pivot, table)
         if asked not in self._asked:
             cells = schemes_sql.block_cells(given, pivot) if stored is None else stored
             query = schemes_sql.block_costs(cells, table, self._price, self._judging, upper=own is CostSide.UPPER)
             self._asked[asked] = Statement("cost groups", query, texts={})
-        rows = self._engine.query(self._asked[asked])
+        with self._within_budget(given, *([] if stored is None else [stored])):
+            rows = self._engine.query(self._asked[asked])
         self._scratch.drop(given.maps, given.candidates, *([] if stored is None else [stored]))
         return rows
 
@@ -261,6 +270,19 @@ class SchemeCosts:
             _figure(static.get(index, 0.0) - sum(alone[leaf] for leaf in block)) for index, block in enumerate(blocks)
         ]
 
+    @contextmanager
+    def _within_budget(self, given: Candidates, *more: Table) -> Iterator[None]:
+        """Statements of the block end when the budget does, by BudgetSpent; what they read is dropped then."""
+        left, limit = self.left(), self._engine.session.statement_seconds
+        try:
+            with self._engine.within(left):
+                yield
+        except StatementTimeout:
+            if left is None or (limit is not None and limit <= left):
+                raise
+            self._scratch.drop(given.maps, given.candidates, *more)
+            raise BudgetSpent from None
+
     # -- loading -------------------------------------------------------------------------------------------------
 
     def _load(self, intervals: Sequence[CostInterval], places: Sequence[int], slacks: Sequence[float]) -> Candidates:
@@ -275,7 +297,7 @@ class SchemeCosts:
         maps = self._refilled("maps", MAP_COLUMNS, rows)
         names = ("candidate", *(f"m_{place}" for place in places), "slack")
         candidates = self._refilled("candidates", names, listed)
-        return Candidates(self._combinations.table, maps, candidates, tuple(places))
+        return Candidates(self._combinations.table, maps, candidates, tuple(places), self._types)
 
     def _refilled(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
         """A table that is made for one statement and dropped after it, under the same name every time."""
@@ -284,7 +306,13 @@ class SchemeCosts:
             self._recipes[key] = self._scratch.text_recipe("load candidates", name, list(columns))
         table = self._scratch.make(self._recipes[key])
         self._engine.load("load candidates", table, columns, rows)
-        return self._typed(table, name, columns) if self._engine.traits.plans_by_statistics else table
+        return self._typed(table, name, columns) if self._types else table
+
+    @property
+    def _types(self) -> bool:
+        """Whether what is loaded is written as numbers before it is joined."""
+        traits = self._engine.traits
+        return traits.plans_by_statistics or traits.looks_up_columns
 
     def _typed(self, loaded: Table, name: str, columns: Sequence[str]) -> Table:
         """The same rows as numbers, analyzed: of texts that are cast in a join no planner knows anything."""

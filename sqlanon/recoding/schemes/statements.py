@@ -80,6 +80,8 @@ class Candidates:
     candidates: Table
     places: Sequence[int]
     """Columns of the combinations that candidates map."""
+    typed: bool = False
+    """The columns of both tables are numbers already."""
 
     def rows(self) -> exp.Select:
         """Combinations with the groups of every candidate: a select without items, aliases c, k, p_0..."""
@@ -97,13 +99,14 @@ class Candidates:
         return select
 
     def _candidates(self) -> exp.Select:
-        items = [named(cast(column("candidate"), "int"), "candidate")]
-        items += [named(cast(column(f"m_{place}"), "int"), f"m_{place}") for place in self.places]
-        items.append(named(cast(column("slack"), "double"), "slack"))
-        return exp.select(*items).from_(table_expression(self.candidates))
+        names = ("candidate", *(f"m_{place}" for place in self.places), "slack")
+        return exp.select(*map(self._number, names)).from_(table_expression(self.candidates))
+
+    def _number(self, name: str) -> exp.Expression:
+        return column(name) if self.typed else named(cast(column(name), _KINDS.get(name, "int")), name)
 
     def _map(self, place: int) -> exp.Select:
-        items = [named(cast(column(name), _KINDS.get(name, "int")), name) for name in MAP_COLUMNS[1:]]
+        items = map(self._number, MAP_COLUMNS[1:])
         mine = equal(column("place"), literal(str(place)))
         return exp.select(*items).from_(table_expression(self.maps)).where(mine)
 

@@ -16,6 +16,7 @@ from sqlanon.recoding.kinds import FullDomain
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.columns import accepted_columns
+from sqlanon.spec.operations import NO_LIMITS
 from sqlanon.sql.build import create_table_as, create_text_table, drop_table, insert_text
 from sqlanon.sql.relations import File, Table
 
@@ -186,9 +187,24 @@ def _population(privacy: Privacy) -> Iterator[str]:
         yield f"is a share from {bounds.min:f} to {bounds.max:f} of the rows of the population that it matches"
 
 
+def _uncarried(binding: Binding, scripting: Scripting) -> Iterator[str]:
+    """The keys of the spec that a run holds to and a script of the dialect cannot."""
+    limits = binding.spec.limits
+    if limits.asked_seconds is not None and not scripting.timeout:
+        yield "limits.statement_seconds"
+    for name in ("max_scan_bytes", "lock_seconds"):
+        if getattr(limits, name) != getattr(NO_LIMITS, name):
+            yield f"limits.{name}"
+    if binding.spec.scratch is not None and scripting.traits.temporary_scratch:
+        yield "scratch"
+
+
 def _running(binding: Binding, scripting: Scripting) -> Iterator[str]:
     yield "Run everything in its order, in one session that stops at the first error:"
     yield scripting.client
+    carried = [*_uncarried(binding, scripting)]
+    if carried:
+        yield f"The spec says {' and '.join(carried)}, which this script does not hold to: see to it where you run it."
     if not scripting.transactional:
         yield "Without a transaction: after a stop the target is as it was, and the last file drops what is left over."
     if not (scripting.keeps_grants or binding.as_view or isinstance(binding.target, File)):

@@ -31,7 +31,7 @@ from sqlanon.release.steps import ReleaseSteps
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.hierarchies import describe_hierarchies, fingerprint
-from sqlanon.source.run import DEFAULT, Options, open_for
+from sqlanon.source.run import DEFAULT, Options, open_for, refuse_writes
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import File, Relation
 
@@ -114,7 +114,7 @@ class ScriptWriter:
             refuse_types(self._scripting.traits, kept, binding.target)
 
     def _begin(self, pages: Pages) -> None:
-        opening = self._scripting.opening()
+        opening = self._scripting.opening(self._binding.spec.limits.asked_seconds)
         if opening:
             where = "One transaction, from here to the end" if self._scripting.transactional else "The session"
             pages.add(f"{where}.", *opening)
@@ -175,6 +175,7 @@ def compiled(
     """
     with open_for(spec, options) as engine:
         bound = bind(spec, engine)
+        refuse_writes(engine, bound, options)
         refuse_doubted(engine, bound)
         if lock is not None and not isinstance(recoding, Mapping):
             require_groups(engine, bound, recoding)

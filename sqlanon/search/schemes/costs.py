@@ -83,6 +83,8 @@ class CostEvaluator(Protocol):
 
     pause: Callable[[], None]
     """Called between statements; may end the search by BudgetSpent, and with it what was asked."""
+    left: Callable[[], float | None]
+    """The seconds that a statement may still take before BudgetSpent ends it; None: any number."""
 
     @property
     def separable(self) -> bool:
@@ -108,7 +110,7 @@ class CostEvaluator(Protocol):
 class Clock:
     """A budget in use: its seconds run from the moment the clock is made.
 
-    Evaluated generalizations and seconds are looked at between batches.
+    Evaluated generalizations and seconds are looked at between batches; statements end when the seconds do.
     """
 
     def __init__(self, budget: Budget, evaluator: CostEvaluator, now: Callable[[], float] = time.monotonic) -> None:
@@ -131,6 +133,15 @@ class Clock:
 
     def check_seconds(self) -> None:
         """Raise BudgetSpent when seconds are used up, whatever the nodes are: asked for within a batch."""
-        seconds = self._budget.seconds
-        if seconds is not None and self._now() - self._started >= seconds:
+        left = self.left()
+        if left is not None and left <= 0:
             raise BudgetSpent
+
+    def left(self) -> float | None:
+        """The seconds that are left, below 0 beyond the budget; None: any number."""
+        seconds = self._budget.seconds
+        return None if seconds is None else seconds - (self._now() - self._started)
+
+    def watch(self, evaluator: CostEvaluator) -> None:
+        """Let the evaluator look at this clock."""
+        evaluator.pause, evaluator.left = self.check_seconds, self.left

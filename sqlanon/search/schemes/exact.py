@@ -54,7 +54,7 @@ def search(
 ) -> Solution:
     """The cheapest valid generalization within the limit of suppression."""
     clock = Clock(budget, evaluator)
-    evaluator.pause = clock.check_seconds
+    clock.watch(evaluator)
     run = _Search(space, evaluator, direction, techniques, clock, progress)
     try:
         if techniques.seeding:
@@ -123,6 +123,7 @@ class _Search:
     def fall_back(self) -> None:
         """One statement beyond the budget, where nothing was found within it: all rows may make one class."""
         if self._chosen is None:
+            self._evaluator.left = lambda: None
             [found] = measured(self._evaluator, [self._space.top])
             self._offer(self._space.top, found.cost, found.suppressed)
 

@@ -86,7 +86,7 @@ class Best:
     def within(cls, budget: Budget, evaluator: CostEvaluator) -> Best:
         """Nothing yet, and a budget that has begun to run."""
         clock = Clock(budget, evaluator)
-        evaluator.pause = clock.check_seconds
+        clock.watch(evaluator)
         return cls(evaluator, clock)
 
     def ask(self, cuts: list[Generalization]) -> list[Measured]:

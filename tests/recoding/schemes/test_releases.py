@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from sqlanon import pipeline
-from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.errors import InfeasibleError, SpecError, UsageError
 from sqlanon.recoding import Cuts
 from sqlanon.release.lock import Lock
 from sqlanon.search.schemes.domain import LeafDomain
@@ -223,7 +223,7 @@ def test_what_schemes_cannot_do_is_refused(duckdb_url: str) -> None:
     with pytest.raises(InfeasibleError, match="satisfies the requirement"):
         pipeline.plan(changed(SPEC, connection=database.url, search={"algorithm": "ops"}, privacy=privacy))
     columns = {**SPEC["columns"], AGE: {**SPEC["columns"][AGE], "levels": {"max": 1}}}
-    with pytest.raises(UsageError, match=r"columns\.age\.levels\.max"):
+    with pytest.raises(SpecError, match=r"columns\.age\.levels\.max"):
         pipeline.plan(changed(SPEC, connection=database.url, columns=columns, search={"algorithm": "ops"}))
     with pytest.raises(UsageError, match=r"search\.constraints"):
         pipeline.plan(spec_of(database, "ops", constraints={"before": [[AGE, MARITAL]]}))

@@ -1,0 +1,136 @@
+"""`--out` and `--export` write over nothing that is read: sources, specs, hierarchies, populations, locks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kit.commands import CommandLine, write_spec
+from tests.kit.engine import execute, open_at
+
+ZIPS = ("94138", "94139")
+Spelling = Callable[[Path, Path], Path]
+
+
+def itself(folder: Path, path: Path) -> Path:
+    return path
+
+
+def other_spelling(folder: Path, path: Path) -> Path:
+    return Path(os.path.relpath(folder)) / ".." / folder.name / path.name
+
+
+def symlink(folder: Path, path: Path) -> Path:
+    link = folder / "linked.out"
+    link.symlink_to(path)
+    return link
+
+
+def hardlink(folder: Path, path: Path) -> Path:
+    link = folder / "linked.out"
+    link.hardlink_to(path)
+    return link
+
+
+SPELLINGS = (itself, other_spelling, symlink, hardlink)
+READ = ("people.csv", "spec.yaml", "zips.csv", "everybody.csv", "release.csv")
+
+
+@pytest.fixture
+def spec(folder: Path) -> Path:
+    rows = "".join(f"{zip_code},flu\n" for zip_code in ZIPS * 3)
+    (folder / "people.csv").write_text(f"zip,disease\n{rows}", encoding="utf-8")
+    (folder / "everybody.csv").write_text(f"zip,disease\n{rows * 2}", encoding="utf-8")
+    (folder / "zips.csv").write_text("".join(f"{zip_code},9413*\n" for zip_code in ZIPS), encoding="utf-8")
+    zips = {"role": "quasi_identifier", "hierarchy": {"csv": "zips.csv"}}
+    privacy = {"k": 2, "k_map": 2, "population": {"source": "everybody.csv"}}
+    columns = {"zip": zips, "disease": {"role": "sensitive"}}
+    values = {"source": "people.csv", "target": "release.csv", "columns": columns, "privacy": privacy}
+    return write_spec(folder / "spec.yaml", values)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("name", READ)
+def test_a_lock_file_replaces_nothing_that_is_read(
+    sqlanon: CommandLine, spec: Path, folder: Path, name: str, spelling: Spelling
+) -> None:
+    assert sqlanon("run", spec).code == 0
+    out = spelling(folder, folder / name)
+    before = contents(folder)
+    ended = sqlanon("plan", spec, "--out", out)
+    assert ended.code == 2
+    assert "name another file" in ended.err
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("flags", [(), ("--offline",)])
+@pytest.mark.parametrize("name", [*READ, "spec.lock.json", "other.lock.json"])
+def test_a_report_replaces_nothing_that_is_read(
+    sqlanon: CommandLine, spec: Path, folder: Path, name: str, flags: tuple[str, ...]
+) -> None:
+    assert sqlanon("run", spec).code == 0
+    lock = folder / "other.lock.json"
+    assert sqlanon("plan", spec, "--out", lock).code == 0
+    before = contents(folder)
+    ended = sqlanon("report", lock, "--out", folder / name, "--format", "json", "--no-what-if", *flags)
+    assert ended.code == 2
+    assert "name another file" in ended.err
+    assert contents(folder) == before
+
+
+def test_a_file_that_is_no_lock_file_is_kept(sqlanon: CommandLine, spec: Path, folder: Path) -> None:
+    notes = folder / "notes.txt"
+    notes.write_text("mine", encoding="utf-8")
+    ended = sqlanon("plan", spec, "--out", notes)
+    assert (ended.code, notes.read_text(encoding="utf-8")) == (2, "mine")
+    assert "is no lock file" in ended.err
+    assert sqlanon("plan", spec, "--out", folder / "new.json").code == 0
+    assert sqlanon("plan", spec, "--out", folder / "new.json").code == 0
+
+
+def test_a_draft_replaces_no_source(sqlanon: CommandLine, spec: Path, folder: Path) -> None:
+    before = contents(folder)
+    ended = sqlanon("init", folder / "people.csv", "--out", folder / "people.csv", "--force")
+    assert ended.code == 2
+    assert "is the source" in ended.err
+    assert contents(folder) == before
+
+
+def test_exported_hierarchies_replace_no_hierarchy(sqlanon: CommandLine, spec: Path, folder: Path) -> None:
+    (folder / "zips.csv").rename(folder / "zip.csv")
+    spec.write_text(spec.read_text(encoding="utf-8").replace("zips.csv", "zip.csv"), encoding="utf-8")
+    before = contents(folder)
+    ended = sqlanon("hierarchies", spec, "--export", folder, "--force", "--delimiter", ";")
+    assert ended.code == 2
+    assert "what columns.zip.hierarchy reads" in ended.err
+    assert contents(folder) == before
+
+
+def test_a_file_under_a_view_and_the_database_are_kept(sqlanon: CommandLine, spec: Path, folder: Path) -> None:
+    url = f"duckdb:///{folder / 'base.duckdb'}"
+    engine = open_at(url)
+    execute(engine, f"CREATE VIEW people AS SELECT * FROM read_csv('{folder / 'people.csv'}', all_varchar = true)")
+    engine.close()
+    zips = {"role": "quasi_identifier", "hierarchy": {"csv": "zips.csv"}}
+    columns = {"zip": zips, "disease": {"role": "sensitive"}}
+    values = {"connection": url, "source": "people", "target": "released", "columns": columns, "privacy": {"k": 2}}
+    viewed = write_spec(folder / "viewed.yaml", values)
+    before = contents(folder)
+    for name, said in (("people.csv", "is the source"), ("base.duckdb", "is the database of the connection")):
+        ended = sqlanon("plan", viewed, "--out", folder / name)
+        assert (ended.code, contents(folder)) == (2, before)
+        assert said in ended.err or "is no lock file" in ended.err
+    assert sqlanon("plan", viewed).code == 0
+    before = contents(folder)
+    report = ("report", folder / "viewed.lock.json", "--format", "json", "--no-what-if", "--out")
+    for name, said in (("people.csv", "is the source"), ("base.duckdb", "is the database of the connection")):
+        ended = sqlanon(*report, folder / name)
+        assert (ended.code, contents(folder)) == (2, before)
+        assert said in ended.err
