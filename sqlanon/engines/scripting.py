@@ -59,11 +59,11 @@ class Scripting:
         return [exp.Commit()] if self.transactional else []
 
     def fresh(self, create: exp.Create, table: Table) -> list[exp.Expression]:
-        """A table made anew, whatever an earlier script left."""
+        """A table made anew, whatever an earlier script left; within a transaction none leaves anything."""
         if self.replaces:
             create.set("replace", True)
             return [create]
-        return [drop_table(table), create]
+        return [create] if self.transactional else [drop_table(table), create]
 
     def assertion(self, condition: exp.Select, message: str) -> exp.Select:
         """A query that fails, with the message in the error, unless the condition yields TRUE."""

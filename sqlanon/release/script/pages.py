@@ -69,8 +69,10 @@ class Pages:
     ) -> Table:
         """Make a table or view beside the target that is no scratch table: it may take the target's name."""
         staging = target.beside(f"{self._prefix}staging")
-        self.add(comment, drop(staging), create(staging))
-        if not self.scripting.transactional:
+        if self.scripting.transactional:
+            self.add(comment, create(staging))
+        else:
+            self.add(comment, drop(staging), create(staging))
             self._drops.append(drop(staging))
         return staging
 
