@@ -73,7 +73,7 @@ class QuasiIdentifier:
     def class_key(self) -> exp.Expression:
         """What makes the classes: the code of the label, 0 for NULL; or the text of the value, never NULL."""
         if self.lookup is not None:
-            return code(self.key.copy(), self.alias, self.level)
+            return code(column(self.name, "source"), self.alias, self.level)
         marked = concat(PRESENT, self.text.copy())
         return exp.Coalesce(this=marked, expressions=[literal(ABSENT)])
 

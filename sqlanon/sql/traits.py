@@ -22,8 +22,7 @@ LINE = 90
 WIDTH = 117
 """How long a line may become that is put together from several."""
 
-_CLAUSES = ("WHERE", "GROUP BY", "ORDER BY", "HAVING")
-_TARGETS = ("SELECT", "SELECT DISTINCT")
+_CLAUSES = ("SELECT", "SELECT DISTINCT", "WHERE", "GROUP BY", "ORDER BY", "HAVING")
 
 _NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9_ .,:=]")
 
@@ -40,9 +39,9 @@ def _harmless(tag: str) -> str:
 def laid_out(text: str) -> str:
     """Pretty SQL with clauses, conditions and small subqueries on one line each where they fit.
 
-    >>> print(laid_out("SELECT\\n  a\\nFROM (\\n  SELECT\\n    b AS a\\n  FROM t\\n) AS u\\nWHERE\\n  a > 1\\n  AND a < 9"))
+    >>> print(laid_out("SELECT\\n  a\\nFROM (\\n  SELECT\\n    a\\n  FROM t\\n) AS u\\nWHERE\\n  a > 1\\n  AND a < 9"))
     SELECT a
-    FROM (SELECT b AS a FROM t) AS u
+    FROM (SELECT a FROM t) AS u
     WHERE a > 1 AND a < 9
     """
     lines = text.split("\n")
@@ -77,7 +76,7 @@ def _joined(lines: Sequence[str], place: int) -> tuple[str, int] | None:
         return f"{line}{words}{after}", below + 1
     if flat and head.endswith("CASE") and after.startswith("END"):
         return f"{line} {words} {after}", below + 1
-    if flat and (head in _CLAUSES or words.startswith("ON ") or (head in _TARGETS and len(inner) == 1)):
+    if flat and (head in _CLAUSES or words.startswith("ON ")):
         return f"{line} {words}", below
     chosen = head.startswith("WHEN ") and after.startswith("THEN ") and _below(lines, below) == below + 1
     renamed = head.startswith("ALTER TABLE ") and after.startswith("RENAME TO ")
