@@ -114,7 +114,7 @@ class ThrowingScripting(Scripting):
 
     def refusal(self, found: exp.Select, before: str, after: str) -> exp.Select:
         """Its message is a constant: the text is not told."""
-        message = literal(f"{before}a column{after}")
+        message = concat(before, "a column", after)
         fails = exp.Anonymous(this=self.failure, expressions=[is_present(column("wrong")), message])
         return exp.select(named(fails, "audit")).from_(subquery(found, "found"), copy=False)
 

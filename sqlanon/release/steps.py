@@ -317,7 +317,7 @@ class ReleaseSteps:
     def counts(self) -> list[str]:
         """The columns that rounds of suppression carry on."""
         made = self._made
-        persons = ["r", "u"] if made.counted.persons else []
+        persons = ["respondent", "lone_respondents"] if made.counted.persons else []
         return [*made.counted.names, *(item.code for item in made.sensitive), "n", *persons]
 
     @property

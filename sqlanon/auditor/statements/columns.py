@@ -52,7 +52,7 @@ def cells(audited: CountedSide, keys: Sequence[exp.Expression]) -> Steps:
 
 
 def _by_windows(audited: CountedSide, keys: Sequence[exp.Expression]) -> Steps:
-    names = [f"k_{position}" for position in range(len(keys))]
+    names = [f"key_{position}" for position in range(len(keys))]
     items = [named(key.copy(), name) for name, key in zip(names, keys, strict=True)]
     grouped = exp.select(*items, named(audited.value.copy(), "value"), named(count(), "members"))
     grouped = _grouped(grouped.from_(audited.relation.copy(), copy=False), [*keys, audited.value])

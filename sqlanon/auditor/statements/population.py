@@ -33,7 +33,7 @@ def matched_classes(
     Where rows may be blanked, `blanks` tells of each key whether NULL may stand there instead of `*`. Anybody could be
     behind such a row.
     """
-    names = [f"k_{position}" for position in range(len(keys))]
+    names = [f"key_{position}" for position in range(len(keys))]
     own = classes(audited, keys) if person is None else classes_of_persons(audited, keys, person)
     if person is None:
         own = own.select(named(count(), "rows"), copy=False)

@@ -26,7 +26,7 @@ def holdings(
     once, for the value of theirs that most of the class hold, the first in value order among equals), rows, and sole
     (persons counted here that alone hold some value).
     """
-    names = [f"k_{position}" for position in range(len(keys))]
+    names = [f"key_{position}" for position in range(len(keys))]
     return {
         f"{prefix}_holdings": _holdings(rows, dict(zip(names, keys, strict=True)), person, code),
         f"{prefix}_placed": _placed(f"{prefix}_holdings", names),

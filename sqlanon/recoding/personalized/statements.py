@@ -2,8 +2,9 @@
 
 `taxonomy` has a row for each leaf `v` and level `l`: its `node` there and the leaves `size` below that. `cells` hold
 for each group `g` (before there are groups, for each combination of ordinals) the rows `n` by leaf `v` and guarding
-node, given by its level `gl` (-1: none) and size `gs`; where persons are counted also `r` and `u`: persons are the
-distinct `r` and the sum of `u`. `people` holds for each group the number `m` that stands for n in Theorems 1 and 2.
+node, given by its level `gl` (-1: none) and size `gs`; where persons are counted also `respondent` and
+`lone_respondents`: persons are the distinct ones of the first and the sum of the second. `people` holds for each group
+the number `m` that stands for n in Theorems 1 and 2.
 """
 
 from __future__ import annotations
@@ -319,7 +320,7 @@ def judged_cells(cells_table: Table, judged: Table, more: Sequence[str]) -> exp.
 
 def people(cells_table: Table, *, persons: bool) -> exp.Select:
     """What stands for n of the theorems: the rows of each group, or its distinct persons."""
-    number = expression("count(distinct r) + sum(u)") if persons else expression("sum(n)")
+    number = expression("count(distinct respondent) + sum(lone_respondents)") if persons else expression("sum(n)")
     return query("select g, :number as m from c group by g", {"c": cells_table}, number=number)
 
 
