@@ -27,7 +27,7 @@ from sqlanon.auditor.models import (
 from sqlanon.auditor.questions import Sides, against_population, asked_models, audited_values, sizes_of_classes
 from sqlanon.auditor.request import Ancestors, Beside, Opened, Request
 from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, average_risk, buckets
-from sqlanon.auditor.statements.classes import Question, person_count, size_figures
+from sqlanon.auditor.statements.classes import AuditQuestion, person_count, size_figures
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.values import AuditedValues, domain_question
 from sqlanon.engines.base import Engine, Statement
@@ -40,7 +40,7 @@ from sqlanon.sql.relations import Relation
 NOT_MEASURED = "not measured: the population, generalized like the table, is not known here"
 
 
-def answered(engine: Engine, question: Question) -> Found:
+def answered(engine: Engine, question: AuditQuestion) -> Found:
     """The figures of a question as an engine finds them."""
     [row] = engine.query(Statement(question.title, question.measured(), fresh=True))
     return dict(zip(question.figures, row, strict=True))

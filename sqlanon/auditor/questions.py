@@ -1,7 +1,7 @@
 """The questions of an audit, written once: an engine answers them to publish or to measure, a script asserts them.
 
-Each is a `Question` (`statements.classes`): figures over the rows of a query. Classes are asked for their sizes, each
-sensitive column for its values and for what its models count, the population for the classes that it matches.
+Each is an `AuditQuestion` (`statements.classes`): figures over the rows of a query. Classes are asked for their sizes,
+each sensitive column for its values and for what its models count, the population for the classes that it matches.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlanon.auditor.models import AskedModel, ask
 from sqlanon.auditor.request import Opened, null_is_blank, text_key
-from sqlanon.auditor.statements.classes import Question, size_question
+from sqlanon.auditor.statements.classes import AuditQuestion, size_question
 from sqlanon.auditor.statements.columns import ColumnStatement
 from sqlanon.auditor.statements.population import matched_classes, population_figures, population_question
 from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy
@@ -34,14 +34,14 @@ class Sides:
     source_respondent: str | None = None
 
 
-def sizes_of_classes(sides: Sides, columns: Sequence[str], k: int) -> Question:
+def sizes_of_classes(sides: Sides, columns: Sequence[str], k: int) -> AuditQuestion:
     """How large the classes of some columns are, and which of them are smaller than k."""
     audited = sides.audited
     person = None if sides.respondent is None else audited.key(sides.respondent)
     return size_question(audited.expression(), [audited.key(name) for name in columns], person, k)
 
 
-def against_population(sides: Sides, population: Opened, columns: Sequence[str], privacy: Privacy) -> Question:
+def against_population(sides: Sides, population: Opened, columns: Sequence[str], privacy: Privacy) -> AuditQuestion:
     """How many rows of the population the classes match."""
     audited = sides.audited
     population.require(*columns)

@@ -36,7 +36,7 @@ def classes_of_persons(relation: exp.Expression, keys: Sequence[exp.Expression],
 
 
 @dataclass(frozen=True)
-class Question:
+class AuditQuestion:
     """Figures over the rows of a query. An engine asks for all of them in one row; a script asserts some where they
     stand, or keeps that row as a table to assert several.
     """
@@ -64,11 +64,11 @@ class Question:
 
 def size_question(
     relation: exp.Expression, keys: Sequence[exp.Expression], person: exp.Expression | None, k: int
-) -> Question:
+) -> AuditQuestion:
     """The sizes of the classes of a table: the figures of `size_figures`."""
     found = classes(relation, keys) if person is None else classes_of_persons(relation, keys, person)
     rows = exp.select().from_(subquery(found, "classes"), copy=False)
-    return Question("audit", rows, size_figures(k, "size" if person is None else "rows"))
+    return AuditQuestion("audit", rows, size_figures(k, "size" if person is None else "rows"))
 
 
 def size_figures(k: int, rows: str = "size") -> Figures:

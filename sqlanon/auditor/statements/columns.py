@@ -18,7 +18,7 @@ from sqlanon.auditor.statements import models
 from sqlanon.auditor.statements.classes import (
     NARROW,
     WIDE,
-    Question,
+    AuditQuestion,
     Steps,
     greatest,
     least,
@@ -403,11 +403,11 @@ class ColumnStatement:
             failing = exp.Case().when(passes.copy(), literal(0)).else_(value)
             self.figures[f"{figure}_failing_{name}"] = total(failing)
 
-    def question(self, name: str) -> Question:
+    def question(self, name: str) -> AuditQuestion:
         """The figures of the column, over one row for each class."""
-        return Question(f"audit {name}", self._rows(), self.figures)
+        return AuditQuestion(f"audit {name}", self._rows(), self.figures)
 
-    def tests(self, name: str) -> Question:
+    def tests(self, name: str) -> AuditQuestion:
         """The classes, those whose values were not all counted, and those that fail each test: nothing else."""
         figures = {"classes": count(), "uncounted": self.figures["uncounted"]}
         figures |= {test: value for test, value in self.figures.items() if test.startswith("classes_failing_")}

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.classes import Figures, Question, classes, classes_of_persons, product
+from sqlanon.auditor.statements.classes import AuditQuestion, Figures, classes, classes_of_persons, product
 from sqlanon.hierarchies.base import TOP
 from sqlanon.sql.build import all_of, count, equal, is_null, named, subquery, total, total_where
 from sqlanon.sql.relations import cast, column, literal
@@ -88,9 +88,9 @@ def population_figures(k_map: int | None, presence: tuple[Decimal, Decimal] | No
     return figures
 
 
-def population_question(matched: exp.Select, figures: Figures) -> Question:
+def population_question(matched: exp.Select, figures: Figures) -> AuditQuestion:
     """The figures of `population_figures` over matched classes."""
-    return Question("audit population", exp.select().from_(subquery(matched, "matched"), copy=False), figures)
+    return AuditQuestion("audit population", exp.select().from_(subquery(matched, "matched"), copy=False), figures)
 
 
 def _within(least: Decimal, greatest: Decimal) -> exp.Expression:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.classes import Question, Steps, step, wide
+from sqlanon.auditor.statements.classes import AuditQuestion, Steps, step, wide
 from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total
 from sqlanon.sql.relations import cast, column, literal
 
@@ -138,7 +138,7 @@ class AuditedValues:
         return self.audited if self.source is None else self.source
 
 
-def domain_question(name: str, values: AuditedValues) -> Question:
+def domain_question(name: str, values: AuditedValues) -> AuditQuestion:
     """What there is to compare of a column: the rows of the table and of the reference, distinct values, whether NULL
     is one of them, how many values the declared order does not list, how many the taxonomy does not cover.
     """
@@ -156,7 +156,7 @@ def domain_question(name: str, values: AuditedValues) -> Question:
     if values.taxonomy is not None:
         items = [column("value", "domain"), named(values.taxonomy.value.copy(), "covered")]
         known = subquery(_with_taxonomy(exp.select(*items).from_(known, copy=False), values.taxonomy), "known")
-    return Question(f"values of {name}", exp.select().from_(known, copy=False), figures)
+    return AuditQuestion(f"values of {name}", exp.select().from_(known, copy=False), figures)
 
 
 def reference_queries(values: AuditedValues) -> Steps:

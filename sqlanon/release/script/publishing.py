@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlanon.auditor.policy_statements import LabelQuestion, LabelsShown, Published
 from sqlanon.auditor.questions import Sides, against_population, asked_models, audited_values, sizes_of_classes
 from sqlanon.auditor.request import Opened, Request
-from sqlanon.auditor.statements.classes import Question
+from sqlanon.auditor.statements.classes import AuditQuestion
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.values import domain_question
 from sqlanon.engines.base import Engine
@@ -78,7 +78,7 @@ class AuditedGroup:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AuditVerdict:
     """What must be true of the figures of a question: some are 0, others more than 0."""
 
     holds: str
@@ -132,7 +132,7 @@ class Auditor:
             if self._population is not None:
                 self._against(group, self._population)
 
-    def _ask(self, question: Question, place: str, comment: str, verdicts: Sequence[Verdict]) -> None:
+    def _ask(self, question: AuditQuestion, place: str, comment: str, verdicts: Sequence[AuditVerdict]) -> None:
         """One verdict is asserted where it stands; several are asserted of a table of one row."""
         if len(verdicts) == 1:
             [verdict] = verdicts
@@ -148,7 +148,7 @@ class Auditor:
 
     def _sizes(self, group: AuditedGroup) -> None:
         unit = "rows" if self._request.respondent is None else "persons"
-        verdict = Verdict(
+        verdict = AuditVerdict(
             f"there are classes{group.words} in the staged table and every one has at least {group.k} {unit}",
             f"k{group.words}",
             ("classes_at_risk",),
@@ -162,7 +162,7 @@ class Auditor:
         values = audited_values(self._sides, name, models, self._taxonomy(name))
         if not group.number and (values.order or values.taxonomy):
             # Once for each column: every value has its place in the order and in the hierarchy that models go by.
-            comparable = Verdict(
+            comparable = AuditVerdict(
                 f"every value of {name} has a place in its order and in its hierarchy",
                 f"a value of {name} has no place in its order or hierarchy",
                 ("outside_order", "outside_hierarchy"),
@@ -172,7 +172,7 @@ class Auditor:
         keys = [self._audited.key(key) for key in (*group.columns, *self._request.others(name))]
         statement = ColumnStatement(values, keys, UNKNOWN)
         verdicts = [
-            Verdict(
+            AuditVerdict(
                 f"{item.question.model} of {name} holds{group.words}: {item.question.asked}",
                 f"{item.question.model} {name}{group.words}",
                 (f"classes_failing_{item.name}", "uncounted"),
@@ -199,7 +199,7 @@ class Auditor:
         asked = {name: question.figures[name] for name in ("population_rows", "classes", *failing)}
         models = [name.removeprefix("classes_failing_") for name in failing]
         verdicts = [
-            Verdict(
+            AuditVerdict(
                 f"{model}{group.words} holds",
                 f"{model}{group.words}",
                 (f"classes_failing_{model}",),
