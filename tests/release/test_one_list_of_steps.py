@@ -51,7 +51,7 @@ def spec_of(database: Database, **changes: Any) -> Spec:
     return spec_from_dict({**values, "privacy": {"k": 2}, **changes})
 
 
-def tree(statement: exp.Expression) -> exp.Expression:
+def tree(statement: exp.Expr) -> exp.Expr:
     """A statement without quotes, and with scratch tables called after what they are for."""
     found = statement.copy()
     for table in list(found.find_all(exp.Table)):
@@ -62,10 +62,10 @@ def tree(statement: exp.Expression) -> exp.Expression:
     return found
 
 
-def executed(spec: Spec, dialect: str) -> dict[str, list[exp.Expression]]:
+def executed(spec: Spec, dialect: str) -> dict[str, list[exp.Expr]]:
     """The statements of a second publication, by their steps."""
     pipeline.run(spec)
-    found: dict[str, list[exp.Expression]] = {}
+    found: dict[str, list[exp.Expr]] = {}
 
     def hear(event: TraceEvent) -> None:
         # Scratch tables are taken from other roles by a statement of their own, sent with the one that makes them.
@@ -92,7 +92,7 @@ STEPS = frozenset(
 )
 
 
-def printed(spec: Spec, dialect: str) -> list[exp.Expression]:
+def printed(spec: Spec, dialect: str) -> list[exp.Expr]:
     return [tree(item) for item in sqlglot.parse(pipeline.script(spec, None), dialect=dialect) if item is not None]
 
 
@@ -100,12 +100,12 @@ def dialect_of(database: Database) -> str:
     return "duckdb" if database.is_duckdb else "postgres"
 
 
-def rows_of(select: exp.Expression) -> tuple[Any, ...]:
+def rows_of(select: exp.Expr) -> tuple[Any, ...]:
     """What a select reads, whatever it asks of it."""
     return select.args["from_"], tuple(select.args.get("joins") or ())
 
 
-def asserted(script: list[exp.Expression], message: str) -> exp.Select:
+def asserted(script: list[exp.Expr], message: str) -> exp.Select:
     [found] = [
         item
         for item in script

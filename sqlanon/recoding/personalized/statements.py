@@ -279,7 +279,7 @@ def finished(rows: Table, groups: Table, held: Sequence[str], done: exp.Expressi
 def folded(done: Table, below: tuple[Table, Table] | None, more: Sequence[str]) -> exp.Select:
     """The cells of all groups of a round: its finished ones, and the parts of the others, folded into them."""
     names = [*COUNTS, "n", *more]
-    keys = ["g", *COUNTS, *(name for name in more if name == "r")]
+    keys = ["g", *COUNTS, *(name for name in more if name == "respondent")]
     sources: list[exp.Query] = [
         exp.select(column("g"), *(column(name) for name in names)).from_(table_expression(done), copy=False)
     ]
@@ -289,7 +289,11 @@ def folded(done: Table, below: tuple[Table, Table] | None, more: Sequence[str]) 
         sources.append(part.select(*(column(name, "c") for name in names), copy=False))
     select = exp.select(*(column(name) for name in keys))
     select = select.select(
-        *(named(exp.Sum(this=column(name)), name) for name in ("n", *(m for m in more if m == "u"))), copy=False
+        *(
+            named(exp.Sum(this=column(name)), name)
+            for name in ("n", *(name for name in more if name == "lone_respondents"))
+        ),
+        copy=False,
     )
     everything = exp.Subquery(this=union_all(sources), alias=exp.TableAlias(this=exp.to_identifier("f", quoted=True)))
     return select.from_(everything, copy=False).group_by(*(column(name) for name in keys), copy=False)
@@ -390,8 +394,8 @@ def kept(rounds: Sequence[tuple[Table, Table]]) -> exp.Query:
 
 def class_cells(cells_table: Table, assignment: Table, ordinals: Sequence[str], more: Sequence[str]) -> exp.Select:
     """The cells of each class."""
-    keys = ["v", "gl", "gs", *(name for name in more if name == "r")]
-    sums = ["n", *(name for name in more if name == "u")]
+    keys = ["v", "gl", "gs", *(name for name in more if name == "respondent")]
+    sums = ["n", *(name for name in more if name == "lone_respondents")]
     select = exp.select(named(column("class", "a"), "g"), *(column(name, "c") for name in keys))
     select = select.select(*(named(exp.Sum(this=column(name, "c")), name) for name in sums), copy=False)
     on = exp.and_(*(equal(column(name, "c"), column(name, "a")) for name in ordinals))
