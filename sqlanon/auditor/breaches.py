@@ -62,32 +62,35 @@ def breaches(
     """For each level of guarding nodes and bucket of probability: rows, the greatest, the sum, and the rows above p.
 
     `published` counts the rows `n` of each `class` by `label`; `targets` those of the microdata by `value` and `guard`;
-    `people` has the persons `m` of each class.
+    `people` has the `persons` of each class.
     """
     steps: dict[str, exp.Query] = {
         "leaves": _leaves(taxonomy),
-        "nodes": query("select l, label, absent, count(*) as size from leaves group by l, label, absent"),
+        "nodes": query("select level, label, absent, count(*) as size from leaves group by level, label, absent"),
         "overlap": query(
-            "select a.l as pl, a.label as plabel, a.absent as pabsent, b.l as gl, b.label as glabel, count(*) as common"
-            " from leaves as a join leaves as b on a.leaf = b.leaf where b.absent = 0"
-            " group by a.l, a.label, a.absent, b.l, b.label"
+            "select shown.level, shown.label, shown.absent, guard.level as guard_level, guard.label as guard_label,"
+            " count(*) as common from leaves as shown join leaves as guard on shown.leaf = guard.leaf"
+            " where guard.absent = 0 group by shown.level, shown.label, shown.absent, guard.level, guard.label"
         ),
         "published": _lowest(published),
         "targets": _guarded(targets),
         "people": people,
         "odds": _odds(primary),
         "judged": query(
-            "select t.class, t.gl, t.n, case when t.gl < 0 then 0 else coalesce(o.p, 0) end as p"
-            " from targets as t left join odds as o on t.class = o.class and t.gl = o.gl and t.glabel = o.glabel"
+            "select targets.class, targets.guard_level, targets.n,"
+            " case when targets.guard_level < 0 then 0 else coalesce(odds.probability, 0) end as probability"
+            " from targets left join odds on targets.class = odds.class and targets.guard_level = odds.guard_level"
+            " and targets.guard_label = odds.guard_label"
         ),
     }
     select = query(
-        "select gl, floor(p * :buckets) as bucket, sum(n) as n, max(p) as most, sum(n * p) as total,"
-        " sum(case when p > :threshold then n else 0 end) as above from judged group by gl, floor(p * :buckets)"
-        " union all select -3 as gl, 0 as bucket, sum(n) as n, 0 as most, 0 as total, 0 as above from published"
-        " where l is null having sum(n) > 0"
-        " union all select -5 as gl, 0 as bucket, count(distinct class) as n, 0 as most, 0 as total, 0 as above"
-        " from judged where p > :threshold",
+        "select guard_level, floor(probability * :buckets) as bucket, sum(n) as n, max(probability) as most,"
+        " sum(n * probability) as total, sum(case when probability > :threshold then n else 0 end) as above"
+        " from judged group by guard_level, floor(probability * :buckets)"
+        " union all select -3 as guard_level, 0 as bucket, sum(n) as n, 0 as most, 0 as total, 0 as above"
+        " from published where level is null having sum(n) > 0"
+        " union all select -5 as guard_level, 0 as bucket, count(distinct class) as n, 0 as most, 0 as total,"
+        " 0 as above from judged where probability > :threshold",
         buckets=BUCKETS,
         threshold=expression(
             "cast(:above as double) / cast(:below as double) + cast(:tolerance as double)",
@@ -102,9 +105,9 @@ def breaches(
 def nobody_exposed(found: Table) -> exp.Select:
     """Whether a table of `breaches` says that nobody is: TRUE where all could be judged, and none exceeds p."""
     return query(
-        "select coalesce(sum(case when f.above > 0 or f.gl in (-2, -3, -4) then 1 else 0 end), 0) = 0 from f"
-        " where f.gl <> :classes",
-        {"f": found},
+        "select coalesce(sum(case when found.above > 0 or found.guard_level in (-2, -3, -4) then 1 else 0 end), 0) = 0"
+        " from found where found.guard_level <> :classes",
+        {"found": found},
         classes=CLASSES,
     )
 
@@ -112,54 +115,56 @@ def nobody_exposed(found: Table) -> exp.Select:
 def _leaves(taxonomy: GuardingTaxonomy) -> exp.Query:
     """Every node as the set of its leaves; NULL, `absent` 1, is a leaf below the root where it occurs."""
     numbered = query(
-        "select p.*, row_number() over (order by label_0) as leaf from paths as p", {"paths": taxonomy.paths}
+        "select paths.*, row_number() over (order by label_0) as leaf from paths", {"paths": taxonomy.paths}
     )
     parts: list[exp.Query] = []
     for level in range(taxonomy.height + 1):
-        own = column(f"label_{level}", "t")
-        listed = "select t.leaf, :l as l, cast(:label as text) as label, 0 as absent from t"
-        parts.append(query(listed, {"t": numbered}, l=level, label=own))
+        own = column(f"label_{level}", "path")
+        listed = "select path.leaf, :own as level, cast(:label as text) as label, 0 as absent from path"
+        parts.append(query(listed, {"path": numbered}, own=level, label=own))
         if taxonomy.has_null and level < taxonomy.height:
-            parts.append(query("select 0 as leaf, :l as l, '' as label, 1 as absent", l=level))
+            parts.append(query("select 0 as leaf, :own as level, '' as label, 1 as absent", own=level))
         elif taxonomy.has_null:
-            root = "select 0 as leaf, :l as l, cast(min(:label) as text) as label, 0 as absent from t"
-            parts.append(query(root, {"t": numbered}, l=level, label=own.copy()))
+            root = "select 0 as leaf, :own as level, cast(min(:label) as text) as label, 0 as absent from path"
+            parts.append(query(root, {"path": numbered}, own=level, label=own.copy()))
     return union_all(parts)
 
 
 def _lowest(published: exp.Query) -> exp.Query:
     """The published labels as nodes. A label that names several is taken for the smallest, which says most."""
     return query(
-        "select f.class, f.label, f.absent, f.n, d.l, d.size from (select class, coalesce(label, '') as label,"
-        "   case when label is null then 1 else 0 end as absent, n from g) as f"
-        " left join (select label, absent, l, size from (select label, absent, l, size,"
-        "   row_number() over (partition by label, absent order by l) as place from nodes) as ranked"
-        "   where place = 1) as d on f.label = d.label and f.absent = d.absent",
-        {"g": published},
+        "select shown.class, shown.label, shown.absent, shown.n, lowest.level, lowest.size"
+        " from (select class, coalesce(label, '') as label,"
+        "   case when label is null then 1 else 0 end as absent, n from published_rows) as shown"
+        " left join (select label, absent, level, size from (select label, absent, level, size,"
+        "   row_number() over (partition by label, absent order by level) as place from nodes) as ranked"
+        "   where place = 1) as lowest on shown.label = lowest.label and shown.absent = lowest.absent",
+        {"published_rows": published},
     )
 
 
 def _guarded(targets: exp.Query) -> exp.Query:
     """The guarding nodes of the microdata. A label that stands on a path twice is taken where it protects more."""
     return query(
-        "select f.class, f.n, case when f.class is null then -4 when f.guard is null then -1"
-        "   else coalesce(x.gl, -2) end as gl, coalesce(f.guard, '') as glabel from (select class, guard, n,"
-        "   coalesce(value, '') as value, case when value is null then 1 else 0 end as absent from g) as f"
-        " left join (select own.label as value, own.absent, up.label as guard, max(up.l) as gl from leaves as own"
-        "   join leaves as up on own.leaf = up.leaf where own.l = 0 and up.absent = 0"
-        "   group by own.label, own.absent, up.label) as x"
-        " on f.value = x.value and f.absent = x.absent and f.guard = x.guard",
-        {"g": targets},
+        "select target.class, target.n, case when target.class is null then -4 when target.guard is null then -1"
+        "   else coalesce(guarded.guard_level, -2) end as guard_level, coalesce(target.guard, '') as guard_label"
+        " from (select class, guard, n, coalesce(value, '') as value,"
+        "   case when value is null then 1 else 0 end as absent from microdata) as target"
+        " left join (select own.label as value, own.absent, up.label as guard, max(up.level) as guard_level"
+        "   from leaves as own join leaves as up on own.leaf = up.leaf where own.level = 0 and up.absent = 0"
+        "   group by own.label, own.absent, up.label) as guarded"
+        " on target.value = guarded.value and target.absent = guarded.absent and target.guard = guarded.guard",
+        {"microdata": targets},
     )
 
 
 def _odds(primary: bool) -> exp.Query:
     """The probability that a guarding node is inferred: of each class, for each node that somebody in it guards."""
     if primary:
-        chance: exp.Expression = expression("sum(share * n) / min(m)")
+        chance: exp.Expression = expression("sum(share * n) / min(persons)")
     else:
-        certain = expression("max(case when share >= m then 1 else 0 end) = 1")
-        kept = expression("sum(case when share >= m then 0 else cast(n as double) * ln(1 - share / m) end)")
+        certain = expression("max(case when share >= persons then 1 else 0 end) = 1")
+        kept = expression("sum(case when share >= persons then 0 else cast(n as double) * ln(1 - share / persons) end)")
         chance = (
             exp.Case()
             .when(certain, literal(1))
@@ -167,12 +172,14 @@ def _odds(primary: bool) -> exp.Query:
             .else_(expression("1 - exp(:kept)", kept=kept))
         )
     return query(
-        "select class, gl, glabel, :chance as p from (select t.class, t.gl, t.glabel, f.n, p.m,"
-        "   cast(o.common as double) / cast(f.size as double) as share"
-        "   from (select distinct class, gl, glabel from targets where gl >= 0) as t"
-        "   join published as f on t.class = f.class join people as p on t.class = p.class"
-        "   join overlap as o on o.pl = f.l and o.plabel = f.label and o.pabsent = f.absent"
-        "   and o.gl = t.gl and o.glabel = t.glabel) as shares group by class, gl, glabel",
+        "select class, guard_level, guard_label, :chance as probability"
+        " from (select target.class, target.guard_level, target.guard_label, published.n, people.persons,"
+        "   cast(overlap.common as double) / cast(published.size as double) as share"
+        "   from (select distinct class, guard_level, guard_label from targets where guard_level >= 0) as target"
+        "   join published on target.class = published.class join people on target.class = people.class"
+        "   join overlap on overlap.level = published.level and overlap.label = published.label"
+        "   and overlap.absent = published.absent and overlap.guard_level = target.guard_level"
+        "   and overlap.guard_label = target.guard_label) as shares group by class, guard_level, guard_label",
         chance=chance,
     )
 
@@ -196,9 +203,15 @@ def in_one_table(
     ).from_(audited)
     people = "count(*)" if person is None else "count(distinct who) + max(case when who is null then 1 else 0 end)"
     return (
-        query("select class, label, count(*) as n from r group by class, label", {"r": rows}),
-        query("select class, value, guard, count(*) as n from r group by class, value, guard", {"r": rows}),
-        query("select class, :people as m from r group by class", {"r": rows}, people=expression(people)),
+        query("select class, label, count(*) as n from numbered group by class, label", {"numbered": rows}),
+        query(
+            "select class, value, guard, count(*) as n from numbered group by class, value, guard", {"numbered": rows}
+        ),
+        query(
+            "select class, :people as persons from numbered group by class",
+            {"numbered": rows},
+            people=expression(people),
+        ),
     )
 
 

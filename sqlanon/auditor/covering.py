@@ -238,9 +238,9 @@ def link(run: Run, release: Relation, external: Relation | None = None) -> Linke
         text = engine.traits.key(engine.traits.text(column("value", alias), item.family), Family.TEXT)
         texts.append((f"s_{position}", made.codes[position], text))
     if asked.asked.primary:
-        people: exp.Query = query("select class, n as m from k", {"k": released.classes})
+        people: exp.Query = query("select class, n as persons from k", {"k": released.classes})
     else:
-        people = covering_sql.persons(rows, linked, "count(distinct r) + sum(u)")
+        people = covering_sql.persons(rows, linked, "count(distinct respondent) + sum(lone_respondents)")
     if external is not None:
         people = covering_sql.no_fewer(people, _external_people(released))
     taxonomy = GuardingTaxonomy(
@@ -268,9 +268,9 @@ def _external_people(released: Released) -> exp.Query:
     ]
     select, keys = combinations_sql.with_ordinals(table_expression(base.population, "base"), columns)
     items = [exp.alias_(key, name, quoted=True) for name, key in keys]
-    everybody = select.select(*items, column("w", "base"))
+    everybody = select.select(*items, column("population_rows", "base"))
     people = run.scratch.create("link people", "people_o", covering_sql.numbered(everybody))
     linked = run.scratch.create(
         "link people", "people_l", covering_sql.covered(people, released.classes, released.columns)
     )
-    return covering_sql.persons(people, linked, "sum(w)")
+    return covering_sql.persons(people, linked, "sum(population_rows)")

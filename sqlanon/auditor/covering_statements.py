@@ -241,7 +241,7 @@ def targets(
 def persons(rows: Table, linked: Table, number: str) -> exp.Select:
     """For each class, how many there are among the rows that it covers: of persons, or the sum of a column."""
     return query(
-        "select l.class, :number as m from c join l on c.id = l.id group by l.class",
+        "select l.class, :number as persons from c join l on c.id = l.id group by l.class",
         {"c": rows, "l": linked},
         number=expression(number),
     )
@@ -265,8 +265,9 @@ def with_others(domain: Table, population: Table, position: int) -> exp.Select:
 def no_fewer(people: exp.Query, external: exp.Query) -> exp.Select:
     """The people that an external table has of each class, and no fewer than are known to be in it (Inequality 2)."""
     return query(
-        "select p.class, case when e.m > p.m then e.m else p.m end as m from p left join e on p.class = e.class",
-        {"p": people, "e": external},
+        "select known.class, case when external.persons > known.persons then external.persons else known.persons end"
+        " as persons from known left join external on known.class = external.class",
+        {"known": people, "external": external},
     )
 
 

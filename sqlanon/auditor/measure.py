@@ -18,54 +18,39 @@ from sqlanon.auditor.figures import Check, ColumnFigures, ModelQuestion, Populat
 from sqlanon.auditor.models import (
     AskedModel,
     Found,
-    ask,
     effective_values,
     greatest_gain,
     greatest_logarithm,
     least_values,
     recursive_key,
 )
-from sqlanon.auditor.request import Ancestors, Beside, Opened, Request, null_is_blank, text_key
+from sqlanon.auditor.questions import Sides, against_population, asked_models, audited_values, sizes_of_classes
+from sqlanon.auditor.request import Ancestors, Beside, Opened, Request
 from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, average_risk, buckets
-from sqlanon.auditor.statements.classes import class_sizes, person_count, size_figures
+from sqlanon.auditor.statements.classes import AuditQuestion, person_count, size_figures
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
-from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
-from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
+from sqlanon.auditor.statements.values import AuditedValues, domain_question
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import EngineError, SourceError, UsageError
-from sqlanon.hierarchies.base import Family
+from sqlanon.errors import EngineError, SourceError
 from sqlanon.spec import Privacy
 from sqlanon.spec.models import Alpha, LDiversity, SensitiveModel, TCloseness
 from sqlanon.sql.build import count, row_count
-from sqlanon.sql.relations import Relation, column
+from sqlanon.sql.relations import Relation
 
 NOT_MEASURED = "not measured: the population, generalized like the table, is not known here"
 
 
+def answered(engine: Engine, question: AuditQuestion) -> Found:
+    """The figures of a question as an engine finds them."""
+    [row] = engine.query(Statement(question.title, question.measured(), fresh=True))
+    return dict(zip(question.figures, row, strict=True))
+
+
 def measure_population(
-    engine: Engine,
-    audited: Opened,
-    respondent: str | None,
-    population: Opened,
-    keys: Sequence[str],
-    privacy: Privacy,
-    group: str,
+    engine: Engine, sides: Sides, population: Opened, keys: Sequence[str], privacy: Privacy, group: str
 ) -> tuple[PopulationFigures, tuple[Check, ...]]:
     """Measure the classes of `keys`; the table has rows."""
-    population.require(*keys)
-    texts = {key: not audited.compares_with(population, key, key) for key in keys}
-    matched = matched_classes(
-        audited.expression(),
-        [audited.key(key, as_text=texts[key]) for key in keys],
-        None if respondent is None else audited.key(respondent),
-        population.expression(),
-        [population.key(key, as_text=texts[key]) for key in keys],
-        null_is_blank(keys, audited, population) if privacy.suppression.mode == "blank" else (),
-    )
-    bounds = privacy.delta_presence
-    figures = population_figures(privacy.k_map, None if bounds is None else (bounds.min, bounds.max))
-    [row] = engine.query(Statement("audit population", population_query(matched, figures)))
-    found = dict(zip(figures, row, strict=True))
+    found = answered(engine, against_population(sides, population, keys, privacy))
     if not found["population_rows"]:
         raise SourceError(f"the population {population.relation} has no rows")
     return _figures(found), tuple(_checks(privacy, found, group))
@@ -102,20 +87,6 @@ def _questions(privacy: Privacy) -> Iterator[tuple[str, ModelQuestion]]:
         yield "delta_presence", ModelQuestion("delta_presence", asked, complaint, "the greatest is {}")
 
 
-WITHOUT_ORDER = frozenset({Family.TEXT, Family.OTHER})
-
-
-@dataclass(frozen=True)
-class Sides:
-    """The audited table, what it is compared with, and in both the column that names the person."""
-
-    engine: Engine
-    audited: Opened
-    source: Opened | None = None
-    respondent: str | None = None
-    source_respondent: str | None = None
-
-
 @dataclass(frozen=True)
 class MeasuredColumn:
     """What was found of a column."""
@@ -126,97 +97,10 @@ class MeasuredColumn:
     """The figures of the class sizes, where the statement measured them too."""
 
 
-def measure_column(
-    sides: Sides,
-    name: str,
-    keys: Sequence[str],
-    models: Sequence[SensitiveModel],
-    *,
-    taxonomy: Opened | None = None,
-    group: str = "",
-    sizes_for_k: int | None = None,
-) -> MeasuredColumn | None:
-    """Measure a column in classes of `keys`, with `sizes_for_k` the sizes of the classes too; None without rows."""
-    engine, values = sides.engine, _values(sides, name, models, taxonomy)
-    domain, reasons = _domain(engine, values, name)
-    if not domain.rows:
-        return None
-    statement = ColumnStatement(values, [sides.audited.key(key) for key in keys], domain)
-    statement.figures["all_classes"] = count()
-    if sizes_for_k is not None:
-        statement.figures |= size_figures(sizes_for_k, statement.rows)
-    asked = [
-        ask(entry, f"{position}", flag, statement, reasons) for position, (entry, flag) in enumerate(_numbered(models))
-    ]
-    [row] = engine.query(Statement(f"audit {name}", statement.sql(), fresh=True))
-    found = dict(zip(statement.figures, row, strict=True))
-    if found["uncounted"]:
-        raise EngineError(f"column '{name}': the table changed while it was measured; audit it again")
-    checks = tuple(_check(item, found, group, domain.rows) for item in asked)
-    figures = _sensitive_figures(name, domain, found, models, checks)
-    return MeasuredColumn(figures, checks, found if sizes_for_k is not None else None)
-
-
-def _numbered(models: Sequence[SensitiveModel]) -> Iterator[tuple[SensitiveModel, int]]:
-    """Each entry with its number among those that name a value."""
-    flags = 0
-    for entry in models:
-        yield entry, flags
-        flags += isinstance(entry, Alpha)
-
-
-def _values(sides: Sides, name: str, models: Sequence[SensitiveModel], taxonomy: Opened | None) -> AuditedValues:
-    audited, source = sides.audited, sides.source
-    if source is not None:
-        source.require(name)
-    as_text = source is not None and not audited.compares_with(source, name, name)
-    family = Family.TEXT if as_text else audited.family(name)
-    ordered = [entry for entry in models if isinstance(entry, TCloseness) and entry.distance == "ordered"]
-    if ordered and not ordered[0].order and family in WITHOUT_ORDER:
-        raise UsageError(
-            f"t_closeness: column '{name}' holds {family.value} values, which have no order of their own; "
-            f"a spec can list them from lowest to highest under 'order'"
-        )
-    return AuditedValues(
-        audited=_side(audited, name, sides.respondent, as_text=as_text),
-        source=None if source is None else _side(source, name, _reference_person(sides, source), as_text=as_text),
-        text=text_key(column("value"), family, audited.traits),
-        flagged=tuple(entry.value for entry in models if isinstance(entry, Alpha)),
-        ordered=bool(ordered),
-        order=ordered[0].order if ordered else (),
-        taxonomy=None if taxonomy is None else _taxonomy(taxonomy, family),
-    )
-
-
-def _side(opened: Opened, name: str, respondent: str | None, *, as_text: bool) -> CountedSide:
-    person = None if respondent is None else opened.key(respondent)
-    return CountedSide(opened.expression(), opened.key(name, as_text=as_text), person)
-
-
-def _reference_person(sides: Sides, source: Opened) -> str | None:
-    if sides.respondent is None:
-        return None
-    name = sides.source_respondent or sides.respondent
-    if name not in source.columns:
-        raise SourceError(f"{source.relation} has no column '{name}': persons cannot be counted in it")
-    return name
-
-
-def _taxonomy(opened: Opened, family: Family) -> Taxonomy:
-    opened.require("value")
-    height = 0
-    while f"label_{height + 1}" in opened.columns:
-        height += 1
-    if not height:
-        raise SourceError(f"{opened.relation} has no column 'label_1'")
-    as_text = family is Family.TEXT and opened.family("value") is not Family.TEXT
-    return Taxonomy(opened.expression(), opened.key("value", as_text=as_text), height)
-
-
 def _domain(engine: Engine, values: AuditedValues, name: str) -> tuple[ColumnDomain, dict[str, str]]:
     """The size of the domain, and why a distance cannot be measured."""
-    [row] = engine.query(Statement(f"values of {name}", domain_counts(values), fresh=True))
-    rows, reference_rows, distinct, nulls, unplaced, uncovered = (int(number) for number in row)
+    numbers = answered(engine, domain_question(name, values)).values()
+    rows, reference_rows, distinct, nulls, unplaced, uncovered = (int(number) for number in numbers)
     if rows and not reference_rows:
         raise SourceError(f"column '{name}': the reference has no rows, so there is nothing to compare with")
     reasons = {}
@@ -329,7 +213,7 @@ def audit(
     groups = [_Group(name, columns, (k if counts_classes else None) or 1) for name, (columns, k) in named.items()]
     audited.require(*request.quasi_identifier, *(name for group in groups for name in group.columns), *request.columns)
     respondent = request.respondent if request.respondent in audited.columns else None
-    sides = Sides(engine, audited, _opened(engine, beside.source, "source"), respondent, beside.source_respondent)
+    sides = Sides(audited, _opened(engine, beside.source, "source"), respondent, beside.source_respondent)
     taxonomies = {name: Opened.at(engine, relation, "taxonomy") for name, relation in beside.taxonomies.items()}
     population = _opened(engine, beside.population, "population")
     breaches = _breaches(engine, request, beside.linked)
@@ -400,25 +284,32 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
 
 
 def _column(audit: _Audit, group: _Group, name: str, *, first: bool) -> MeasuredColumn | None:
-    """A sensitive column; the first one's statement measures the classes too, where they are those of k."""
-    others = audit.request.others(name)
-    return measure_column(
-        audit.sides,
-        name,
-        [*group.columns, *others],
-        [entry for entry in audit.request.privacy.models() if entry.column == name],
-        taxonomy=audit.taxonomies.get(name),
-        group=group.name,
-        sizes_for_k=group.k if first and not others else None,
-    )
+    """A sensitive column; the first one's statement measures the classes too, where they are those of k.
+
+    None where the table has no rows.
+    """
+    engine, sides, others = audit.engine, audit.sides, audit.request.others(name)
+    models = [entry for entry in audit.request.privacy.models() if entry.column == name]
+    values = audited_values(sides, name, models, audit.taxonomies.get(name))
+    domain, reasons = _domain(engine, values, name)
+    if not domain.rows:
+        return None
+    statement = ColumnStatement(values, [sides.audited.key(key) for key in (*group.columns, *others)], domain)
+    statement.figures["all_classes"] = count()
+    measures_sizes = first and not others
+    if measures_sizes:
+        statement.figures |= size_figures(group.k, statement.rows)
+    asked = asked_models(models, statement, reasons)
+    found = answered(engine, statement.question(name))
+    if found["uncounted"]:
+        raise EngineError(f"column '{name}': the table changed while it was measured; audit it again")
+    checks = tuple(_check(item, found, group.name, domain.rows) for item in asked)
+    figures = _sensitive_figures(name, domain, found, models, checks)
+    return MeasuredColumn(figures, checks, found if measures_sizes else None)
 
 
 def _class_sizes(audit: _Audit, group: _Group) -> Found:
-    audited, respondent = audit.sides.audited, audit.sides.respondent
-    person = None if respondent is None else audited.key(respondent)
-    query = class_sizes(audited.expression(), [audited.key(name) for name in group.columns], person, group.k)
-    [row] = audit.engine.query(Statement("audit", query, fresh=True))
-    return dict(zip(size_figures(group.k), row, strict=True))
+    return answered(audit.engine, sizes_of_classes(audit.sides, group.columns, group.k))
 
 
 def _sizes(found: Found, k: int, *, persons: bool) -> Sizes:
@@ -439,9 +330,7 @@ def _against_population(audit: _Audit, group: _Group, sizes: Sizes) -> tuple[Pop
     if audit.population is None:
         return None, tuple(unmeasured(privacy, sizes.classes, sizes.rows, group.name))
     sides = audit.sides
-    return measure_population(
-        audit.engine, sides.audited, sides.respondent, audit.population, group.columns, privacy, group.name
-    )
+    return measure_population(audit.engine, sides, audit.population, group.columns, privacy, group.name)
 
 
 def _against_source(audit: _Audit, group: _Group) -> Consistency | None:

@@ -15,6 +15,8 @@ from sqlglot import exp
 from sqlanon.auditor.figures import PolicyCheck
 from sqlanon.auditor.labels import NUMBERED, RANGES, SHORTENED, ends_of, parts_of
 from sqlanon.auditor.policy_statements import (
+    LabelQuestion,
+    LabelsShown,
     Published,
     labels_apart,
     levels_of_labels,
@@ -124,8 +126,9 @@ def audit_policy(engine: Engine, published: Relation, policy: Policy) -> tuple[P
         return (columns,)
     blanked = 0
     checks = [columns]
+    at_one_level = _of_one_level(engine, table, policy)
     for item in policy.columns:
-        check, blanks = _labels(engine, table, item, blank=policy.blank)
+        check, blanks = at_one_level.get(item.name) or _labels(engine, table, item, blank=policy.blank)
         checks.append(check)
         blanked = max(blanked, blanks)
     if policy.source_rows is not None:
@@ -146,6 +149,31 @@ def _columns(policy: Policy, found: tuple[str, ...]) -> PolicyCheck:
     if found != policy.released:
         return PolicyCheck("columns", asked, "the columns stand in another order than the spec releases them")
     return PolicyCheck("columns", asked)
+
+
+def level_shown(table: Published, item: ColumnPolicy, level: int, *, blank: bool) -> LabelsShown:
+    """What a column may show whose rows all show labels of one level; blanked rows show `*`."""
+    at_top = level == len(item.families) - 1
+    also = [*([item.top] if at_top else []), *([TOP] if blank else [])]
+    text = table.label(level, item.families[level], item.family)
+    # NULL stays NULL below the top, where everybody shows the same.
+    return LabelsShown(item.name, None if at_top else item.hierarchy, text, tuple(also), nulls=not at_top or blank)
+
+
+def _of_one_level(engine: Engine, table: Published, policy: Policy) -> dict[str, tuple[PolicyCheck, int]]:
+    """The columns whose rows all show one level, asked together; of each its check, and how many rows are blanked."""
+    items = [item for item in policy.columns if item.alike and len(item.levels) == 1]
+    if not items:
+        return {}
+    asked = [level_shown(table, item, item.levels[0], blank=policy.blank) for item in items]
+    [row] = engine.query(Statement("policy of labels", LabelQuestion(table, asked).counted()))
+    total, *counts = (int(number) for number in row)
+    found = {}
+    for item, wrong, blanks in zip(items, counts[::2], counts[1::2], strict=True):
+        complaint = _complaint(item, _asked(item), wrong, total)
+        spared = blanks if policy.blank and item.levels[0] < len(item.families) - 1 else 0
+        found[item.name] = (PolicyCheck(f"labels of {item.name}", _asked(item), complaint), spared)
+    return found
 
 
 def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool) -> tuple[PolicyCheck, int]:

@@ -23,6 +23,7 @@ from sqlanon.sql.build import (
     text_values,
     total_where,
 )
+from sqlanon.sql.names import explained
 from sqlanon.sql.relations import File, Relation, column, literal
 from sqlanon.sql.traits import Traits
 
@@ -123,26 +124,75 @@ def rows_apart(
     return select
 
 
-def only_labels_of(
-    table: Published,
-    name: str,
-    labels: Relation | None,
-    text: exp.Expression,
-    also: Sequence[str],
-    *,
-    nulls: bool = True,
-) -> exp.Select:
-    """TRUE when a column shows labels of one level, or one of some further texts; and NULL, where it may."""
-    shown = exp.select(named(table.text(name), "shown"))
-    rows: exp.Query = shown.from_(table.traits.relation(table.relation, "published"))
-    if labels is not None:
-        allowed = exp.select(named(text, "shown")).from_(table.traits.relation(labels, "hierarchy"))
-        rows = exp.except_(rows, allowed, distinct=True)
-    others = [exp.NEQ(this=column("shown"), expression=literal(more)) for more in also]
-    wrong = all_of([is_present(column("shown")), *others])
-    if not nulls:
-        wrong = any_of([is_null(column("shown")), all_of(others)])
-    return exp.select(equal(count(), literal(0))).from_(subquery(rows, "other_labels")).where(wrong)
+@dataclass(frozen=True)
+class LabelsShown:
+    """A published column and the labels that it may show: those of one level, and some further texts."""
+
+    name: str
+    labels: Relation | None
+    """Where the labels stand; None: only the further texts may be shown."""
+    text: exp.Expression
+    """The text of a label, read from alias `hierarchy`."""
+    also: tuple[str, ...] = ()
+    nulls: bool = True
+    """Whether the column may show NULL."""
+
+
+@dataclass(frozen=True)
+class LabelQuestion:
+    """Which columns of a published table show other labels than they may, in one look at the table for all of them.
+
+    Engines count the rows (`counted`), scripts stop at the first column (`first_wrong`), dbt asks column by column
+    (`holds`).
+    """
+
+    table: Published
+    columns: Sequence[LabelsShown]
+
+    def counted(self) -> exp.Select:
+        """One row: all rows; and for each column those that show another label, and those that show `*`."""
+        figures = [count()]
+        for item in self.columns:
+            figures.append(total_where(self._wrong(item), literal(1)))
+            figures.append(total_where(equal(self.table.text(item.name), literal(TOP)), literal(1)))
+        return self._rows().select(*figures, copy=False)
+
+    def first_wrong(self) -> exp.Select:
+        """The name of a column that shows another label, as `wrong`; NULL where no column does."""
+        named_wrong = exp.Case()
+        for item in self.columns:
+            named_wrong = named_wrong.when(self._wrong(item), literal(item.name), copy=False)
+        return self._rows().select(named(exp.Min(this=named_wrong), "wrong"), copy=False)
+
+    def holds(self) -> exp.Select:
+        """TRUE where no row shows another label."""
+        wrong = any_of([self._wrong(item) for item in self.columns])
+        return self._rows().select(equal(count(), literal(0)), copy=False).where(wrong, copy=False)
+
+    def _rows(self) -> exp.Select:
+        """The published rows, each with the allowed label that it shows in every column, if it does."""
+        traits = self.table.traits
+        select = exp.select().from_(traits.relation(self.table.relation, "published"))
+        for item in self.columns:
+            if item.labels is not None:
+                alias = self._alias(item)
+                allowed = exp.select(named(item.text.copy(), "allowed_label")).distinct()
+                allowed = allowed.from_(traits.relation(item.labels, "hierarchy"))
+                on = equal(self.table.text(item.name), column("allowed_label", alias))
+                select = select.join(subquery(allowed, alias), on=on, join_type="left", copy=False)
+        return select
+
+    def _wrong(self, item: LabelsShown) -> exp.Expression:
+        """Whether a row shows another label. Never NULL: what is not known to be allowed is wrong."""
+        shown = column(item.name, "published")
+        others = [is_null(column("allowed_label", self._alias(item)))] if item.labels is not None else []
+        others += [exp.NEQ(this=self.table.text(item.name), expression=literal(more)) for more in item.also]
+        if item.nulls:
+            return all_of([is_present(shown), *others])
+        return any_of([is_null(shown), all_of(others)])
+
+    def _alias(self, item: LabelsShown) -> str:
+        return f"labels_of_{explained(other.name for other in self.columns)[item.name]}"
 
 
 def labels_apart(

@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import md5
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.pipeline import plan
 from sqlanon.recoding.kinds import FullDomain
-from sqlanon.release.classes import LabelCheck, apart_from_tables, in_one_query, label_checks, release_query
+from sqlanon.release.classes import apart_from_tables, in_one_query, level_question, release_query
 from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
@@ -47,6 +47,15 @@ class Seed:
     name: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class LabelCheck:
+    """A question to the built table, TRUE where a column shows labels of its level alone."""
+
+    column: str
+    level: int
+    holds: exp.Select
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,13 @@ def release_model(
         for step in written.steps
         if isinstance(step, LoadedList) and step.draft.listing_table is not None
     ]
-    checks = tuple(label_checks(engine, release, BUILT, written.steps))
+    question, at_levels = level_question(engine, release, BUILT)
+    checks = tuple(
+        LabelCheck(
+            item.name, at_levels[item.name], in_one_query(replace(question, columns=[item]).holds(), written.steps)
+        )
+        for item in question.columns
+    )
     return ReleaseModel(in_one_query(rows, written.steps), tuple(seeds), checks)
 
 

@@ -16,8 +16,18 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine
 from sqlanon.engines.catalog import fill, parsed
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.build import assertion, drop_table, named, rename_table
-from sqlanon.sql.relations import File, Table, identifier, literal, table_expression
+from sqlanon.sql.build import (
+    assertion,
+    concat,
+    drop_table,
+    is_null,
+    is_present,
+    named,
+    subquery,
+    swap_at_once,
+    swap_by_name,
+)
+from sqlanon.sql.relations import File, Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
 SwapStep = tuple[str, exp.Expression]
@@ -65,11 +75,11 @@ class Scripting:
         return [exp.Commit()] if self.transactional else []
 
     def fresh(self, create: exp.Create, table: Table) -> list[exp.Expression]:
-        """A table made anew, whatever an earlier script left."""
+        """A table made anew, whatever an earlier script left; within a transaction none leaves anything."""
         if self.replaces:
             create.set("replace", True)
             return [create]
-        return [drop_table(table), create]
+        return [create] if self.transactional else [drop_table(table), create]
 
     def assertion(self, condition: exp.Select, message: str) -> exp.Select:
         """A query that fails, with the message in the error, unless the condition yields TRUE."""
@@ -79,19 +89,23 @@ class Scripting:
         chosen = exp.Case().when(exp.Subquery(this=condition), literal(1)).else_(fails)
         return exp.select(named(chosen, "audit"))
 
+    def refusal(self, found: exp.Select, before: str, after: str) -> exp.Select:
+        """A query that fails where `found` selects a text as `wrong`: the error has it between two others."""
+        holds, message = is_null(column("wrong")), concat(before, column("wrong"), after)
+        chosen: exp.Expression = cast(exp.Case().when(holds, literal("1")).else_(message), "int")
+        if self.failure:
+            fails = exp.Anonymous(this=self.failure, expressions=[message])
+            chosen = exp.Case().when(holds, literal(1)).else_(fails)
+        return exp.select(named(chosen, "audit")).from_(subquery(found, "found"), copy=False)
+
     def swap(self, staging: Table, target: Table, columns: Sequence[exp.Expression]) -> list[SwapStep]:
         """The staged rows take the target's name: by a rename, or as a copy in one step."""
         if not self.replaces:
             seen = "Until COMMIT nobody sees a difference." if self.transactional else "From here on it is published."
-            return [
-                ("Swap: the old release goes, the new one takes its name.", drop_table(target)),
-                (seen, rename_table(staging, target)),
-            ]
-        grants = exp.Properties(expressions=[exp.CopyGrantsProperty()]) if self.keeps_grants else None
+            drop, rename = swap_by_name(staging, target)
+            return [("Swap: the old release goes, the new one takes its name.", drop), (seen, rename)]
         rows = exp.select(*columns).from_(table_expression(staging)).order_by(exp.Rand())
-        replaced = exp.Create(
-            this=table_expression(target), kind="TABLE", replace=True, properties=grants, expression=rows
-        )
+        replaced = swap_at_once(target, rows, [exp.CopyGrantsProperty()] if self.keeps_grants else ())
         return [("Swap: one statement puts the release in the place of the old one.", replaced)]
 
 
@@ -103,6 +117,12 @@ class ThrowingScripting(Scripting):
         holds = exp.Coalesce(this=exp.Subquery(this=condition), expressions=[exp.false()])
         fails = exp.Anonymous(this=self.failure, expressions=[exp.Not(this=holds), literal(message)])
         return exp.select(named(fails, "audit"))
+
+    def refusal(self, found: exp.Select, before: str, after: str) -> exp.Select:
+        """Its message is a constant: the text is not told."""
+        message = concat(before, "a column", after)
+        fails = exp.Anonymous(this=self.failure, expressions=[is_present(column("wrong")), message])
+        return exp.select(named(fails, "audit")).from_(subquery(found, "found"), copy=False)
 
 
 AnyEngine = TypeVar("AnyEngine", bound=Engine)

@@ -37,13 +37,13 @@ def survivors(
     """The table after one round: the same rows, those of failing classes no longer kept."""
     numbered = exp.select(*(column(name) for name in columns), column("kept")).from_(table_expression(table))
     for index, judged in enumerate(groupings):
-        numbered = numbered.select(*(named(key.copy(), f"g_{index}_{name}") for name, key in judged.keys))
+        numbered = numbered.select(*(named(key.copy(), f"grouping_{index}_{name}") for name, key in judged.keys))
     conditions: list[exp.Expression] = [column("kept", "rows")]
     select = exp.select(*(column(name, "rows") for name in columns)).from_(subquery(numbered, "rows"))
     for index, judged in enumerate(groupings):
         alias = f"classes_{index}"
-        verdicts = _verdicts(table, judged, f"g_{index}_", persons, tables)
-        names = [f"g_{index}_{name}" for name, _ in judged.keys]
+        verdicts = _verdicts(table, judged, f"grouping_{index}_", persons, tables)
+        names = [f"grouping_{index}_{name}" for name, _ in judged.keys]
         select = joined(select, subquery(verdicts, alias), names, "rows", alias, "left")
         conditions.append(exp.Coalesce(this=column("satisfied", alias), expressions=[exp.false()]))
     return select.select(named(all_of(conditions), "kept"))
@@ -176,7 +176,7 @@ def several_nodes(requests: Sequence[tuple[int, Node, Table]], shape: Shape) -> 
             for word in range(shape.layout.words)
         ]
         keys = [column("node"), *(key for _, key in masked_words), *(column(name) for name in shape.others)]
-        counts = [name for name in shape.columns if name in ("n", "u")]
+        counts = [name for name in shape.columns if name in ("n", "lone_respondents")]
         select = _times_masks(table, nodes, shape).select(
             column("node"),
             *(named(key.copy(), name) for name, key in masked_words),
@@ -343,7 +343,7 @@ def roll_up(frequency: Table, node: Node, shape: Shape) -> exp.Select:
     counts: list[exp.Expression] = [named(united(name), name) for name in shape.set_columns]
     counts.append(named(cast(exp.Sum(this=column("n")), shape.count_type), "n"))
     if shape.persons:
-        counts.append(named(cast(exp.Sum(this=column("u")), "bigint"), "u"))
+        counts.append(named(cast(exp.Sum(this=column("lone_respondents")), "bigint"), "lone_respondents"))
     select = exp.select(*words, *others, *counts).from_(table_expression(frequency))
     groups = [*(key.copy() for key in keys.values()), *(item.copy() for item in others)]
     return select.group_by(*groups) if groups else select

@@ -39,7 +39,7 @@ class AlphaShare(PrivacyModel):
         return self.sensitive.aggregate(f"share_{self.flag}")
 
     def measures(self) -> Measures:
-        share = total_where(column(f"is_{self.flag}"), column("m"))
+        share = total_where(column(f"is_{self.flag}"), column("members"))
         return Measures(self.sensitive.position, View.HELD, {self._aggregate: share})
 
     def satisfied(self) -> exp.Expression:

@@ -44,7 +44,7 @@ class PrivacyModel(ABC):
     name: ClassVar[str]
     """The key of the spec that states it."""
     reads_population: ClassVar[bool] = False
-    """It reads `w`, the rows of the population."""
+    """It reads `population_rows`, the rows of the population."""
 
     @property
     @abstractmethod
@@ -66,7 +66,7 @@ class PrivacyModel(ABC):
 
     @abstractmethod
     def satisfied(self) -> exp.Expression:
-        """Whether a class satisfies the model, over `n`, `size`, `w` and its aggregates. Never NULL."""
+        """Whether a class satisfies the model, over `n`, `size`, `population_rows` and its aggregates. Never NULL."""
 
     @abstractmethod
     def describe(self) -> dict[str, object]:

@@ -41,18 +41,20 @@ class BetaLikeness(PrivacyModel):
         return Measures(self.sensitive.position, View.HELD, {self._aggregate: total_where(too_likely, literal(1))})
 
     def _beyond_beta(self) -> exp.Expression:
-        """m * total > (1 + beta) * size * q."""
+        """members * total > (1 + beta) * size * reference_members."""
         fraction = self.beta.fraction + 1
         kind = kind_for(self.sensitive.counts**2 * max(fraction.numerator, fraction.denominator))
         return exp.GT(
-            this=product(kind, "m", "total", literal(fraction.denominator)),
-            expression=product(kind, "size", "q", literal(fraction.numerator)),
+            this=product(kind, "members", "total", literal(fraction.denominator)),
+            expression=product(kind, "size", "reference_members", literal(fraction.numerator)),
         )
 
     def _beyond_entropy(self) -> exp.Expression:
         """A share is rational, its logarithm is not: they meet only where the source has one value, at 0."""
-        gain = exp.Sub(this=ratio(("m", "total"), ("size", "q")), expression=literal(1))
-        rarity = exp.Ln(this=exp.Div(this=cast(column("total"), "double"), expression=cast(column("q"), "double")))
+        gain = exp.Sub(this=ratio(("members", "total"), ("size", "reference_members")), expression=literal(1))
+        rarity = exp.Ln(
+            this=exp.Div(this=cast(column("total"), "double"), expression=cast(column("reference_members"), "double"))
+        )
         return exp.GT(this=gain, expression=rarity)
 
     def satisfied(self) -> exp.Expression:

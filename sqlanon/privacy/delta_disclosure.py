@@ -42,7 +42,7 @@ class DeltaDisclosure(PrivacyModel):
 
     def measures(self) -> Measures:
         name = self.sensitive.aggregate
-        distance = exp.Abs(this=exp.Ln(this=ratio(("m", "total"), ("size", "q"))))
+        distance = exp.Abs(this=exp.Ln(this=ratio(("members", "total"), ("size", "reference_members"))))
         far = exp.GT(this=distance, expression=self.delta.double())
         aggregates = {self._aggregate: total_where(far, literal(1))}
         if self.every_value:

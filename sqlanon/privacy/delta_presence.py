@@ -36,10 +36,12 @@ class DeltaPresence(PrivacyModel):
 
     def satisfied(self) -> exp.Expression:
         few_enough = exp.LTE(
-            this=product(WIDE, "size", self.most.denominator), expression=product(WIDE, "w", self.most.numerator)
+            this=product(WIDE, "size", self.most.denominator),
+            expression=product(WIDE, "population_rows", self.most.numerator),
         )
         many_enough = exp.GTE(
-            this=product(WIDE, "size", self.least.denominator), expression=product(WIDE, "w", self.least.numerator)
+            this=product(WIDE, "size", self.least.denominator),
+            expression=product(WIDE, "population_rows", self.least.numerator),
         )
         return all_of([few_enough, many_enough])
 

@@ -42,7 +42,7 @@ class DistinctDiversity(PrivacyModel):
             return count()
         shared = any_of(
             [
-                exp.GTE(this=column("m"), expression=literal(2)),
+                exp.GTE(this=column("members"), expression=literal(2)),
                 exp.GTE(this=column("alone"), expression=literal(1)),
             ]
         )

@@ -44,14 +44,14 @@ class EntropyDiversity(PrivacyModel):
     def measures(self) -> Measures:
         name = self.sensitive.aggregate
         view = View.ASSIGNED if self.sensitive.persons else View.PLAIN
-        weighted = exp.Mul(this=_double(column("m")), expression=exp.Ln(this=_double(column("m"))))
+        weighted = exp.Mul(this=_double(column("members")), expression=exp.Ln(this=_double(column("members"))))
         return Measures(
             self.sensitive.position,
             view,
             {
                 name("values"): count(),
-                name("least"): exp.Min(this=column("m")),
-                name("most"): exp.Max(this=column("m")),
+                name("least"): exp.Min(this=column("members")),
+                name("most"): exp.Max(this=column("members")),
                 name("surprise"): exp.Sum(this=weighted),
             },
         )
@@ -63,7 +63,7 @@ class EntropyDiversity(PrivacyModel):
         return any_of([even, more])
 
     def _reaches(self) -> exp.Expression:
-        """n ln n - sum m ln m - n ln l >= 0, up to rounding."""
+        """n ln n - sum members ln members - n ln l >= 0, up to rounding."""
         size = _double(column("size"))
         whole = exp.Mul(this=size, expression=exp.Ln(this=size.copy()))
         asked = exp.Mul(this=size.copy(), expression=exp.Ln(this=_double(literal(self.l))))

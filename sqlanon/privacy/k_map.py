@@ -27,7 +27,7 @@ class KMap(PrivacyModel):
         return ALWAYS
 
     def satisfied(self) -> exp.Expression:
-        return exp.GTE(this=column("w"), expression=literal(self.k))
+        return exp.GTE(this=column("population_rows"), expression=literal(self.k))
 
     def describe(self) -> dict[str, object]:
         return {"k": self.k}

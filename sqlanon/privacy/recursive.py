@@ -43,7 +43,10 @@ class RecursiveDiversity(PrivacyModel):
         return Measures(
             self.sensitive.position,
             View.RANKED,
-            {name("first"): exp.Max(this=column("m")), name(f"tail_{self.l}"): total_where(from_l_on, column("m"))},
+            {
+                name("first"): exp.Max(this=column("members")),
+                name(f"tail_{self.l}"): total_where(from_l_on, column("members")),
+            },
         )
 
     def satisfied(self) -> exp.Expression:

@@ -66,8 +66,12 @@ class OrderedCloseness(_Closeness):
 
     def measures(self) -> Measures:
         name, kind = self.sensitive.aggregate, self._kind(self.sensitive.counts)
-        difference = exp.Sub(this=product(kind, "m", "total"), expression=product(kind, "size", "q"))
-        before = exp.Sub(this=exp.Max(this=column("q_everywhere")), expression=exp.Sum(this=column("q")))
+        difference = exp.Sub(
+            this=product(kind, "members", "total"), expression=product(kind, "size", "reference_members")
+        )
+        before = exp.Sub(
+            this=exp.Max(this=column("reference_everywhere")), expression=exp.Sum(this=column("reference_members"))
+        )
         return Measures(
             self.sensitive.position,
             View.CUMULATIVE,
@@ -119,8 +123,8 @@ class HierarchicalCloseness(_Closeness):
 
 
 def _excess(kind: str) -> exp.Expression:
-    """The sum of m * total - size * q over the values where it is positive."""
-    difference = exp.Sub(this=product(kind, "m", "total"), expression=product(kind, "size", "q"))
+    """The sum of members * total - size * reference_members over the values where it is positive."""
+    difference = exp.Sub(this=product(kind, "members", "total"), expression=product(kind, "size", "reference_members"))
     return exp.Sum(this=exp.Greatest(this=difference, expressions=[literal(0)]))
 
 

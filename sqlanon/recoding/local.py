@@ -75,7 +75,7 @@ class Iterations:
 
     @property
     def counts(self) -> list[str]:
-        return ["n", *(["r", "u"] if self.made.persons else [])]
+        return ["n", *(["respondent", "lone_respondents"] if self.made.persons else [])]
 
     @property
     def carried(self) -> list[str]:
@@ -160,8 +160,8 @@ class Iterations:
         )
         counted: dict[str, exp.Expression] = {"n": cast(column("n", "base"), shape.count_type)}
         if made.persons:
-            counted["u"] = column("u", "base")
-        more = ["r"] if made.persons else []
+            counted["lone_respondents"] = column("lone_respondents", "base")
+        more = ["respondent"] if made.persons else []
         query = frequency_sql.packed(base, shape.hierarchies, shape.layout, counted, made.codes, more)
         table = scratch.create("pack frequency set", f"frequency{iteration}", query)
         values = tuple(

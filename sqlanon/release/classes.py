@@ -12,11 +12,12 @@ from functools import cache
 from sqlglot import exp
 
 from sqlanon.auditor.breaches import Linked
-from sqlanon.auditor.policy_statements import Published, only_labels_of
+from sqlanon.auditor.policy import ColumnPolicy, level_shown
+from sqlanon.auditor.policy_statements import LabelQuestion, Published
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, SpecError, UsageError
 from sqlanon.evaluation.rounds import settle
-from sqlanon.hierarchies.base import TOP, Family, Reference
+from sqlanon.hierarchies.base import Family, Reference
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.recoding.released import Judgement, refuse_beyond_limit
 from sqlanon.release import statements as release_sql
@@ -161,35 +162,22 @@ def generalized_columns(release: Release) -> Iterator[tuple[str, ColumnInfo]]:
         yield item.name, ColumnInfo(item.name, info.type, info.family if level == 0 else labels)
 
 
-@dataclass(frozen=True)
-class LabelCheck:
-    """A question to a table of released rows, TRUE where a column shows labels of its level alone."""
+def level_question(engine: Engine, release: Release, released: Relation) -> tuple[LabelQuestion, dict[str, int]]:
+    """Whether every generalized column of a release shows labels of its level alone; and these levels.
 
-    column: str
-    level: int
-    holds: exp.Select
-
-
-def label_checks(
-    engine: Engine, release: Release, released: Relation, steps: Sequence[AnyStep] = ()
-) -> Iterator[LabelCheck]:
-    """What every generalized column of a release must show, whatever its classes satisfy.
-
-    Hierarchies that have no table are made by `steps`, within the query.
+    A column that is released as it is has no lookup: its labels are its values, and any value will do.
     """
     infos = {info.name: info for info in release.binding.columns} | dict(generalized_columns(release))
     table = Published(released, infos, engine.traits)
     items = zip(release.binding.quasi_identifiers, release.hierarchies, release.columns(engine), strict=True)
-    for item, hierarchy, shown in items:
-        if shown.lookup is None and not shown.at_top:
-            # Released as it is: its labels are its values, and any value will do.
-            continue
-        text = table.label(shown.level, hierarchy.families[shown.level], item.family)
-        also = [*([shown.top] if shown.at_top else []), *([TOP] if release.binding.blank else [])]
-        # NULL stays NULL below the top, where everybody shows the same.
-        nulls = not shown.at_top or release.binding.blank
-        holds = only_labels_of(table, item.name, None if shown.at_top else shown.lookup, text, also, nulls=nulls)
-        yield LabelCheck(item.name, shown.level, in_one_query(holds, steps))
+    shown, levels = [], {}
+    for item, hierarchy, column in items:
+        if column.lookup is not None or column.at_top:
+            lookup = column.lookup or hierarchy.table.table
+            policy = ColumnPolicy(item.name, item.family, lookup, hierarchy.families, column.top, (column.level,))
+            shown.append(level_shown(table, policy, column.level, blank=release.binding.blank))
+            levels[item.name] = column.level
+    return LabelQuestion(table, shown), levels
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,21 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.released import Judgement
 from sqlanon.release import statements as release_sql
 from sqlanon.release.files import write_audited
+from sqlanon.release.steps import (
+    PublishStep,
+    audited_rows,
+    released_columns,
+    show_view,
+    stage_audited,
+    stage_table,
+    stage_view,
+    staged_rows,
+)
 from sqlanon.source.binding import Binding, formulas_of
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import create_table_as, create_view, drop_view, row_count
-from sqlanon.sql.relations import File, Query, Relation, Table, column, table_expression
+from sqlanon.sql.build import create_table_as
+from sqlanon.sql.relations import File, Query, Relation, Table
 
 
 @dataclass(frozen=True)
@@ -130,17 +140,15 @@ def _publish_table(
 ) -> Publication:
     judged = release.judge(engine, scratch)
     staging = target.beside(scratch.name("staging").name)
-    query = judged.query
     if release.binding.witnessed:
         # Persons are counted before their key is left out: the table that is published never holds it.
-        named_persons = scratch.create("stage with respondents", "named", query)
-        audited = _audited(engine, release, named_persons, judged, scratch)
-        query = _without_respondent(release, named_persons)
-        engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
-        scratch.drop(named_persons)
+        seen = _audited_rows(release, judged, scratch)
+        audited = _audited(engine, release, seen, judged, scratch)
+        _carry_out(engine, stage_audited(release.binding, seen, staging, engine.traits))
+        scratch.drop(seen)
         _refuse_other_count(engine, staging, judged)
     else:
-        engine.execute(Statement("stage release", create_table_as(staging, query, engine.traits, scratch=False)))
+        _carry_out(engine, stage_table(staging, judged.query, engine.traits))
         audited = _audited(engine, release, staging, judged, scratch)
     audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     classes = _staged_classes(engine, release, staging, scratch)
@@ -149,6 +157,16 @@ def _publish_table(
         engine.replace(*classes)
     scratch.drop(*judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited, engine.swapped)
+
+
+def _carry_out(engine: Engine, *steps: PublishStep) -> None:
+    for step in steps:
+        engine.execute(Statement(step.title, step.statement))
+
+
+def _audited_rows(release: Releasable, judged: Judgement, scratch: Scratch) -> Table:
+    step = audited_rows(release.binding, scratch.name, judged.query)
+    return scratch.create_at(step.title, step.table, step.query)
 
 
 def _staged_classes(
@@ -168,12 +186,12 @@ def _publish_file(
     engine: Engine, release: Releasable, target: File, scratch: Scratch, columns: Sequence[ColumnPolicy]
 ) -> Publication:
     judged = release.judge(engine, scratch)
-    staging = scratch.create("stage release", "staging", judged.query)
+    staging = _audited_rows(release, judged, scratch)
     audited = _audited(engine, release, staging, judged, scratch)
     if release.binding.witnessed:
-        named_persons = staging
-        staging = scratch.create("stage file", "file", _without_respondent(release, named_persons))
-        scratch.drop(named_persons)
+        seen = staging
+        staging = scratch.create("stage file", "file", released_columns(release.binding, seen))
+        scratch.drop(seen)
         _refuse_other_count(engine, staging, judged)
     audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     staged = audited.sizes if not release.binding.witnessed else _classes(engine, release, staging)
@@ -210,35 +228,30 @@ def _publish_view(
     if query is None or with_persons is None:
         raise UsageError("target: a view cannot say which rows make a class; name a table")
     staging = target.beside(scratch.name("staging").name)
-    engine.execute(Statement("stage view", create_view(staging, query, engine.traits, replace=False)))
+    _carry_out(engine, stage_view(staging, query, engine.traits))
     if release.binding.persons:
         audited = _audited(engine, release, Query(with_persons), judged, scratch)
         _refuse_other_count(engine, staging, judged)
     else:
         audited = _audited(engine, release, staging, judged, scratch)
     audited = _held_to_policy(engine, release, columns, staging, judged, audited)
-    engine.execute(Statement("drop staging view", drop_view(staging)))
-    _replace_view(engine, target, create_view(target, query, engine.traits, replace=True))
+    _show_view(engine, target, show_view(staging, target, query, engine.traits))
     scratch.drop(*judged.scratch)
     return Publication(judged.rows, judged.suppressed, judged.blanked, audited, "by defining a view")
 
 
-def _replace_view(engine: Engine, target: Table, create: exp.Create) -> None:
+def _show_view(engine: Engine, target: Table, steps: Sequence[PublishStep]) -> None:
+    *before, create = steps
+    _carry_out(engine, *before)
     try:
-        engine.execute(Statement("publish view", create))
+        _carry_out(engine, create)
     except EngineError as error:
         # A level that changed may change the type of its column, which not every engine lets a view do.
         raise type(error)(f"{error}; if {target} stands already, drop it first", detail=error.detail) from None
 
 
-def _without_respondent(release: Releasable, named_persons: Table) -> exp.Select:
-    """The release from its audited table, in an order of its own."""
-    items = [column(name) for name in release.binding.released]
-    return exp.select(*items).from_(table_expression(named_persons)).order_by(exp.Rand())
-
-
 def _refuse_other_count(engine: Engine, staging: Table, judged: Judgement) -> None:
-    [(rows,)] = engine.query(Statement("count staged rows", row_count(table_expression(staging))))
+    [(rows,)] = engine.query(Statement("count staged rows", staged_rows(staging)))
     if int(rows) != judged.released:
         raise RequirementError(
             f"the release failed its audit and was not published: it has {rows} rows, expected {judged.released}"

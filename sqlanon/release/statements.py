@@ -74,7 +74,7 @@ class QuasiIdentifier:
     def class_key(self) -> exp.Expression:
         """What makes the classes: the code of the label, 0 for NULL; or the text of the value, never NULL."""
         if self.lookup is not None:
-            return code(self.key.copy(), self.alias, self.level)
+            return code(column(self.name, "source"), self.alias, self.level)
         marked = concat(PRESENT, self.text.copy())
         return exp.Coalesce(this=marked, expressions=[literal(ABSENT)])
 
@@ -125,9 +125,9 @@ def _grouped(rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]], *coun
 
 
 def population_rows(population: exp.Expression, columns: Sequence[QuasiIdentifier]) -> exp.Select:
-    """The population by class, with rows `w`. Its columns are read from alias `source` too."""
+    """The population by class, with rows `population_rows`. Its columns are read from alias `source` too."""
     keys = [(item.key_name, _covered(item)) for item in below_top(columns)]
-    return _grouped(_joined(_select(keys).from_(population), columns), keys, named(count(), "w"))
+    return _grouped(_joined(_select(keys).from_(population), columns), keys, named(count(), "population_rows"))
 
 
 def _covered(item: QuasiIdentifier) -> exp.Expression:

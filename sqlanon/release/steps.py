@@ -24,10 +24,11 @@ from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy
 from sqlanon.source.sensitive import codes_query
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import all_of, equal, named
+from sqlanon.sql.build import all_of, create_table_as, create_view, drop_view, equal, named, row_count
 from sqlanon.sql.classes import Population, classes
 from sqlanon.sql.names import explained
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
+from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import Counted, ValueTables, View, relation
 
 WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})
@@ -76,6 +77,15 @@ class StepCheck:
         query = self.found.copy()
         query.set("expressions", [equal(number.copy(), literal(0))])
         return query
+
+
+@dataclass(frozen=True)
+class PublishStep:
+    """A statement that makes, replaces or drops what is no scratch table."""
+
+    title: str
+    comment: str
+    statement: exp.Expression
 
 
 AnyStep = Step | LoadedList | StepCheck
@@ -307,7 +317,7 @@ class ReleaseSteps:
     def counts(self) -> list[str]:
         """The columns that rounds of suppression carry on."""
         made = self._made
-        persons = ["r", "u"] if made.counted.persons else []
+        persons = ["respondent", "lone_respondents"] if made.counted.persons else []
         return [*made.counted.names, *(item.code for item in made.sensitive), "n", *persons]
 
     @property
@@ -392,3 +402,51 @@ def _failing(counted: Counted, classes_table: Table) -> exp.Select:
     on = all_of([*same, exp.Not(this=column("kept", "verdict"))])
     failing = rows.select(everything).join(table_expression(classes_table, "verdict"), on=on, join_type="inner")
     return exp.select().from_(relation(failing, "counted"))
+
+
+# -- staging and showing -------------------------------------------------------------------------------------------
+
+
+def audited_rows(binding: Binding, place: Naming, query: exp.Query) -> Step:
+    """A scratch table of what the audit has to see: the release, with the key of the person where persons count."""
+    person = f", with {binding.respondent.name} for the audit" if binding.respondent is not None else ""
+    title = "stage with respondents" if binding.witnessed else "stage release"
+    return Step(title, f"The release{person}, in no order that tells of the source.", "staged", place("staged"), query)
+
+
+def stage_table(staging: Table, query: exp.Query, traits: Traits) -> PublishStep:
+    """The release in a table beside the target that can take its name."""
+    create = create_table_as(staging, query, traits, scratch=False)
+    return PublishStep("stage release", "The release, in no order that tells of the source.", create)
+
+
+def stage_audited(binding: Binding, audited: Table, staging: Table, traits: Traits) -> PublishStep:
+    """The same from rows that were audited, without what only the audit may see."""
+    comment = "The audited rows without the key of the person, in an order of their own."
+    return replace(stage_table(staging, released_columns(binding, audited), traits), comment=comment)
+
+
+def released_columns(binding: Binding, audited: Table) -> exp.Select:
+    """What is released of audited rows, in an order of its own."""
+    items = [column(name) for name in binding.released]
+    return exp.select(*items).from_(table_expression(audited)).order_by(exp.Rand())
+
+
+def staged_rows(staging: Table) -> exp.Select:
+    """How many rows were staged."""
+    return row_count(table_expression(staging))
+
+
+def stage_view(staging: Table, query: exp.Query, traits: Traits) -> PublishStep:
+    """A view beside the target, to be audited."""
+    create = create_view(staging, query.copy(), traits, replace=False)
+    return PublishStep("stage view", "The release, computed whenever it is read.", create)
+
+
+def show_view(staging: Table, target: Table, query: exp.Query, traits: Traits) -> list[PublishStep]:
+    """The audited view under the name of the target."""
+    create = create_view(target, query.copy(), traits, replace=True)
+    return [
+        PublishStep("drop staging view", "The staging view is no longer needed.", drop_view(staging)),
+        PublishStep("publish view", "The view itself.", create),
+    ]

@@ -68,7 +68,8 @@ class Combinations:
     """Distinct combinations of quasi-identifier values and of the sensitive values that models read."""
 
     table: Table
-    """`o_0`..., `s_0`..., `n`; with respondents also `r` and `u`, and a combination may stand in several rows."""
+    """`o_0`..., `s_0`..., `n`; with respondents also `respondent` and `lone_respondents`, and a combination may stand
+    in several rows."""
     count: int
     rows: int
     domains: tuple[Domain, ...]
@@ -236,7 +237,7 @@ def _fingerprint(
     domains: Sequence[Domain],
     sensitive: Sequence[SensitiveValues],
 ) -> str:
-    counted = [*names, "n", *(["r", "u"] if persons else [])]
+    counted = [*names, "n", *(["respondent", "lone_respondents"] if persons else [])]
     [sums] = engine.query(Statement("fingerprint", combinations_sql.table_checksum(table, counted)))
     content = [int(number) for number in sums]
     content += [number for item in domains for number in (item.values, item.height, *item.hierarchy.checksum)]

@@ -49,7 +49,7 @@ class Base:
     nulls: tuple[bool, ...]
     """For each column, whether the source or the population has NULL in it."""
     population: Table | None = None
-    """The population's distinct combinations with their rows `w`."""
+    """The population's distinct combinations with their rows `population_rows`."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,10 @@ def _scan_population(engine: Engine, binding: Binding, scratch: Scratch) -> tupl
     columns = [item.key("population", engine.traits) for item in binding.population.columns]
     keys = frequency_sql.base_keys(columns)
     relation = engine.traits.relation(binding.population.relation, "population")
-    table = scratch.create("scan population", "people", frequency_sql.base_groups(relation, keys, count_as="w"))
-    totals = frequency_sql.base_totals(table, len(columns), counted="w")
+    table = scratch.create(
+        "scan population", "people", frequency_sql.base_groups(relation, keys, count_as="population_rows")
+    )
+    totals = frequency_sql.base_totals(table, len(columns), counted="population_rows")
     [(_, rows, *nulls)] = engine.query(Statement("count population", totals))
     if not rows:
         raise InfeasibleError("privacy.population: it has no rows, so nobody could be in the release")
@@ -214,7 +216,9 @@ def _own_hierarchies(sensitive: Sequence[SensitiveValues]) -> list[StoredHierarc
 def _pack_population(base: Base, tables: Sequence[HierarchyTable], scratch: Scratch) -> Table | None:
     if base.population is None:
         return None
-    query = frequency_sql.packed(base.population, tables, layout_of(tables), {"w": column("w", "base")})
+    query = frequency_sql.packed(
+        base.population, tables, layout_of(tables), {"population_rows": column("population_rows", "base")}
+    )
     table = scratch.create("pack population", "population", query)
     scratch.drop(base.population)
     return table
@@ -235,7 +239,7 @@ def _fingerprint(
     content += [code for item in sensitive for code in item.named]
     if shape.population is not None:
         words = [f"p_{word}" for word in range(shape.layout.words)]
-        query = frequency_sql.frequency_checksum(shape.population, [*words, "w"])
+        query = frequency_sql.frequency_checksum(shape.population, [*words, "population_rows"])
         [people] = engine.query(Statement("fingerprint", query))
         content += [int(number) for number in people]
     return sha256(repr(content).encode()).hexdigest()[:32]

@@ -351,7 +351,7 @@ class Shape:
     persons: bool = False
     """Whether respondents are counted."""
     population: Table | None = None
-    """The population, packed alike, its rows `w`."""
+    """The population, packed alike, its rows `population_rows`."""
     sets: Mapping[int, ValueSet] = field(default_factory=dict)
     """The sensitive columns that are held as sets of values, not as one row for each value."""
 
@@ -376,7 +376,7 @@ class Shape:
     def others(self) -> list[str]:
         """The columns of the frequency set that tell rows apart, beside the words."""
         codes = [f"s_{position}" for position in range(self.sensitive) if position not in self.sets]
-        return [*codes, *(["r"] if self.persons else [])]
+        return [*codes, *(["respondent"] if self.persons else [])]
 
     @property
     def set_columns(self) -> list[str]:
@@ -391,7 +391,7 @@ class Shape:
     def columns(self) -> list[str]:
         """All columns of the frequency set."""
         words = [f"p_{word}" for word in range(self.layout.words)]
-        return [*words, *self.others, *self.set_columns, "n", *(["u"] if self.persons else [])]
+        return [*words, *self.others, *self.set_columns, "n", *(["lone_respondents"] if self.persons else [])]
 
 
 def layout_of(hierarchies: Sequence[HierarchyTable]) -> Layout:

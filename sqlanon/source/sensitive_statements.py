@@ -94,23 +94,27 @@ def reference(counted: Counted, position: int, codes: Table | exp.Query, flags: 
     """How the whole source, as one class, distributes a column; what `ValueTables.values` names."""
     everything = Counted(counted.rows, (), counted.persons)
     values = Values(everything, position, ValueTables(codes, code=code_name))
-    held = everything.grouped(named(everything.size(), "m"), by=[("s", column(code_name or f"s_{position}"))])
+    held = everything.grouped(
+        named(everything.size(), "members"), by=[("code_held", column(code_name or f"s_{position}"))]
+    )
     both = exp.select(
-        named(column("s", "held"), "code"),
-        named(column("m", "held"), "q_held"),
-        named(exp.Coalesce(this=column("m", "assigned"), expressions=[literal(0)]), "q_assigned"),
+        named(column("code_held", "held"), "code"),
+        named(column("members", "held"), "reference_held"),
+        named(exp.Coalesce(this=column("members", "assigned"), expressions=[literal(0)]), "reference_assigned"),
     ).from_(subquery(held, "held"))
-    both = joined(both, subquery(values.assigned(), "assigned"), ["s"], "held", "assigned", "left")
-    running = exp.select(exp.Star(), named(_upto(column("q_assigned")), "q_below")).from_(subquery(both, "both"))
-    whole_source = exp.Window(this=exp.Sum(this=column("q_assigned", "running")))
-    everywhere = exp.Window(this=exp.Sum(this=column("q_below", "running")))
+    both = joined(both, subquery(values.assigned(), "assigned"), ["code_held"], "held", "assigned", "left")
+    running = exp.select(exp.Star(), named(_upto(column("reference_assigned")), "reference_below")).from_(
+        subquery(both, "both")
+    )
+    whole_source = exp.Window(this=exp.Sum(this=column("reference_assigned", "running")))
+    everywhere = exp.Window(this=exp.Sum(this=column("reference_below", "running")))
     steps = exp.Sub(this=exp.Window(this=count()), expression=literal(1))
-    items = [column(name, "running") for name in ("code", "q_held", "q_assigned", "q_below")]
+    items = [column(name, "running") for name in ("code", "reference_held", "reference_assigned", "reference_below")]
     items += [column(f"is_{index}", "codes") for index in range(flags)]
     select = exp.select(
         *items,
         named(whole(whole_source), "total"),
-        named(cast(everywhere, "decimal(38, 0)"), "q_everywhere"),
+        named(cast(everywhere, "decimal(38, 0)"), "reference_everywhere"),
         named(whole(steps), "steps"),
     ).from_(subquery(running, "running"))
     return select.join(relation(codes, "codes"), on=equal(column("code", "running"), column("code", "codes")))
@@ -133,7 +137,7 @@ def labels(
             named(literal(level), "level"),
             named(column("code", "codes"), "code"),
             named(cast(label, "bigint"), "label"),
-            named(column("q_assigned", "reference"), "q_of_value"),
+            named(column("reference_assigned", "reference"), "reference_of_value"),
             named(column("total", "reference"), "total"),
         ).from_(relation(codes, "codes"))
         select = select.join(
@@ -147,30 +151,35 @@ def labels(
         result = select if result is None else exp.union(result, select, distinct=False, copy=False)
     if result is None:
         raise ValueError("a hierarchy has at least one level below its top")
-    shared = exp.Window(this=exp.Sum(this=column("q_of_value")), partition_by=[column("level"), column("label")])
+    shared = exp.Window(
+        this=exp.Sum(this=column("reference_of_value")), partition_by=[column("level"), column("label")]
+    )
     items: list[exp.Expression] = [column(name) for name in ("level", "code", "label", "total")]
     items.append(named(literal(height), "levels"))
-    return exp.select(*items, named(whole(shared), "q")).from_(subquery(result, "labelled"))
+    return exp.select(*items, named(whole(shared), "reference_members")).from_(subquery(result, "labelled"))
 
 
 def respondents(rows: exp.Select, keys: Sequence[str]) -> exp.Select:
-    """Rows with `who` as counted rows: `r` numbers respondents that have several of them, `u` counts the others."""
+    """Rows with `who` as counted rows.
+
+    `respondent` numbers respondents that have several of them, `lone_respondents` counts the others.
+    """
     who = column("who")
     several = exp.GT(this=exp.Window(this=count(), partition_by=[who]), expression=literal(1))
     rank = exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=[exp.Ordered(this=who.copy())]))
     numbered = exp.select(
         *(column(name) for name in keys),
         column("n"),
-        named(exp.Case().when(several, cast(rank, "bigint")), "r"),
-        named(exp.Case().when(several.copy(), literal(0)).else_(literal(1)), "u"),
+        named(exp.Case().when(several, cast(rank, "bigint")), "respondent"),
+        named(exp.Case().when(several.copy(), literal(0)).else_(literal(1)), "lone_respondents"),
     ).from_(subquery(rows, "rows"))
-    names = [identifier(name) for name in (*keys, "r")]
+    names = [identifier(name) for name in (*keys, "respondent")]
     columns = [exp.Column(this=name) for name in names]
     return (
         exp.select(
             *columns,
             named(whole(total(column("n"))), "n"),
-            named(whole(total(column("u"))), "u"),
+            named(whole(total(column("lone_respondents"))), "lone_respondents"),
         )
         .from_(subquery(numbered, "numbered"))
         .group_by(*(item.copy() for item in columns))

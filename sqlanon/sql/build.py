@@ -177,6 +177,17 @@ def rename_table(table: Table, target: Table) -> exp.Alter:
     return exp.Alter(this=table_expression(table), kind="TABLE", actions=[new_name])
 
 
+def swap_by_name(staging: Table, target: Table) -> tuple[exp.Drop, exp.Alter]:
+    """A table in the place of another of its schema: the old one goes, the new one takes its name."""
+    return drop_table(target), rename_table(staging, target)
+
+
+def swap_at_once(target: Table, rows: exp.Query, properties: Sequence[exp.Expression] = ()) -> exp.Create:
+    """Rows in the place of a table by one statement."""
+    given = exp.Properties(expressions=list(properties)) if properties else None
+    return exp.Create(this=table_expression(target), kind="TABLE", replace=True, properties=given, expression=rows)
+
+
 def text_values(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> exp.Select:
     """Rows of text as a query of its own."""
     tuples = [exp.Tuple(expressions=[cast(literal(value), "text") for value in row]) for row in rows]

@@ -1,6 +1,6 @@
 """The classes of a generalization with all that a requirement reads of them: one row for each class.
 
-Columns: the keys, `n` (rows), the aggregates of every model, `w` (rows of the population) where there is one; and, with
+Columns: the keys, `n` (rows), the aggregates of every model, `population_rows` where there is a population; and, with
 any of these or with respondents, `size`: rows, or respondents where they are counted.
 """
 
@@ -18,8 +18,8 @@ from sqlanon.sql.values import Counted, Measures, Values, ValueTables, View, joi
 
 @dataclass(frozen=True)
 class Population:
-    """The population's rows counted by the same keys: a select without items over `w`, and whether classes that only
-    the population has are listed too, as classes of size 0 with the population's rows as theirs."""
+    """The population counted by the same keys: a select without items over `population_rows`, and whether classes that
+    only the population has are listed too, as classes of size 0 with the population's rows as theirs."""
 
     rows: exp.Select
     keys: Sequence[tuple[str, exp.Expression]]
@@ -97,7 +97,7 @@ def _rows_of(view: View) -> list[exp.Expression]:
     if view in (View.CUMULATIVE, View.LABELS):
         rows: exp.Expression = exp.Max(this=column("size"))
     else:
-        rows = whole(exp.Sum(this=column("m")))
+        rows = whole(exp.Sum(this=column("members")))
     return [named(rows, "n"), named(rows.copy(), "size")]
 
 
@@ -117,12 +117,12 @@ def _put_together(names: Sequence[str], parts: Sequence[exp.Select]) -> exp.Sele
 def _with_population(query: exp.Select, names: Sequence[str], population: Population) -> exp.Select:
     everybody = population.rows.select(
         *(named(key.copy(), name) for name, key in population.keys),
-        named(whole(exp.Sum(this=column("w"))), "w"),
+        named(whole(exp.Sum(this=column("population_rows"))), "population_rows"),
     )
     if population.keys:
         everybody = everybody.group_by(*(key.copy() for _, key in population.keys))
     more = [item.alias_or_name for item in query.expressions if item.alias_or_name not in (*names, "n", "size")]
-    rows = column("w", "everybody")
+    rows = column("population_rows", "everybody")
     found = column("n", "found")
     size = column("size" if any(item.alias_or_name == "size" for item in query.expressions) else "n", "found")
     items: list[exp.Expression] = [
@@ -131,7 +131,7 @@ def _with_population(query: exp.Select, names: Sequence[str], population: Popula
     items += [
         named(exp.Coalesce(this=found, expressions=[rows]) if population.everywhere else found, "n"),
         named(exp.Coalesce(this=size, expressions=[literal(0)]), "size"),
-        named(exp.Coalesce(this=rows.copy(), expressions=[literal(0)]), "w"),
+        named(exp.Coalesce(this=rows.copy(), expressions=[literal(0)]), "population_rows"),
         *(column(name, "found") for name in more),
     ]
     select = exp.select(*items).from_(subquery(query, "found"))

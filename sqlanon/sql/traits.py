@@ -7,6 +7,7 @@ suit engines that follow the standard.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -18,6 +19,11 @@ from sqlanon.sql.relations import File, Query, Relation, Table, cast, identifier
 LINE = 90
 """How long a line of pretty SQL may become before it is broken, less its indentation."""
 
+WIDTH = 117
+"""How long a line may become that is put together from several."""
+
+_CLAUSES = ("SELECT", "SELECT DISTINCT", "WHERE", "GROUP BY", "ORDER BY", "HAVING")
+
 _NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9_ .,:=]")
 
 
@@ -28,6 +34,53 @@ def _harmless(tag: str) -> str:
     'step=hierarchy __ x __'
     """
     return _NOT_IN_TAGS.sub("_", tag)
+
+
+def laid_out(text: str) -> str:
+    """Pretty SQL with clauses, conditions and small subqueries on one line each where they fit.
+
+    >>> print(laid_out("SELECT\\n  a\\nFROM (\\n  SELECT\\n    a\\n  FROM t\\n) AS u\\nWHERE\\n  a > 1\\n  AND a < 9"))
+    SELECT a
+    FROM (SELECT a FROM t) AS u
+    WHERE a > 1 AND a < 9
+    """
+    lines = text.split("\n")
+    for place in reversed(range(len(lines))):
+        found = _joined(lines, place)
+        if found is not None and len(found[0]) <= WIDTH:
+            lines[place : found[1]] = [found[0]]
+    return "\n".join(lines)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _below(lines: Sequence[str], place: int) -> int:
+    """The first line after those that stand further in than a line."""
+    end = place + 1
+    while end < len(lines) and _indent(lines[end]) > _indent(lines[place]):
+        end += 1
+    return end
+
+
+def _joined(lines: Sequence[str], place: int) -> tuple[str, int] | None:
+    """A line put together with those after it, and the first line that it leaves; None where they stay apart."""
+    below = _below(lines, place)
+    line, head = lines[place], lines[place].strip()
+    inner = [item.strip() for item in lines[place + 1 : below]]
+    flat = len({_indent(item) for item in lines[place + 1 : below]}) == 1
+    after = lines[below].strip() if below < len(lines) and _indent(lines[below]) == _indent(line) else ""
+    words = " ".join(inner)
+    if flat and line.endswith("(") and after.startswith(")"):
+        return f"{line}{words}{after}", below + 1
+    if flat and head.endswith("CASE") and after.startswith("END"):
+        return f"{line} {words} {after}", below + 1
+    if flat and (head in _CLAUSES or words.startswith("ON ")):
+        return f"{line} {words}", below
+    chosen = head.startswith("WHEN ") and after.startswith("THEN ") and _below(lines, below) == below + 1
+    renamed = head.startswith("ALTER TABLE ") and after.startswith("RENAME TO ")
+    return (f"{line} {after}", below + 1) if not inner and (chosen or renamed) else None
 
 
 @dataclass(frozen=True)
@@ -71,6 +124,8 @@ class Traits:
             expression, copy = unquoted(expression), False
         width = LINE if pretty else 80
         text = expression.sql(dialect=self.written_as, pretty=pretty, comments=False, copy=copy, max_text_width=width)
+        if pretty and not any("\n" in node.name for node in expression.find_all(exp.Literal, exp.Identifier)):
+            text = laid_out(text)
         return f"/* {_harmless(tag)} */ {text}" if tag else text
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:

@@ -22,23 +22,23 @@ Keys = Sequence[tuple[str, exp.Expression]]
 class View(Enum):
     """The relation of values that a model reads, one row for each class and...
 
-    Counts `m` are rows; with respondents they are persons. Every view but the plain one also has `size`, the class's
-    rows or persons, `q` and `total`, the same counts in the whole source.
+    Counts `members` are rows; with respondents they are persons. Every view but the plain one also has `size`, the
+    class's rows or persons, `reference_members` and `total`, the same counts in the whole source.
     """
 
     NUMBER = "number"
     """... value: only how many there are, each aggregate being that number. Sets of values know it too."""
     PLAIN = "plain"
-    """... value: `m` alone."""
+    """... value: `members` alone."""
     HELD = "held"
-    """... value: `m` persons hold it, also those who hold others."""
+    """... value: `members` persons hold it, also those who hold others."""
     ASSIGNED = "assigned"
     """... value: each person counts once, for the value that most persons of the class hold."""
     RANKED = "ranked"
     """... value, as assigned, with `place`: 1 for the value with most rows or persons."""
     CUMULATIVE = "cumulative"
-    """... position in the order of values: `m` and `q` count all values up to it. Positions before the first value of
-    a class have no row: `q_everywhere` is the sum of `q` over all positions."""
+    """... position in the order of values: `members` and `reference_members` count all values up to it. Positions
+    before the first value of a class have no row: `reference_everywhere` is the sum of `reference_members` over all."""
     LABELS = "labels"
     """... label of each of the `levels` below the top of the column's own hierarchy."""
 
@@ -56,9 +56,9 @@ class Measures:
 class ValueTables:
     """The values of a sensitive column in the whole source, as relations that can stand in a FROM clause.
 
-    `values`: code, q_held, q_assigned, total, q_below (assigned, up to this code), q_everywhere, steps (values less
-    one), and a flag `is_0`... for each value that a model names. `labels`: level, code, label, q (assigned), total,
-    levels (below the top).
+    `values`: code, reference_held, reference_assigned, total, reference_below (assigned, up to this code),
+    reference_everywhere, steps (values less one), and a flag `is_0`... for each value that a model names. `labels`:
+    level, code, label, reference_members (assigned), total, levels (below the top).
     """
 
     values: Table | exp.Query
@@ -72,7 +72,8 @@ class Counted:
     """Counted rows that classes are made of.
 
     `rows` is a select without items over columns `n` (rows), `s_0`... (codes of sensitive values) and, with
-    respondents, `r` and `u`: the number of a respondent, or NULL and how many respondents have no other row.
+    respondents, `respondent` and `lone_respondents`: the number of a respondent, or NULL and how many respondents have
+    no other row.
     """
 
     rows: exp.Select
@@ -91,8 +92,8 @@ class Counted:
         """Rows, or distinct respondents, of a group."""
         if not self.persons:
             return whole(exp.Sum(this=column("n")))
-        several = exp.Count(this=exp.Distinct(expressions=[column("r")]))
-        return whole(exp.Add(this=total(column("u")), expression=several))
+        several = exp.Count(this=exp.Distinct(expressions=[column("respondent")]))
+        return whole(exp.Add(this=total(column("lone_respondents")), expression=several))
 
     @property
     def names(self) -> list[str]:
@@ -113,9 +114,9 @@ class Values:
             case View.PLAIN | View.NUMBER:
                 return self._plain()
             case View.HELD:
-                return self._with_reference(self._held_with_size(), "q_held")
+                return self._with_reference(self._held_with_size(), "reference_held")
             case View.ASSIGNED:
-                return self._with_reference(self._assigned_with_size(), "q_assigned")
+                return self._with_reference(self._assigned_with_size(), "reference_assigned")
             case View.RANKED:
                 return self._ranked()
             case View.CUMULATIVE:
@@ -124,24 +125,24 @@ class Values:
                 return self._by_label()
 
     def _plain(self) -> exp.Select:
-        items = [named(self.counted.size(), "m")]
+        items = [named(self.counted.size(), "members")]
         if self.counted.persons:
-            items += [named(total(column("u")), "alone"), named(self._only_holder(), "holder")]
+            items += [named(total(column("lone_respondents")), "alone"), named(self._only_holder(), "holder")]
         return self.counted.grouped(*items, by=self._code())
 
     def _only_holder(self) -> exp.Expression:
         """The one respondent that holds a value, where it is one of several rows."""
         one = exp.EQ(this=self.counted.size(), expression=literal(1))
-        return exp.Case().when(one, exp.Max(this=column("r"))).else_(exp.Null())
+        return exp.Case().when(one, exp.Max(this=column("respondent"))).else_(exp.Null())
 
     def _code(self) -> list[tuple[str, exp.Expression]]:
-        return [("s", column(self.tables.code or f"s_{self.position}"))]
+        return [("code_held", column(self.tables.code or f"s_{self.position}"))]
 
     def _held_with_size(self) -> exp.Select:
         if not self.counted.persons:
             return self._windowed(self._plain())
         held = subquery(self._plain(), "held")
-        items = [column(name, "held") for name in (*self.counted.names, "s", "m")]
+        items = [column(name, "held") for name in (*self.counted.names, "code_held", "members")]
         select = exp.select(*items, column("size", "sizes")).from_(held, copy=False)
         sizes = self.counted.grouped(named(self.counted.size(), "size"))
         return joined(select, subquery(sizes, "sizes"), self.counted.names, "held", "sizes")
@@ -149,70 +150,72 @@ class Values:
     def _windowed(self, cells: exp.Select) -> exp.Select:
         """Cells with the size of their class, where sizes are sums of cells."""
         keys: list[exp.Expression] = [column(name) for name in self.counted.names]
-        size = exp.Window(this=exp.Sum(this=column("m")), partition_by=keys)
-        items = [column(name) for name in (*self.counted.names, "s", "m")]
+        size = exp.Window(this=exp.Sum(this=column("members")), partition_by=keys)
+        items = [column(name) for name in (*self.counted.names, "code_held", "members")]
         return exp.select(*items, named(whole(size), "size")).from_(subquery(cells, "cells"), copy=False)
 
     def assigned(self) -> exp.Select:
         """Cells in which each row, or each person, counts once."""
         if not self.counted.persons:
             return self._plain()
-        names = [*self.counted.names, "s"]
-        simple = Counted(self.counted.rows.where(is_null(column("r"))), self.counted.keys)
-        alone = simple.grouped(named(whole(exp.Sum(this=column("u"))), "m"), by=self._code())
-        chosen = exp.select(*(column(name) for name in names), named(count(), "m")).from_(
+        names = [*self.counted.names, "code_held"]
+        simple = Counted(self.counted.rows.where(is_null(column("respondent"))), self.counted.keys)
+        alone = simple.grouped(named(whole(exp.Sum(this=column("lone_respondents"))), "members"), by=self._code())
+        chosen = exp.select(*(column(name) for name in names), named(count(), "members")).from_(
             subquery(self._choices(), "choices")
         )
         chosen = chosen.where(equal(column("choice"), literal(1))).group_by(*(column(name) for name in names))
         both = exp.union(alone, chosen, distinct=False)
-        cells = exp.select(*(column(name) for name in names), named(whole(exp.Sum(this=column("m"))), "m"))
+        cells = exp.select(*(column(name) for name in names), named(whole(exp.Sum(this=column("members"))), "members"))
         return cells.from_(subquery(both, "assigned")).group_by(*(column(name) for name in names), copy=False)
 
     def _choices(self) -> exp.Select:
         """The values of each respondent with several rows, the one that most hold first."""
-        several = Counted(self.counted.rows.where(is_present(column("r"))), self.counted.keys)
-        own = several.grouped(by=[*self._code(), ("who", column("r"))])
+        several = Counted(self.counted.rows.where(is_present(column("respondent"))), self.counted.keys)
+        own = several.grouped(by=[*self._code(), ("who", column("respondent"))])
         names = self.counted.names
         partition: list[exp.Expression] = [column(name, "own") for name in (*names, "who")]
         order = [
-            exp.Ordered(this=column("m", "held"), desc=True),
-            exp.Ordered(this=column("s", "own")),
+            exp.Ordered(this=column("members", "held"), desc=True),
+            exp.Ordered(this=column("code_held", "own")),
         ]
         choice = exp.Window(this=exp.RowNumber(), partition_by=partition, order=exp.Order(expressions=order))
-        items = [column(name, "own") for name in (*names, "s")]
+        items = [column(name, "own") for name in (*names, "code_held")]
         select = exp.select(*items, named(choice, "choice")).from_(subquery(own, "own"), copy=False)
-        return joined(select, subquery(self._plain(), "held"), [*names, "s"], "own", "held")
+        return joined(select, subquery(self._plain(), "held"), [*names, "code_held"], "own", "held")
 
     def _assigned_with_size(self) -> exp.Select:
         return self._windowed(self.assigned())
 
     def _with_reference(self, cells: exp.Select, reference: str) -> exp.Select:
-        items = [column(name, "cells") for name in (*self.counted.names, "s", "m", "size")]
+        items = [column(name, "cells") for name in (*self.counted.names, "code_held", "members", "size")]
         flags = exp.Column(this=exp.Star(), table=exp.to_identifier("reference", quoted=True))
         values = relation(self.tables.values, "reference")
-        select = exp.select(*items, named(column(reference, "reference"), "q"), flags).from_(
+        select = exp.select(*items, named(column(reference, "reference"), "reference_members"), flags).from_(
             subquery(cells, "cells"), copy=False
         )
-        return select.join(values, on=equal(column("s", "cells"), column("code", "reference")), copy=False)
+        return select.join(values, on=equal(column("code_held", "cells"), column("code", "reference")), copy=False)
 
     def _ranked(self) -> exp.Select:
         keys: list[exp.Expression] = [column(name) for name in self.counted.names]
-        order = exp.Order(expressions=[exp.Ordered(this=column("m"), desc=True), exp.Ordered(this=column("s"))])
+        order = exp.Order(
+            expressions=[exp.Ordered(this=column("members"), desc=True), exp.Ordered(this=column("code_held"))]
+        )
         place = exp.Window(this=exp.RowNumber(), partition_by=keys, order=order)
-        items = [column(name) for name in (*self.counted.names, "m")]
+        items = [column(name) for name in (*self.counted.names, "members")]
         return exp.select(*items, named(place, "place")).from_(subquery(self.assigned(), "cells"), copy=False)
 
     def _cumulative(self) -> exp.Select:
         """Every position from the first value of a class on, with all that lies up to it."""
         names = self.counted.names
         keys: list[exp.Expression] = [column(name, "cells") for name in (*names, "size")]
-        reference = ("code", "q_below", "total", "q_everywhere", "steps")
+        reference = ("code", "reference_below", "total", "reference_everywhere", "steps")
         keys += [column(name, "reference") for name in reference]
         items: list[exp.Expression] = [column(name, "cells") for name in (*names, "size")]
-        items += [named(column("q_below", "reference"), "q"), column("total", "reference")]
-        items += [column("q_everywhere", "reference"), column("steps", "reference")]
-        upto = exp.LTE(this=column("s", "cells"), expression=column("code", "reference"))
-        select = exp.select(*items, named(whole(exp.Sum(this=column("m", "cells"))), "m"))
+        items += [named(column("reference_below", "reference"), "reference_members"), column("total", "reference")]
+        items += [column("reference_everywhere", "reference"), column("steps", "reference")]
+        upto = exp.LTE(this=column("code_held", "cells"), expression=column("code", "reference"))
+        select = exp.select(*items, named(whole(exp.Sum(this=column("members", "cells"))), "members"))
         select = select.from_(subquery(self._assigned_with_size(), "cells"), copy=False)
         return select.join(relation(self.tables.values, "reference"), on=upto, copy=False).group_by(*keys, copy=False)
 
@@ -221,12 +224,12 @@ class Values:
             raise ValueError("the column has no hierarchy")
         names = self.counted.names
         keys: list[exp.Expression] = [column(name, "cells") for name in (*names, "size")]
-        keys += [column(name, "reference") for name in ("level", "label", "q", "total", "levels")]
+        keys += [column(name, "reference") for name in ("level", "label", "reference_members", "total", "levels")]
         items = [column(name, "cells") for name in (*names, "size")]
-        items += [column(name, "reference") for name in ("q", "total", "levels")]
-        select = exp.select(*items, named(whole(exp.Sum(this=column("m", "cells"))), "m"))
+        items += [column(name, "reference") for name in ("reference_members", "total", "levels")]
+        select = exp.select(*items, named(whole(exp.Sum(this=column("members", "cells"))), "members"))
         select = select.from_(subquery(self._assigned_with_size(), "cells"), copy=False)
-        on = equal(column("s", "cells"), column("code", "reference"))
+        on = equal(column("code_held", "cells"), column("code", "reference"))
         return select.join(relation(self.tables.labels, "reference"), on=on, copy=False).group_by(*keys, copy=False)
 
 

@@ -326,12 +326,12 @@ def test_a_taxonomy_has_labels(engine: Engine) -> None:
 def test_values_that_appear_while_the_table_is_measured(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """They were not numbered with the others: nothing is said of a table that changed."""
     table = fill(engine, "r", [{"q": "a", "s": "x"}], {"q": "text", "s": "text"})
-    sql = audit_columns.ColumnStatement.sql
+    question = audit_columns.ColumnStatement.question
 
-    def after_an_insert(statement: audit_columns.ColumnStatement) -> Any:
+    def after_an_insert(statement: audit_columns.ColumnStatement, name: str) -> Any:
         run(engine, "INSERT INTO r VALUES ('a', 'y')")
-        return sql(statement)
+        return question(statement, name)
 
-    monkeypatch.setattr(audit_columns.ColumnStatement, "sql", after_an_insert)
+    monkeypatch.setattr(audit_columns.ColumnStatement, "question", after_an_insert)
     with pytest.raises(EngineError, match="column 's': the table changed while it was measured"):
         of_release(engine, table, ["q"], {"k": 1}, sensitive=("s",))

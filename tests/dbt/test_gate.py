@@ -13,9 +13,8 @@ import pytest
 import yaml
 from sqlglot import exp
 
-from sqlanon.dbt.writing import BUILT, UNSIGNED, ReleaseModel, model_text, signed
+from sqlanon.dbt.writing import BUILT, UNSIGNED, LabelCheck, ReleaseModel, model_text, signed
 from sqlanon.engines.dialects import DUCKDB
-from sqlanon.release.classes import LabelCheck
 from sqlanon.sql.relations import table_expression
 from tests.kit.dbt_project import EXAMPLE, RELEASE, DuckDB, Outcome, Postgres, Project, dbt_command
 

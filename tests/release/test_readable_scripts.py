@@ -70,7 +70,7 @@ def test_sqlfluff_would_complain() -> None:
 
 
 def test_five_columns_fit_a_few_pages(patients: str) -> None:
-    assert len(compiled(spec_of(patients), LEVELS).text.splitlines()) <= 335
+    assert len(compiled(spec_of(patients), LEVELS).text.splitlines()) <= 225
 
 
 def test_names_say_what_they_are_about(patients: str) -> None:

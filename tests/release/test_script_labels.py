@@ -34,14 +34,14 @@ def nothing_released(database: Database) -> bool:
     return "released" not in names
 
 
-@pytest.mark.parametrize(("algorithm", "shown"), [("mondrian", "source.a"), ("greedy", "'a1 or ' || g.label_0")])
+@pytest.mark.parametrize(("algorithm", "shown"), [("mondrian", "source.a"), ("greedy", "'a1 or ' || region.label_a")])
 def test_a_script_of_regions_stops_at_other_labels(engine_url: str, algorithm: str, shown: str) -> None:
     """Everybody's value of `a`, or one of them in every label: classes that satisfy are not enough."""
     database = table(engine_url)
     spec = spec_from_dict(values(engine_url, algorithm, LEAST))
     text = pipeline.script(spec, None)
     with pytest.raises(Exception, match=STOPS):
-        run_script(database, spoilt(text, r"g\.label_0 AS a\b", f"{shown} AS a"))
+        run_script(database, spoilt(text, r"region\.label_a AS a\b", f"{shown} AS a"))
     assert nothing_released(database)
     run_script(database, text)
     assert {a for (a,) in database.rows("released", "a")} <= {"low", "high", "*", "{high, low}", "{low, high}"}
@@ -64,7 +64,7 @@ def test_a_script_of_regions_stops_at_labels_that_were_edited(engine_url: str, a
 def test_a_script_stops_at_a_sensitive_value_in_the_place_of_its_node(engine_url: str) -> None:
     database = table(engine_url)
     text = pipeline.script(spec_from_dict(values(engine_url, "personalized", {})), None)
-    secret = spoilt(text, r"\bn\.label AS s\b", "'who it was' AS s")
+    secret = spoilt(text, r"\bnode\.label AS s\b", "'who it was' AS s")
     with pytest.raises(Exception, match=r"s shows labels that the spec does not allow|guarding node"):
         run_script(database, secret)
     assert nothing_released(database)

@@ -15,8 +15,7 @@ SET default_collation = '';
 SET default_null_order = 'nulls_last';
 
 -- Stop if a value of zip, which is released as it is, lies outside its hierarchy.
-SELECT
-  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+SELECT CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
 FROM source_table AS source
 WHERE
   NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
@@ -25,96 +24,65 @@ WHERE
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
-DROP TABLE IF EXISTS sqlanon_script_classes;
 CREATE TEMPORARY TABLE sqlanon_script_classes AS
-SELECT
-  zip_value,
-  COUNT(*) AS n,
-  COUNT(*) >= 2 AS kept
+SELECT zip_value, COUNT(*) AS n, COUNT(*) >= 2 AS kept
 FROM (
-  SELECT
-    COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value
+  SELECT COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value
   FROM source_table AS source
 ) AS coded
-GROUP BY
-  zip_value;
+GROUP BY zip_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Stop if more than 1 rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) <= 1
-    THEN '1'
+    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) <= 1 THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
   END AS INT) AS audit
 FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
-DROP TABLE IF EXISTS sqlanon_script_staging;
 CREATE TABLE sqlanon_script_staging AS
-SELECT
-  'person' AS race,
-  source.zip
+SELECT 'person' AS race, source.zip
 FROM source_table AS source
 INNER JOIN sqlanon_script_classes AS class
   ON COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') = class.zip_value
-WHERE
-  class.kept
-ORDER BY
-  RANDOM();
+WHERE class.kept
+ORDER BY RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
--- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS sqlanon_script_audit_0;
-CREATE TEMPORARY TABLE sqlanon_script_audit_0 AS
-SELECT
-  COALESCE(SUM(size), 0) AS rows,
-  COUNT(*) AS classes,
-  COALESCE(MIN(size), 0) AS smallest_class,
-  COALESCE(SUM(CASE WHEN size < 2 THEN 1 ELSE 0 END), 0) AS classes_failing_k
-FROM (
-  SELECT
-    COUNT(*) AS size
-  FROM sqlanon_script_staging AS audited
-  GROUP BY
-    CAST(audited.race AS TEXT) COLLATE "C",
-    CAST(audited.zip AS TEXT) COLLATE "C"
-) AS classes;
-
--- Audit: stop unless there are classes and every one has at least 2 rows.
+-- Audit: stop unless there are classes in the staged table and every one has at least 2 rows.
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_k) = 0 AND MIN(rows) > 0
-    THEN '1'
+    WHEN COALESCE(SUM(CASE WHEN size < 2 THEN 1 ELSE 0 END), 0) = 0 AND COALESCE(SUM(size), 0) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: k'
   END AS INT) AS audit
-FROM sqlanon_script_audit_0;
+FROM (
+  SELECT COUNT(*) AS size
+  FROM sqlanon_script_staging AS audited
+  GROUP BY CAST(audited.race AS TEXT) COLLATE "C", CAST(audited.zip AS TEXT) COLLATE "C"
+) AS classes;
 
--- Audit: stop unless race shows labels of level 1 alone.
+-- Audit: stop unless columns show labels of their levels alone: race of level 1.
 SELECT
   CAST(CASE
-    WHEN COUNT(*) = 0
-    THEN '1'
-    ELSE 'sqlanon: the release fails its audit: race shows labels of another level'
+    WHEN wrong IS NULL THEN '1'
+    ELSE 'sqlanon: the release fails its audit: ' || wrong || ' shows labels of another level'
   END AS INT) AS audit
 FROM (
   SELECT
-    CAST(published.race AS TEXT) COLLATE "C" AS shown
+    MIN(
+      CASE WHEN published.race IS NULL OR CAST(published.race AS TEXT) COLLATE "C" <> 'person' THEN 'race' END
+    ) AS wrong
   FROM sqlanon_script_staging AS published
-) AS other_labels
-WHERE
-  shown IS NULL OR shown <> 'person';
+) AS found;
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CAST(CASE
-    WHEN COALESCE(SUM(CASE WHEN kept THEN n ELSE 0 END), 0) = (
-      SELECT
-        COUNT(*)
-      FROM sqlanon_script_staging
-    )
+    WHEN COALESCE(SUM(CASE WHEN kept THEN n ELSE 0 END), 0) = (SELECT COUNT(*) FROM sqlanon_script_staging)
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
   END AS INT) AS audit
@@ -126,13 +94,11 @@ FROM sqlanon_script_classes;
 DROP TABLE IF EXISTS release_table;
 
 -- Until COMMIT nobody sees a difference.
-ALTER TABLE sqlanon_script_staging
-RENAME TO release_table;
+ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
-DROP TABLE IF EXISTS sqlanon_script_audit_0;
 DROP TABLE IF EXISTS sqlanon_script_classes;
 
 -- The end of the transaction.

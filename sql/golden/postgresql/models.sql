@@ -27,11 +27,7 @@ SET LOCAL datestyle = 'ISO, YMD';
 SET LOCAL extra_float_digits = 1;
 
 -- Definition of the hierarchy of zip, level 0 first.
-DROP TABLE IF EXISTS sqlanon_script_definition_zip;
-CREATE UNLOGGED TABLE sqlanon_script_definition_zip (
-  label_0 TEXT,
-  label_1 TEXT
-);
+CREATE UNLOGGED TABLE sqlanon_script_definition_zip (label_0 TEXT, label_1 TEXT);
 INSERT INTO sqlanon_script_definition_zip
 VALUES
   ('n1', 'north'),
@@ -41,88 +37,55 @@ VALUES
   ('s2', 'south');
 
 -- Hierarchy of zip: the label of each value at level 1.
-DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;
 CREATE UNLOGGED TABLE sqlanon_script_hierarchy_zip AS
 SELECT
   domain.value,
   listed.label_1,
   CAST(DENSE_RANK() OVER (ORDER BY CAST(listed.label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
 FROM (
-  SELECT DISTINCT
-    CAST(source.zip AS TEXT) COLLATE "C" AS value
+  SELECT DISTINCT CAST(source.zip AS TEXT) COLLATE "C" AS value
   FROM source_table AS source
-  WHERE
-    NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
+  WHERE NOT CAST(source.zip AS TEXT) COLLATE "C" IS NULL
   UNION
-  SELECT DISTINCT
-    CAST(population.zip AS TEXT) COLLATE "C" AS value
+  SELECT DISTINCT CAST(population.zip AS TEXT) COLLATE "C" AS value
   FROM people AS population
-  WHERE
-    NOT CAST(population.zip AS TEXT) COLLATE "C" IS NULL
+  WHERE NOT CAST(population.zip AS TEXT) COLLATE "C" IS NULL
 ) AS domain
-INNER JOIN sqlanon_script_definition_zip AS listed
-  ON CAST(domain.value AS TEXT) = listed.label_0;
+INNER JOIN sqlanon_script_definition_zip AS listed ON CAST(domain.value AS TEXT) = listed.label_0;
 
 -- Hierarchy of age: the label of each value at level 1.
-DROP TABLE IF EXISTS sqlanon_script_hierarchy_age;
 CREATE UNLOGGED TABLE sqlanon_script_hierarchy_age AS
-SELECT
-  value,
-  label_1,
-  CAST(DENSE_RANK() OVER (ORDER BY CAST(label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
+SELECT value, label_1, CAST(DENSE_RANK() OVER (ORDER BY CAST(label_1 AS TEXT) COLLATE "C") AS INT) AS code_1
 FROM (
   SELECT
     value,
     CASE
-      WHEN value < -4000000000000000000
-      THEN '<0'
-      WHEN value >= 4000000000000000000
-      THEN '>=4'
-      WHEN CAST(value AS BIGINT) < 0
-      THEN '<0'
-      WHEN CAST(value AS BIGINT) >= 4
-      THEN '>=4'
+      WHEN value < -4000000000000000000 THEN '<0'
+      WHEN value >= 4000000000000000000 THEN '>=4'
+      WHEN CAST(value AS BIGINT) < 0 THEN '<0'
+      WHEN CAST(value AS BIGINT) >= 4 THEN '>=4'
       ELSE '[' || CAST(CAST(value AS BIGINT) - (
-        (
-          CAST(value AS BIGINT) - 0
-        ) % 2 + 2
+        (CAST(value AS BIGINT) - 0) % 2 + 2
       ) % 2 AS TEXT) || ', ' || CAST(CASE
-        WHEN CAST(value AS BIGINT) - (
-          (
-            CAST(value AS BIGINT) - 0
-          ) % 2 + 2
-        ) % 2 + 2 > 4
+        WHEN CAST(value AS BIGINT) - ((CAST(value AS BIGINT) - 0) % 2 + 2) % 2 + 2 > 4
         THEN 4
-        ELSE CAST(value AS BIGINT) - (
-          (
-            CAST(value AS BIGINT) - 0
-          ) % 2 + 2
-        ) % 2 + 2
+        ELSE CAST(value AS BIGINT) - ((CAST(value AS BIGINT) - 0) % 2 + 2) % 2 + 2
       END AS TEXT) || ')'
     END AS label_1
   FROM (
-    SELECT DISTINCT
-      source.age AS value
+    SELECT DISTINCT source.age AS value
     FROM source_table AS source
-    WHERE
-      NOT source.age IS NULL
+    WHERE NOT source.age IS NULL
     UNION
-    SELECT DISTINCT
-      population.age AS value
+    SELECT DISTINCT population.age AS value
     FROM people AS population
-    WHERE
-      NOT population.age IS NULL
+    WHERE NOT population.age IS NULL
   ) AS domain
 ) AS labelled
-WHERE
-  NOT label_1 IS NULL;
+WHERE NOT label_1 IS NULL;
 
 -- Definition of the hierarchy of disease, level 0 first.
-DROP TABLE IF EXISTS sqlanon_script_definition_disease;
-CREATE UNLOGGED TABLE sqlanon_script_definition_disease (
-  label_0 TEXT,
-  label_1 TEXT
-);
+CREATE UNLOGGED TABLE sqlanon_script_definition_disease (label_0 TEXT, label_1 TEXT);
 INSERT INTO sqlanon_script_definition_disease
 VALUES
   ('flu', 'lung'),
@@ -132,14 +95,10 @@ VALUES
   ('gastritis', 'stomach');
 
 -- Hierarchy of disease: the labels of each value.
-DROP TABLE IF EXISTS sqlanon_script_hierarchy_disease;
 CREATE UNLOGGED TABLE sqlanon_script_hierarchy_disease AS
-SELECT
-  *
+SELECT *
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY value) AS occurrences
+  SELECT *, COUNT(*) OVER (PARTITION BY value) AS occurrences
   FROM (
     WITH labelled AS (
       SELECT
@@ -147,20 +106,12 @@ FROM (
         COALESCE(listed.label_0, CAST(value AS TEXT)) AS label_0,
         listed.label_1 AS label_1,
         CASE WHEN NOT listed.label_0 IS NULL THEN '*' END AS label_2
-      FROM (
-        SELECT DISTINCT
-          label_0,
-          label_1
-        FROM sqlanon_script_definition_disease
-      ) AS listed
+      FROM (SELECT DISTINCT label_0, label_1 FROM sqlanon_script_definition_disease) AS listed
       FULL OUTER JOIN (
-        SELECT DISTINCT
-          CAST(source.disease AS TEXT) COLLATE "C" AS value
+        SELECT DISTINCT CAST(source.disease AS TEXT) COLLATE "C" AS value
         FROM source_table AS source
-        WHERE
-          NOT CAST(source.disease AS TEXT) COLLATE "C" IS NULL
-      ) AS domain
-        ON CAST(value AS TEXT) = listed.label_0
+        WHERE NOT CAST(source.disease AS TEXT) COLLATE "C" IS NULL
+      ) AS domain ON CAST(value AS TEXT) = listed.label_0
     )
     SELECT
       value,
@@ -172,47 +123,33 @@ FROM (
     FROM labelled
   ) AS coded
 ) AS counted
-WHERE
-  NOT value IS NULL AND occurrences = 1 AND NOT label_1 IS NULL AND NOT label_2 IS NULL;
+WHERE NOT value IS NULL AND occurrences = 1 AND NOT label_1 IS NULL AND NOT label_2 IS NULL;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
 -- Values of disease, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS sqlanon_script_values_disease;
 CREATE UNLOGGED TABLE sqlanon_script_values_disease AS
 SELECT
   value,
   CASE
-    WHEN value IS NULL
-    THEN 0
+    WHEN value IS NULL THEN 0
     ELSE CAST(ROW_NUMBER() OVER (PARTITION BY value IS NULL ORDER BY value) AS INT)
   END AS code,
   COALESCE(CAST(CAST(value AS TEXT) AS TEXT) COLLATE "C" = 'flu', FALSE) AS is_0
-FROM (
-  SELECT DISTINCT
-    CAST(source.disease AS TEXT) COLLATE "C" AS value
-  FROM source_table AS source
-) AS domain;
+FROM (SELECT DISTINCT CAST(source.disease AS TEXT) COLLATE "C" AS value FROM source_table AS source) AS domain;
 
 -- Values of stage, numbered in their order; NULL is 0.
-DROP TABLE IF EXISTS sqlanon_script_values_stage;
 CREATE UNLOGGED TABLE sqlanon_script_values_stage AS
 SELECT
   value,
   CASE
-    WHEN value IS NULL
-    THEN 0
+    WHEN value IS NULL THEN 0
     ELSE CAST(ROW_NUMBER() OVER (PARTITION BY value IS NULL ORDER BY value) AS INT)
   END AS code
-FROM (
-  SELECT DISTINCT
-    source.stage AS value
-  FROM source_table AS source
-) AS domain;
+FROM (SELECT DISTINCT source.stage AS value FROM source_table AS source) AS domain;
 
 -- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive
 -- values.
-DROP TABLE IF EXISTS sqlanon_script_counted;
 CREATE UNLOGGED TABLE sqlanon_script_counted AS
 SELECT
   zip_code,
@@ -220,9 +157,9 @@ SELECT
   sex_value,
   disease_code,
   stage_code,
-  r,
+  respondent,
   CAST(COALESCE(SUM(n), 0) AS BIGINT) AS n,
-  CAST(COALESCE(SUM(u), 0) AS BIGINT) AS u
+  CAST(COALESCE(SUM(lone_respondents), 0) AS BIGINT) AS lone_respondents
 FROM (
   SELECT
     zip_code,
@@ -232,25 +169,14 @@ FROM (
     stage_code,
     n,
     CASE
-      WHEN COUNT(*) OVER (PARTITION BY who) > 1
-      THEN CAST(DENSE_RANK() OVER (ORDER BY who) AS BIGINT)
-    END AS r,
-    CASE WHEN COUNT(*) OVER (PARTITION BY who) > 1 THEN 0 ELSE 1 END AS u
+      WHEN COUNT(*) OVER (PARTITION BY who) > 1 THEN CAST(DENSE_RANK() OVER (ORDER BY who) AS BIGINT)
+    END AS respondent,
+    CASE WHEN COUNT(*) OVER (PARTITION BY who) > 1 THEN 0 ELSE 1 END AS lone_respondents
   FROM (
-    SELECT
-      zip_code,
-      age_code,
-      sex_value,
-      disease_code,
-      stage_code,
-      who,
-      COUNT(*) AS n
+    SELECT zip_code, age_code, sex_value, disease_code, stage_code, who, COUNT(*) AS n
     FROM (
       SELECT
-        COALESCE(
-          CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END,
-          -1
-        ) AS zip_code,
+        COALESCE(CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END, -1) AS zip_code,
         COALESCE(CASE WHEN source.age IS NULL THEN 0 ELSE hierarchy_age.code_1 END, -1) AS age_code,
         COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
         CASE WHEN CAST(source.disease AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE values_disease.code END AS disease_code,
@@ -259,123 +185,84 @@ FROM (
       FROM source_table AS source
       LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
         ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-      LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
-        ON source.age = hierarchy_age.value
+      LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age ON source.age = hierarchy_age.value
       LEFT JOIN sqlanon_script_values_disease AS values_disease
         ON CAST(source.disease AS TEXT) COLLATE "C" = values_disease.value
-      LEFT JOIN sqlanon_script_values_stage AS values_stage
-        ON source.stage = values_stage.value
+      LEFT JOIN sqlanon_script_values_stage AS values_stage ON source.stage = values_stage.value
     ) AS coded
-    GROUP BY
-      zip_code,
-      age_code,
-      sex_value,
-      disease_code,
-      stage_code,
-      who
+    GROUP BY zip_code, age_code, sex_value, disease_code, stage_code, who
   ) AS rows
 ) AS numbered
-GROUP BY
-  zip_code,
-  age_code,
-  sex_value,
-  disease_code,
-  stage_code,
-  r;
+GROUP BY zip_code, age_code, sex_value, disease_code, stage_code, respondent;
 
 -- How the whole source distributes disease.
-DROP TABLE IF EXISTS sqlanon_script_distribution_disease;
 CREATE UNLOGGED TABLE sqlanon_script_distribution_disease AS
 SELECT
   running.code,
-  running.q_held,
-  running.q_assigned,
-  running.q_below,
+  running.reference_held,
+  running.reference_assigned,
+  running.reference_below,
   codes.is_0,
-  CAST(SUM(running.q_assigned) OVER () AS BIGINT) AS total,
-  CAST(SUM(running.q_below) OVER () AS DECIMAL(38, 0)) AS q_everywhere,
+  CAST(SUM(running.reference_assigned) OVER () AS BIGINT) AS total,
+  CAST(SUM(running.reference_below) OVER () AS DECIMAL(38, 0)) AS reference_everywhere,
   CAST(COUNT(*) OVER () - 1 AS BIGINT) AS steps
 FROM (
-  SELECT
-    *,
-    CAST(SUM(q_assigned) OVER (ORDER BY code) AS BIGINT) AS q_below
+  SELECT *, CAST(SUM(reference_assigned) OVER (ORDER BY code) AS BIGINT) AS reference_below
   FROM (
     SELECT
-      held.s AS code,
-      held.m AS q_held,
-      COALESCE(assigned.m, 0) AS q_assigned
+      held.code_held AS code,
+      held.members AS reference_held,
+      COALESCE(assigned.members, 0) AS reference_assigned
     FROM (
       SELECT
-        disease_code AS s,
-        CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m
+        disease_code AS code_held,
+        CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members
       FROM sqlanon_script_counted
-      GROUP BY
-        disease_code
+      GROUP BY disease_code
     ) AS held
     LEFT JOIN (
-      SELECT
-        s,
-        CAST(SUM(m) AS BIGINT) AS m
+      SELECT code_held, CAST(SUM(members) AS BIGINT) AS members
       FROM (
-        SELECT
-          disease_code AS s,
-          CAST(SUM(u) AS BIGINT) AS m
+        SELECT disease_code AS code_held, CAST(SUM(lone_respondents) AS BIGINT) AS members
         FROM sqlanon_script_counted
-        WHERE
-          r IS NULL
-        GROUP BY
-          disease_code
+        WHERE respondent IS NULL
+        GROUP BY disease_code
         UNION ALL
-        SELECT
-          s,
-          COUNT(*) AS m
+        SELECT code_held, COUNT(*) AS members
         FROM (
           SELECT
-            own.s,
-            ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
+            own.code_held,
+            ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.members DESC NULLS LAST, own.code_held) AS choice
           FROM (
-            SELECT
-              disease_code AS s,
-              r AS who
+            SELECT disease_code AS code_held, respondent AS who
             FROM sqlanon_script_counted
-            WHERE
-              NOT r IS NULL
-            GROUP BY
-              disease_code,
-              r
+            WHERE NOT respondent IS NULL
+            GROUP BY disease_code, respondent
           ) AS own
           JOIN (
             SELECT
-              disease_code AS s,
-              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-              COALESCE(SUM(u), 0) AS alone,
+              disease_code AS code_held,
+              CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+              COALESCE(SUM(lone_respondents), 0) AS alone,
               CASE
-                WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                THEN MAX(r)
+                WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                THEN MAX(respondent)
                 ELSE NULL
               END AS holder
             FROM sqlanon_script_counted
-            GROUP BY
-              disease_code
-          ) AS held
-            ON own.s = held.s
+            GROUP BY disease_code
+          ) AS held ON own.code_held = held.code_held
         ) AS choices
-        WHERE
-          choice = 1
-        GROUP BY
-          s
+        WHERE choice = 1
+        GROUP BY code_held
       ) AS assigned
-      GROUP BY
-        s
-    ) AS assigned
-      ON held.s = assigned.s
+      GROUP BY code_held
+    ) AS assigned ON held.code_held = assigned.code_held
   ) AS "both"
 ) AS running
-JOIN sqlanon_script_values_disease AS codes
-  ON running.code = codes.code;
+JOIN sqlanon_script_values_disease AS codes ON running.code = codes.code;
 
 -- The same by the labels of disease.
-DROP TABLE IF EXISTS sqlanon_script_labels_disease;
 CREATE UNLOGGED TABLE sqlanon_script_labels_disease AS
 SELECT
   level,
@@ -383,154 +270,113 @@ SELECT
   label,
   total,
   2 AS levels,
-  CAST(SUM(q_of_value) OVER (PARTITION BY level, label) AS BIGINT) AS q
+  CAST(SUM(reference_of_value) OVER (PARTITION BY level, label) AS BIGINT) AS reference_members
 FROM (
   SELECT
     0 AS level,
     codes.code AS code,
     CAST(codes.code AS BIGINT) AS label,
-    reference.q_assigned AS q_of_value,
+    reference.reference_assigned AS reference_of_value,
     reference.total AS total
   FROM sqlanon_script_values_disease AS codes
-  JOIN sqlanon_script_distribution_disease AS reference
-    ON codes.code = reference.code
-  LEFT JOIN sqlanon_script_hierarchy_disease AS hierarchy
-    ON codes.value = hierarchy.value
+  JOIN sqlanon_script_distribution_disease AS reference ON codes.code = reference.code
+  LEFT JOIN sqlanon_script_hierarchy_disease AS hierarchy ON codes.value = hierarchy.value
   UNION ALL
   SELECT
     1 AS level,
     codes.code AS code,
     CAST(CASE WHEN codes.value IS NULL THEN 0 ELSE hierarchy.code_1 END AS BIGINT) AS label,
-    reference.q_assigned AS q_of_value,
+    reference.reference_assigned AS reference_of_value,
     reference.total AS total
   FROM sqlanon_script_values_disease AS codes
-  JOIN sqlanon_script_distribution_disease AS reference
-    ON codes.code = reference.code
-  LEFT JOIN sqlanon_script_hierarchy_disease AS hierarchy
-    ON codes.value = hierarchy.value
+  JOIN sqlanon_script_distribution_disease AS reference ON codes.code = reference.code
+  LEFT JOIN sqlanon_script_hierarchy_disease AS hierarchy ON codes.value = hierarchy.value
 ) AS labelled;
 
 -- How the whole source distributes stage.
-DROP TABLE IF EXISTS sqlanon_script_distribution_stage;
 CREATE UNLOGGED TABLE sqlanon_script_distribution_stage AS
 SELECT
   running.code,
-  running.q_held,
-  running.q_assigned,
-  running.q_below,
-  CAST(SUM(running.q_assigned) OVER () AS BIGINT) AS total,
-  CAST(SUM(running.q_below) OVER () AS DECIMAL(38, 0)) AS q_everywhere,
+  running.reference_held,
+  running.reference_assigned,
+  running.reference_below,
+  CAST(SUM(running.reference_assigned) OVER () AS BIGINT) AS total,
+  CAST(SUM(running.reference_below) OVER () AS DECIMAL(38, 0)) AS reference_everywhere,
   CAST(COUNT(*) OVER () - 1 AS BIGINT) AS steps
 FROM (
-  SELECT
-    *,
-    CAST(SUM(q_assigned) OVER (ORDER BY code) AS BIGINT) AS q_below
+  SELECT *, CAST(SUM(reference_assigned) OVER (ORDER BY code) AS BIGINT) AS reference_below
   FROM (
     SELECT
-      held.s AS code,
-      held.m AS q_held,
-      COALESCE(assigned.m, 0) AS q_assigned
+      held.code_held AS code,
+      held.members AS reference_held,
+      COALESCE(assigned.members, 0) AS reference_assigned
     FROM (
       SELECT
-        stage_code AS s,
-        CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m
+        stage_code AS code_held,
+        CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members
       FROM sqlanon_script_counted
-      GROUP BY
-        stage_code
+      GROUP BY stage_code
     ) AS held
     LEFT JOIN (
-      SELECT
-        s,
-        CAST(SUM(m) AS BIGINT) AS m
+      SELECT code_held, CAST(SUM(members) AS BIGINT) AS members
       FROM (
-        SELECT
-          stage_code AS s,
-          CAST(SUM(u) AS BIGINT) AS m
+        SELECT stage_code AS code_held, CAST(SUM(lone_respondents) AS BIGINT) AS members
         FROM sqlanon_script_counted
-        WHERE
-          r IS NULL
-        GROUP BY
-          stage_code
+        WHERE respondent IS NULL
+        GROUP BY stage_code
         UNION ALL
-        SELECT
-          s,
-          COUNT(*) AS m
+        SELECT code_held, COUNT(*) AS members
         FROM (
           SELECT
-            own.s,
-            ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
+            own.code_held,
+            ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.members DESC NULLS LAST, own.code_held) AS choice
           FROM (
-            SELECT
-              stage_code AS s,
-              r AS who
+            SELECT stage_code AS code_held, respondent AS who
             FROM sqlanon_script_counted
-            WHERE
-              NOT r IS NULL
-            GROUP BY
-              stage_code,
-              r
+            WHERE NOT respondent IS NULL
+            GROUP BY stage_code, respondent
           ) AS own
           JOIN (
             SELECT
-              stage_code AS s,
-              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-              COALESCE(SUM(u), 0) AS alone,
+              stage_code AS code_held,
+              CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+              COALESCE(SUM(lone_respondents), 0) AS alone,
               CASE
-                WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                THEN MAX(r)
+                WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                THEN MAX(respondent)
                 ELSE NULL
               END AS holder
             FROM sqlanon_script_counted
-            GROUP BY
-              stage_code
-          ) AS held
-            ON own.s = held.s
+            GROUP BY stage_code
+          ) AS held ON own.code_held = held.code_held
         ) AS choices
-        WHERE
-          choice = 1
-        GROUP BY
-          s
+        WHERE choice = 1
+        GROUP BY code_held
       ) AS assigned
-      GROUP BY
-        s
-    ) AS assigned
-      ON held.s = assigned.s
+      GROUP BY code_held
+    ) AS assigned ON held.code_held = assigned.code_held
   ) AS "both"
 ) AS running
-JOIN sqlanon_script_values_stage AS codes
-  ON running.code = codes.code;
+JOIN sqlanon_script_values_stage AS codes ON running.code = codes.code;
 
 -- The population, counted by the same generalization.
-DROP TABLE IF EXISTS sqlanon_script_everybody;
 CREATE UNLOGGED TABLE sqlanon_script_everybody AS
-SELECT
-  zip_code,
-  age_code,
-  sex_value,
-  COUNT(*) AS w
+SELECT zip_code, age_code, sex_value, COUNT(*) AS population_rows
 FROM (
   SELECT
-    COALESCE(
-      CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END,
-      -1
-    ) AS zip_code,
+    COALESCE(CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END, -1) AS zip_code,
     COALESCE(CASE WHEN source.age IS NULL THEN 0 ELSE hierarchy_age.code_1 END, -1) AS age_code,
     COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value
   FROM people AS source
   LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
     ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-  LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
-    ON source.age = hierarchy_age.value
+  LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age ON source.age = hierarchy_age.value
 ) AS coded
-GROUP BY
-  zip_code,
-  age_code,
-  sex_value;
+GROUP BY zip_code, age_code, sex_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
-DROP TABLE IF EXISTS sqlanon_script_classes;
 CREATE UNLOGGED TABLE sqlanon_script_classes AS
 SELECT
   NULLIF(zip_code, -1) AS zip_code,
@@ -538,51 +384,35 @@ SELECT
   sex_value AS sex_value,
   n,
   size >= 2
-  AND w >= 3
+  AND population_rows >= 3
   AND (
     (
       CAST(size AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
-    ) <= (
-      CAST(w AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
-    )
+    ) <= (CAST(population_rows AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)))
     AND (
       CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-    ) >= (
-      CAST(w AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
-    )
+    ) >= (CAST(population_rows AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0)))
   )
-  AND (
-    distinct_0 >= 2 AND size >= 2
-  )
-  AND (
-    CAST(climbed_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
-  ) <= (
+  AND (distinct_0 >= 2 AND size >= 2)
+  AND (CAST(climbed_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))) <= (
     CAST(size AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0)) * CAST(climbed_levels_0 AS DECIMAL(38, 0)) * CAST(climbed_total_0 AS DECIMAL(38, 0))
   )
   AND (
     CAST(share_0_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
-  ) <= (
-    CAST(size AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
-  )
+  ) <= (CAST(size AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0)))
   AND enhanced_gains_5_1_0 = 0
   AND far_3_1_0 = 0
   AND (
     CAST(first_1 AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-  ) < (
-    CAST(tail_2_1 AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
-  )
+  ) < (CAST(tail_2_1 AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0)))
   AND (
     CAST((
-      gaps_1 + (
-        CAST(size AS DECIMAL(38, 0)) * CAST(before_1 AS DECIMAL(38, 0))
-      )
+      gaps_1 + (CAST(size AS DECIMAL(38, 0)) * CAST(before_1 AS DECIMAL(38, 0)))
     ) AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0))
   ) <= (
     CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) * CAST(ordered_steps_1 AS DECIMAL(38, 0)) * CAST(ordered_total_1 AS DECIMAL(38, 0))
   )
-  AND (
-    distinct_1 >= 2 AND size >= 2
-  ) AS kept
+  AND (distinct_1 >= 2 AND size >= 2) AS kept
 FROM (
   SELECT
     COALESCE(found.zip_code, everybody.zip_code) AS zip_code,
@@ -590,7 +420,7 @@ FROM (
     COALESCE(found.sex_value, everybody.sex_value) AS sex_value,
     found.n AS n,
     COALESCE(found.size, 0) AS size,
-    COALESCE(everybody.w, 0) AS w,
+    COALESCE(everybody.population_rows, 0) AS population_rows,
     found.share_0_0,
     found.enhanced_gains_5_1_0,
     found.far_3_1_0,
@@ -632,32 +462,25 @@ FROM (
         age_code AS age_code,
         sex_value AS sex_value,
         SUM(n) AS n,
-        CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS size
+        CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS size
       FROM sqlanon_script_counted
-      GROUP BY
-        zip_code,
-        age_code,
-        sex_value
+      GROUP BY zip_code, age_code, sex_value
     ) AS part_0
     JOIN (
       SELECT
         zip_code,
         age_code,
         sex_value,
-        COALESCE(SUM(CASE WHEN is_0 THEN m ELSE 0 END), 0) AS share_0_0,
+        COALESCE(SUM(CASE WHEN is_0 THEN members ELSE 0 END), 0) AS share_0_0,
         COALESCE(
           SUM(
             CASE
-              WHEN (
-                CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-              ) > (
-                CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
+              WHEN (CAST(members AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))) > (
+                CAST(size AS DECIMAL(38, 0)) * CAST(reference_members AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
               )
-              OR CAST((
-                CAST(m AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
-              ) AS DOUBLE PRECISION) / (
-                CAST(size AS DOUBLE PRECISION) * CAST(q AS DOUBLE PRECISION)
-              ) - 1 > LN(CAST(total AS DOUBLE PRECISION) / CAST(q AS DOUBLE PRECISION))
+              OR CAST((CAST(members AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)) AS DOUBLE PRECISION) / (
+                CAST(size AS DOUBLE PRECISION) * CAST(reference_members AS DOUBLE PRECISION)
+              ) - 1 > LN(CAST(total AS DOUBLE PRECISION) / CAST(reference_members AS DOUBLE PRECISION))
               THEN 1
               ELSE 0
             END
@@ -669,10 +492,8 @@ FROM (
             CASE
               WHEN ABS(
                 LN(
-                  CAST((
-                    CAST(m AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
-                  ) AS DOUBLE PRECISION) / (
-                    CAST(size AS DOUBLE PRECISION) * CAST(q AS DOUBLE PRECISION)
+                  CAST((CAST(members AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)) AS DOUBLE PRECISION) / (
+                    CAST(size AS DOUBLE PRECISION) * CAST(reference_members AS DOUBLE PRECISION)
                   )
                 )
               ) > CAST(3 AS DOUBLE PRECISION)
@@ -687,62 +508,45 @@ FROM (
           cells.zip_code,
           cells.age_code,
           cells.sex_value,
-          cells.s,
-          cells.m,
+          cells.code_held,
+          cells.members,
           cells.size,
-          reference.q_held AS q,
+          reference.reference_held AS reference_members,
           reference.*
         FROM (
-          SELECT
-            held.zip_code,
-            held.age_code,
-            held.sex_value,
-            held.s,
-            held.m,
-            sizes.size
+          SELECT held.zip_code, held.age_code, held.sex_value, held.code_held, held.members, sizes.size
           FROM (
             SELECT
               zip_code AS zip_code,
               age_code AS age_code,
               sex_value AS sex_value,
-              disease_code AS s,
-              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-              COALESCE(SUM(u), 0) AS alone,
+              disease_code AS code_held,
+              CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+              COALESCE(SUM(lone_respondents), 0) AS alone,
               CASE
-                WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                THEN MAX(r)
+                WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                THEN MAX(respondent)
                 ELSE NULL
               END AS holder
             FROM sqlanon_script_counted
-            GROUP BY
-              zip_code,
-              age_code,
-              sex_value,
-              disease_code
+            GROUP BY zip_code, age_code, sex_value, disease_code
           ) AS held
           JOIN (
             SELECT
               zip_code AS zip_code,
               age_code AS age_code,
               sex_value AS sex_value,
-              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS size
+              CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS size
             FROM sqlanon_script_counted
-            GROUP BY
-              zip_code,
-              age_code,
-              sex_value
+            GROUP BY zip_code, age_code, sex_value
           ) AS sizes
             ON held.zip_code = sizes.zip_code
             AND held.age_code = sizes.age_code
             AND held.sex_value = sizes.sex_value
         ) AS cells
-        JOIN sqlanon_script_distribution_disease AS reference
-          ON cells.s = reference.code
+        JOIN sqlanon_script_distribution_disease AS reference ON cells.code_held = reference.code
       ) AS held
-      GROUP BY
-        zip_code,
-        age_code,
-        sex_value
+      GROUP BY zip_code, age_code, sex_value
     ) AS part_1
       ON part_0.zip_code = part_1.zip_code
       AND part_0.age_code = part_1.age_code
@@ -755,10 +559,8 @@ FROM (
         SUM(
           GREATEST(
             (
-              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
-            ) - (
-              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
-            ),
+              CAST(members AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
+            ) - (CAST(size AS DECIMAL(38, 0)) * CAST(reference_members AS DECIMAL(38, 0))),
             0
           )
         ) AS climbed_0,
@@ -770,116 +572,81 @@ FROM (
           cells.age_code,
           cells.sex_value,
           cells.size,
-          reference.q,
+          reference.reference_members,
           reference.total,
           reference.levels,
-          CAST(SUM(cells.m) AS BIGINT) AS m
+          CAST(SUM(cells.members) AS BIGINT) AS members
         FROM (
           SELECT
             zip_code,
             age_code,
             sex_value,
-            s,
-            m,
-            CAST(SUM(m) OVER (PARTITION BY zip_code, age_code, sex_value) AS BIGINT) AS size
+            code_held,
+            members,
+            CAST(SUM(members) OVER (PARTITION BY zip_code, age_code, sex_value) AS BIGINT) AS size
           FROM (
-            SELECT
-              zip_code,
-              age_code,
-              sex_value,
-              s,
-              CAST(SUM(m) AS BIGINT) AS m
+            SELECT zip_code, age_code, sex_value, code_held, CAST(SUM(members) AS BIGINT) AS members
             FROM (
               SELECT
                 zip_code AS zip_code,
                 age_code AS age_code,
                 sex_value AS sex_value,
-                disease_code AS s,
-                CAST(SUM(u) AS BIGINT) AS m
+                disease_code AS code_held,
+                CAST(SUM(lone_respondents) AS BIGINT) AS members
               FROM sqlanon_script_counted
-              WHERE
-                r IS NULL
-              GROUP BY
-                zip_code,
-                age_code,
-                sex_value,
-                disease_code
+              WHERE respondent IS NULL
+              GROUP BY zip_code, age_code, sex_value, disease_code
               UNION ALL
-              SELECT
-                zip_code,
-                age_code,
-                sex_value,
-                s,
-                COUNT(*) AS m
+              SELECT zip_code, age_code, sex_value, code_held, COUNT(*) AS members
               FROM (
                 SELECT
                   own.zip_code,
                   own.age_code,
                   own.sex_value,
-                  own.s,
+                  own.code_held,
                   ROW_NUMBER() OVER (
                     PARTITION BY own.zip_code, own.age_code, own.sex_value, own.who
-                    ORDER BY held.m DESC NULLS LAST, own.s
+                    ORDER BY held.members DESC NULLS LAST, own.code_held
                   ) AS choice
                 FROM (
                   SELECT
                     zip_code AS zip_code,
                     age_code AS age_code,
                     sex_value AS sex_value,
-                    disease_code AS s,
-                    r AS who
+                    disease_code AS code_held,
+                    respondent AS who
                   FROM sqlanon_script_counted
-                  WHERE
-                    NOT r IS NULL
-                  GROUP BY
-                    zip_code,
-                    age_code,
-                    sex_value,
-                    disease_code,
-                    r
+                  WHERE NOT respondent IS NULL
+                  GROUP BY zip_code, age_code, sex_value, disease_code, respondent
                 ) AS own
                 JOIN (
                   SELECT
                     zip_code AS zip_code,
                     age_code AS age_code,
                     sex_value AS sex_value,
-                    disease_code AS s,
-                    CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-                    COALESCE(SUM(u), 0) AS alone,
+                    disease_code AS code_held,
+                    CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+                    COALESCE(SUM(lone_respondents), 0) AS alone,
                     CASE
-                      WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                      THEN MAX(r)
+                      WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                      THEN MAX(respondent)
                       ELSE NULL
                     END AS holder
                   FROM sqlanon_script_counted
-                  GROUP BY
-                    zip_code,
-                    age_code,
-                    sex_value,
-                    disease_code
+                  GROUP BY zip_code, age_code, sex_value, disease_code
                 ) AS held
                   ON own.zip_code = held.zip_code
                   AND own.age_code = held.age_code
                   AND own.sex_value = held.sex_value
-                  AND own.s = held.s
+                  AND own.code_held = held.code_held
               ) AS choices
-              WHERE
-                choice = 1
-              GROUP BY
-                zip_code,
-                age_code,
-                sex_value,
-                s
+              WHERE choice = 1
+              GROUP BY zip_code, age_code, sex_value, code_held
             ) AS assigned
-            GROUP BY
-              zip_code,
-              age_code,
-              sex_value,
-              s
+            GROUP BY zip_code, age_code, sex_value, code_held
           ) AS cells
         ) AS cells
-        JOIN sqlanon_script_labels_disease AS reference
-          ON cells.s = reference.code
+        JOIN sqlanon_script_labels_disease AS reference ON cells.code_held = reference.code
         GROUP BY
           cells.zip_code,
           cells.age_code,
@@ -887,14 +654,11 @@ FROM (
           cells.size,
           reference.level,
           reference.label,
-          reference.q,
+          reference.reference_members,
           reference.total,
           reference.levels
       ) AS held
-      GROUP BY
-        zip_code,
-        age_code,
-        sex_value
+      GROUP BY zip_code, age_code, sex_value
     ) AS part_2
       ON part_0.zip_code = part_2.zip_code
       AND part_0.age_code = part_2.age_code
@@ -904,31 +668,24 @@ FROM (
         zip_code,
         age_code,
         sex_value,
-        COALESCE(SUM(CASE WHEN m >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_0
+        COALESCE(SUM(CASE WHEN members >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_0
       FROM (
         SELECT
           zip_code AS zip_code,
           age_code AS age_code,
           sex_value AS sex_value,
-          disease_code AS s,
-          CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-          COALESCE(SUM(u), 0) AS alone,
+          disease_code AS code_held,
+          CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+          COALESCE(SUM(lone_respondents), 0) AS alone,
           CASE
-            WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-            THEN MAX(r)
+            WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+            THEN MAX(respondent)
             ELSE NULL
           END AS holder
         FROM sqlanon_script_counted
-        GROUP BY
-          zip_code,
-          age_code,
-          sex_value,
-          disease_code
+        GROUP BY zip_code, age_code, sex_value, disease_code
       ) AS held
-      GROUP BY
-        zip_code,
-        age_code,
-        sex_value
+      GROUP BY zip_code, age_code, sex_value
     ) AS part_3
       ON part_0.zip_code = part_3.zip_code
       AND part_0.age_code = part_3.age_code
@@ -941,13 +698,11 @@ FROM (
         SUM(
           ABS(
             (
-              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
-            ) - (
-              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
-            )
+              CAST(members AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
+            ) - (CAST(size AS DECIMAL(38, 0)) * CAST(reference_members AS DECIMAL(38, 0)))
           )
         ) AS gaps_1,
-        MAX(q_everywhere) - SUM(q) AS before_1,
+        MAX(reference_everywhere) - SUM(reference_members) AS before_1,
         MAX(steps) AS ordered_steps_1,
         MAX(total) AS ordered_total_1
       FROM (
@@ -956,132 +711,94 @@ FROM (
           cells.age_code,
           cells.sex_value,
           cells.size,
-          reference.q_below AS q,
+          reference.reference_below AS reference_members,
           reference.total,
-          reference.q_everywhere,
+          reference.reference_everywhere,
           reference.steps,
-          CAST(SUM(cells.m) AS BIGINT) AS m
+          CAST(SUM(cells.members) AS BIGINT) AS members
         FROM (
           SELECT
             zip_code,
             age_code,
             sex_value,
-            s,
-            m,
-            CAST(SUM(m) OVER (PARTITION BY zip_code, age_code, sex_value) AS BIGINT) AS size
+            code_held,
+            members,
+            CAST(SUM(members) OVER (PARTITION BY zip_code, age_code, sex_value) AS BIGINT) AS size
           FROM (
-            SELECT
-              zip_code,
-              age_code,
-              sex_value,
-              s,
-              CAST(SUM(m) AS BIGINT) AS m
+            SELECT zip_code, age_code, sex_value, code_held, CAST(SUM(members) AS BIGINT) AS members
             FROM (
               SELECT
                 zip_code AS zip_code,
                 age_code AS age_code,
                 sex_value AS sex_value,
-                stage_code AS s,
-                CAST(SUM(u) AS BIGINT) AS m
+                stage_code AS code_held,
+                CAST(SUM(lone_respondents) AS BIGINT) AS members
               FROM sqlanon_script_counted
-              WHERE
-                r IS NULL
-              GROUP BY
-                zip_code,
-                age_code,
-                sex_value,
-                stage_code
+              WHERE respondent IS NULL
+              GROUP BY zip_code, age_code, sex_value, stage_code
               UNION ALL
-              SELECT
-                zip_code,
-                age_code,
-                sex_value,
-                s,
-                COUNT(*) AS m
+              SELECT zip_code, age_code, sex_value, code_held, COUNT(*) AS members
               FROM (
                 SELECT
                   own.zip_code,
                   own.age_code,
                   own.sex_value,
-                  own.s,
+                  own.code_held,
                   ROW_NUMBER() OVER (
                     PARTITION BY own.zip_code, own.age_code, own.sex_value, own.who
-                    ORDER BY held.m DESC NULLS LAST, own.s
+                    ORDER BY held.members DESC NULLS LAST, own.code_held
                   ) AS choice
                 FROM (
                   SELECT
                     zip_code AS zip_code,
                     age_code AS age_code,
                     sex_value AS sex_value,
-                    stage_code AS s,
-                    r AS who
+                    stage_code AS code_held,
+                    respondent AS who
                   FROM sqlanon_script_counted
-                  WHERE
-                    NOT r IS NULL
-                  GROUP BY
-                    zip_code,
-                    age_code,
-                    sex_value,
-                    stage_code,
-                    r
+                  WHERE NOT respondent IS NULL
+                  GROUP BY zip_code, age_code, sex_value, stage_code, respondent
                 ) AS own
                 JOIN (
                   SELECT
                     zip_code AS zip_code,
                     age_code AS age_code,
                     sex_value AS sex_value,
-                    stage_code AS s,
-                    CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-                    COALESCE(SUM(u), 0) AS alone,
+                    stage_code AS code_held,
+                    CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+                    COALESCE(SUM(lone_respondents), 0) AS alone,
                     CASE
-                      WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                      THEN MAX(r)
+                      WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                      THEN MAX(respondent)
                       ELSE NULL
                     END AS holder
                   FROM sqlanon_script_counted
-                  GROUP BY
-                    zip_code,
-                    age_code,
-                    sex_value,
-                    stage_code
+                  GROUP BY zip_code, age_code, sex_value, stage_code
                 ) AS held
                   ON own.zip_code = held.zip_code
                   AND own.age_code = held.age_code
                   AND own.sex_value = held.sex_value
-                  AND own.s = held.s
+                  AND own.code_held = held.code_held
               ) AS choices
-              WHERE
-                choice = 1
-              GROUP BY
-                zip_code,
-                age_code,
-                sex_value,
-                s
+              WHERE choice = 1
+              GROUP BY zip_code, age_code, sex_value, code_held
             ) AS assigned
-            GROUP BY
-              zip_code,
-              age_code,
-              sex_value,
-              s
+            GROUP BY zip_code, age_code, sex_value, code_held
           ) AS cells
         ) AS cells
-        JOIN sqlanon_script_distribution_stage AS reference
-          ON cells.s <= reference.code
+        JOIN sqlanon_script_distribution_stage AS reference ON cells.code_held <= reference.code
         GROUP BY
           cells.zip_code,
           cells.age_code,
           cells.sex_value,
           cells.size,
           reference.code,
-          reference.q_below,
+          reference.reference_below,
           reference.total,
-          reference.q_everywhere,
+          reference.reference_everywhere,
           reference.steps
       ) AS held
-      GROUP BY
-        zip_code,
-        age_code,
-        sex_value
+      GROUP BY zip_code, age_code, sex_value
     ) AS part_4
       ON part_0.zip_code = part_4.zip_code
       AND part_0.age_code = part_4.age_code
@@ -1091,31 +808,24 @@ FROM (
         zip_code,
         age_code,
         sex_value,
-        COALESCE(SUM(CASE WHEN m >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_1
+        COALESCE(SUM(CASE WHEN members >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_1
       FROM (
         SELECT
           zip_code AS zip_code,
           age_code AS age_code,
           sex_value AS sex_value,
-          stage_code AS s,
-          CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-          COALESCE(SUM(u), 0) AS alone,
+          stage_code AS code_held,
+          CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+          COALESCE(SUM(lone_respondents), 0) AS alone,
           CASE
-            WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-            THEN MAX(r)
+            WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+            THEN MAX(respondent)
             ELSE NULL
           END AS holder
         FROM sqlanon_script_counted
-        GROUP BY
-          zip_code,
-          age_code,
-          sex_value,
-          stage_code
+        GROUP BY zip_code, age_code, sex_value, stage_code
       ) AS held
-      GROUP BY
-        zip_code,
-        age_code,
-        sex_value
+      GROUP BY zip_code, age_code, sex_value
     ) AS part_5
       ON part_0.zip_code = part_5.zip_code
       AND part_0.age_code = part_5.age_code
@@ -1125,115 +835,78 @@ FROM (
         zip_code,
         age_code,
         sex_value,
-        MAX(m) AS first_1,
-        COALESCE(SUM(CASE WHEN place >= 2 THEN m ELSE 0 END), 0) AS tail_2_1
+        MAX(members) AS first_1,
+        COALESCE(SUM(CASE WHEN place >= 2 THEN members ELSE 0 END), 0) AS tail_2_1
       FROM (
         SELECT
           zip_code,
           age_code,
           sex_value,
-          m,
-          ROW_NUMBER() OVER (PARTITION BY zip_code, age_code, sex_value ORDER BY m DESC NULLS LAST, s) AS place
+          members,
+          ROW_NUMBER() OVER (PARTITION BY zip_code, age_code, sex_value ORDER BY members DESC NULLS LAST, code_held) AS place
         FROM (
-          SELECT
-            zip_code,
-            age_code,
-            sex_value,
-            s,
-            CAST(SUM(m) AS BIGINT) AS m
+          SELECT zip_code, age_code, sex_value, code_held, CAST(SUM(members) AS BIGINT) AS members
           FROM (
             SELECT
               zip_code AS zip_code,
               age_code AS age_code,
               sex_value AS sex_value,
-              stage_code AS s,
-              CAST(SUM(u) AS BIGINT) AS m
+              stage_code AS code_held,
+              CAST(SUM(lone_respondents) AS BIGINT) AS members
             FROM sqlanon_script_counted
-            WHERE
-              r IS NULL
-            GROUP BY
-              zip_code,
-              age_code,
-              sex_value,
-              stage_code
+            WHERE respondent IS NULL
+            GROUP BY zip_code, age_code, sex_value, stage_code
             UNION ALL
-            SELECT
-              zip_code,
-              age_code,
-              sex_value,
-              s,
-              COUNT(*) AS m
+            SELECT zip_code, age_code, sex_value, code_held, COUNT(*) AS members
             FROM (
               SELECT
                 own.zip_code,
                 own.age_code,
                 own.sex_value,
-                own.s,
+                own.code_held,
                 ROW_NUMBER() OVER (
                   PARTITION BY own.zip_code, own.age_code, own.sex_value, own.who
-                  ORDER BY held.m DESC NULLS LAST, own.s
+                  ORDER BY held.members DESC NULLS LAST, own.code_held
                 ) AS choice
               FROM (
                 SELECT
                   zip_code AS zip_code,
                   age_code AS age_code,
                   sex_value AS sex_value,
-                  stage_code AS s,
-                  r AS who
+                  stage_code AS code_held,
+                  respondent AS who
                 FROM sqlanon_script_counted
-                WHERE
-                  NOT r IS NULL
-                GROUP BY
-                  zip_code,
-                  age_code,
-                  sex_value,
-                  stage_code,
-                  r
+                WHERE NOT respondent IS NULL
+                GROUP BY zip_code, age_code, sex_value, stage_code, respondent
               ) AS own
               JOIN (
                 SELECT
                   zip_code AS zip_code,
                   age_code AS age_code,
                   sex_value AS sex_value,
-                  stage_code AS s,
-                  CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-                  COALESCE(SUM(u), 0) AS alone,
+                  stage_code AS code_held,
+                  CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+                  COALESCE(SUM(lone_respondents), 0) AS alone,
                   CASE
-                    WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                    THEN MAX(r)
+                    WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                    THEN MAX(respondent)
                     ELSE NULL
                   END AS holder
                 FROM sqlanon_script_counted
-                GROUP BY
-                  zip_code,
-                  age_code,
-                  sex_value,
-                  stage_code
+                GROUP BY zip_code, age_code, sex_value, stage_code
               ) AS held
                 ON own.zip_code = held.zip_code
                 AND own.age_code = held.age_code
                 AND own.sex_value = held.sex_value
-                AND own.s = held.s
+                AND own.code_held = held.code_held
             ) AS choices
-            WHERE
-              choice = 1
-            GROUP BY
-              zip_code,
-              age_code,
-              sex_value,
-              s
+            WHERE choice = 1
+            GROUP BY zip_code, age_code, sex_value, code_held
           ) AS assigned
-          GROUP BY
-            zip_code,
-            age_code,
-            sex_value,
-            s
+          GROUP BY zip_code, age_code, sex_value, code_held
         ) AS cells
       ) AS held
-      GROUP BY
-        zip_code,
-        age_code,
-        sex_value
+      GROUP BY zip_code, age_code, sex_value
     ) AS part_6
       ON part_0.zip_code = part_6.zip_code
       AND part_0.age_code = part_6.age_code
@@ -1244,12 +917,9 @@ FROM (
       zip_code AS zip_code,
       age_code AS age_code,
       sex_value AS sex_value,
-      CAST(SUM(w) AS BIGINT) AS w
+      CAST(SUM(population_rows) AS BIGINT) AS population_rows
     FROM sqlanon_script_everybody
-    GROUP BY
-      zip_code,
-      age_code,
-      sex_value
+    GROUP BY zip_code, age_code, sex_value
   ) AS everybody
     ON found.zip_code = everybody.zip_code
     AND found.age_code = everybody.age_code
@@ -1257,76 +927,56 @@ FROM (
 ) AS classes;
 
 -- Stop if a value lies outside its hierarchy.
-SELECT
-  CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
+SELECT CAST(CASE WHEN COUNT(*) = 0 THEN '1' ELSE 'sqlanon: a value lies outside its hierarchy' END AS INT) AS audit
 FROM sqlanon_script_classes
-WHERE
-  zip_code IS NULL OR age_code IS NULL;
+WHERE zip_code IS NULL OR age_code IS NULL;
 
 -- Stop if more than 25% of the rows would be suppressed.
 SELECT
   CAST(CASE
-    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) * 4 <= COALESCE(SUM(n), 0) * 1
-    THEN '1'
+    WHEN COALESCE(SUM(CASE WHEN NOT kept THEN n ELSE 0 END), 0) * 4 <= COALESCE(SUM(n), 0) * 1 THEN '1'
     ELSE 'sqlanon: more rows than allowed would be suppressed'
   END AS INT) AS audit
 FROM sqlanon_script_classes;
 
 -- Whether suppressed rows, blanked, satisfy the requirement as one class: then they stay, else they go.
-DROP TABLE IF EXISTS sqlanon_script_blanked;
 CREATE UNLOGGED TABLE sqlanon_script_blanked AS
 SELECT
   size >= 2
-  AND w >= 3
+  AND population_rows >= 3
   AND (
     (
       CAST(size AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
-    ) <= (
-      CAST(w AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
-    )
+    ) <= (CAST(population_rows AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)))
     AND (
       CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-    ) >= (
-      CAST(w AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
-    )
+    ) >= (CAST(population_rows AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0)))
   )
-  AND (
-    distinct_0 >= 2 AND size >= 2
-  )
-  AND (
-    CAST(climbed_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
-  ) <= (
+  AND (distinct_0 >= 2 AND size >= 2)
+  AND (CAST(climbed_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))) <= (
     CAST(size AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0)) * CAST(climbed_levels_0 AS DECIMAL(38, 0)) * CAST(climbed_total_0 AS DECIMAL(38, 0))
   )
   AND (
     CAST(share_0_0 AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
-  ) <= (
-    CAST(size AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
-  )
+  ) <= (CAST(size AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0)))
   AND enhanced_gains_5_1_0 = 0
   AND far_3_1_0 = 0
   AND (
     CAST(first_1 AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-  ) < (
-    CAST(tail_2_1 AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
-  )
+  ) < (CAST(tail_2_1 AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0)))
   AND (
     CAST((
-      gaps_1 + (
-        CAST(size AS DECIMAL(38, 0)) * CAST(before_1 AS DECIMAL(38, 0))
-      )
+      gaps_1 + (CAST(size AS DECIMAL(38, 0)) * CAST(before_1 AS DECIMAL(38, 0)))
     ) AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0))
   ) <= (
     CAST(size AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) * CAST(ordered_steps_1 AS DECIMAL(38, 0)) * CAST(ordered_total_1 AS DECIMAL(38, 0))
   )
-  AND (
-    distinct_1 >= 2 AND size >= 2
-  ) AS satisfied
+  AND (distinct_1 >= 2 AND size >= 2) AS satisfied
 FROM (
   SELECT
     found.n AS n,
     COALESCE(found.size, 0) AS size,
-    COALESCE(everybody.w, 0) AS w,
+    COALESCE(everybody.population_rows, 0) AS population_rows,
     found.share_0_0,
     found.enhanced_gains_5_1_0,
     found.far_3_1_0,
@@ -1360,12 +1010,9 @@ FROM (
       part_6.first_1,
       part_6.tail_2_1
     FROM (
-      SELECT
-        SUM(n) AS n,
-        CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS size
+      SELECT SUM(n) AS n, CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS size
       FROM (
-        SELECT
-          counted.*
+        SELECT counted.*
         FROM sqlanon_script_counted AS counted
         INNER JOIN sqlanon_script_classes AS verdict
           ON counted.zip_code = verdict.zip_code
@@ -1376,20 +1023,16 @@ FROM (
     ) AS part_0
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN is_0 THEN m ELSE 0 END), 0) AS share_0_0,
+        COALESCE(SUM(CASE WHEN is_0 THEN members ELSE 0 END), 0) AS share_0_0,
         COALESCE(
           SUM(
             CASE
-              WHEN (
-                CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-              ) > (
-                CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
+              WHEN (CAST(members AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))) > (
+                CAST(size AS DECIMAL(38, 0)) * CAST(reference_members AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
               )
-              OR CAST((
-                CAST(m AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
-              ) AS DOUBLE PRECISION) / (
-                CAST(size AS DOUBLE PRECISION) * CAST(q AS DOUBLE PRECISION)
-              ) - 1 > LN(CAST(total AS DOUBLE PRECISION) / CAST(q AS DOUBLE PRECISION))
+              OR CAST((CAST(members AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)) AS DOUBLE PRECISION) / (
+                CAST(size AS DOUBLE PRECISION) * CAST(reference_members AS DOUBLE PRECISION)
+              ) - 1 > LN(CAST(total AS DOUBLE PRECISION) / CAST(reference_members AS DOUBLE PRECISION))
               THEN 1
               ELSE 0
             END
@@ -1401,10 +1044,8 @@ FROM (
             CASE
               WHEN ABS(
                 LN(
-                  CAST((
-                    CAST(m AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
-                  ) AS DOUBLE PRECISION) / (
-                    CAST(size AS DOUBLE PRECISION) * CAST(q AS DOUBLE PRECISION)
+                  CAST((CAST(members AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)) AS DOUBLE PRECISION) / (
+                    CAST(size AS DOUBLE PRECISION) * CAST(reference_members AS DOUBLE PRECISION)
                   )
                 )
               ) > CAST(3 AS DOUBLE PRECISION)
@@ -1415,30 +1056,21 @@ FROM (
           0
         ) AS far_3_1_0
       FROM (
-        SELECT
-          cells.s,
-          cells.m,
-          cells.size,
-          reference.q_held AS q,
-          reference.*
+        SELECT cells.code_held, cells.members, cells.size, reference.reference_held AS reference_members, reference.*
         FROM (
-          SELECT
-            held.s,
-            held.m,
-            sizes.size
+          SELECT held.code_held, held.members, sizes.size
           FROM (
             SELECT
-              disease_code AS s,
-              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-              COALESCE(SUM(u), 0) AS alone,
+              disease_code AS code_held,
+              CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+              COALESCE(SUM(lone_respondents), 0) AS alone,
               CASE
-                WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                THEN MAX(r)
+                WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                THEN MAX(respondent)
                 ELSE NULL
               END AS holder
             FROM (
-              SELECT
-                counted.*
+              SELECT counted.*
               FROM sqlanon_script_counted AS counted
               INNER JOIN sqlanon_script_classes AS verdict
                 ON counted.zip_code = verdict.zip_code
@@ -1446,15 +1078,12 @@ FROM (
                 AND counted.sex_value = verdict.sex_value
                 AND NOT verdict.kept
             ) AS counted
-            GROUP BY
-              disease_code
+            GROUP BY disease_code
           ) AS held
           CROSS JOIN (
-            SELECT
-              CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS size
+            SELECT CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS size
             FROM (
-              SELECT
-                counted.*
+              SELECT counted.*
               FROM sqlanon_script_counted AS counted
               INNER JOIN sqlanon_script_classes AS verdict
                 ON counted.zip_code = verdict.zip_code
@@ -1464,8 +1093,7 @@ FROM (
             ) AS counted
           ) AS sizes
         ) AS cells
-        JOIN sqlanon_script_distribution_disease AS reference
-          ON cells.s = reference.code
+        JOIN sqlanon_script_distribution_disease AS reference ON cells.code_held = reference.code
       ) AS held
     ) AS part_1
     CROSS JOIN (
@@ -1473,10 +1101,8 @@ FROM (
         SUM(
           GREATEST(
             (
-              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
-            ) - (
-              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
-            ),
+              CAST(members AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
+            ) - (CAST(size AS DECIMAL(38, 0)) * CAST(reference_members AS DECIMAL(38, 0))),
             0
           )
         ) AS climbed_0,
@@ -1485,26 +1111,18 @@ FROM (
       FROM (
         SELECT
           cells.size,
-          reference.q,
+          reference.reference_members,
           reference.total,
           reference.levels,
-          CAST(SUM(cells.m) AS BIGINT) AS m
+          CAST(SUM(cells.members) AS BIGINT) AS members
         FROM (
-          SELECT
-            s,
-            m,
-            CAST(SUM(m) OVER () AS BIGINT) AS size
+          SELECT code_held, members, CAST(SUM(members) OVER () AS BIGINT) AS size
           FROM (
-            SELECT
-              s,
-              CAST(SUM(m) AS BIGINT) AS m
+            SELECT code_held, CAST(SUM(members) AS BIGINT) AS members
             FROM (
-              SELECT
-                disease_code AS s,
-                CAST(SUM(u) AS BIGINT) AS m
+              SELECT disease_code AS code_held, CAST(SUM(lone_respondents) AS BIGINT) AS members
               FROM (
-                SELECT
-                  counted.*
+                SELECT counted.*
                 FROM sqlanon_script_counted AS counted
                 INNER JOIN sqlanon_script_classes AS verdict
                   ON counted.zip_code = verdict.zip_code
@@ -1512,25 +1130,18 @@ FROM (
                   AND counted.sex_value = verdict.sex_value
                   AND NOT verdict.kept
               ) AS counted
-              WHERE
-                r IS NULL
-              GROUP BY
-                disease_code
+              WHERE respondent IS NULL
+              GROUP BY disease_code
               UNION ALL
-              SELECT
-                s,
-                COUNT(*) AS m
+              SELECT code_held, COUNT(*) AS members
               FROM (
                 SELECT
-                  own.s,
-                  ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
+                  own.code_held,
+                  ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.members DESC NULLS LAST, own.code_held) AS choice
                 FROM (
-                  SELECT
-                    disease_code AS s,
-                    r AS who
+                  SELECT disease_code AS code_held, respondent AS who
                   FROM (
-                    SELECT
-                      counted.*
+                    SELECT counted.*
                     FROM sqlanon_script_counted AS counted
                     INNER JOIN sqlanon_script_classes AS verdict
                       ON counted.zip_code = verdict.zip_code
@@ -1538,25 +1149,21 @@ FROM (
                       AND counted.sex_value = verdict.sex_value
                       AND NOT verdict.kept
                   ) AS counted
-                  WHERE
-                    NOT r IS NULL
-                  GROUP BY
-                    disease_code,
-                    r
+                  WHERE NOT respondent IS NULL
+                  GROUP BY disease_code, respondent
                 ) AS own
                 JOIN (
                   SELECT
-                    disease_code AS s,
-                    CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-                    COALESCE(SUM(u), 0) AS alone,
+                    disease_code AS code_held,
+                    CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+                    COALESCE(SUM(lone_respondents), 0) AS alone,
                     CASE
-                      WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                      THEN MAX(r)
+                      WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                      THEN MAX(respondent)
                       ELSE NULL
                     END AS holder
                   FROM (
-                    SELECT
-                      counted.*
+                    SELECT counted.*
                     FROM sqlanon_script_counted AS counted
                     INNER JOIN sqlanon_script_classes AS verdict
                       ON counted.zip_code = verdict.zip_code
@@ -1564,47 +1171,40 @@ FROM (
                       AND counted.sex_value = verdict.sex_value
                       AND NOT verdict.kept
                   ) AS counted
-                  GROUP BY
-                    disease_code
-                ) AS held
-                  ON own.s = held.s
+                  GROUP BY disease_code
+                ) AS held ON own.code_held = held.code_held
               ) AS choices
-              WHERE
-                choice = 1
-              GROUP BY
-                s
+              WHERE choice = 1
+              GROUP BY code_held
             ) AS assigned
-            GROUP BY
-              s
+            GROUP BY code_held
           ) AS cells
         ) AS cells
-        JOIN sqlanon_script_labels_disease AS reference
-          ON cells.s = reference.code
+        JOIN sqlanon_script_labels_disease AS reference ON cells.code_held = reference.code
         GROUP BY
           cells.size,
           reference.level,
           reference.label,
-          reference.q,
+          reference.reference_members,
           reference.total,
           reference.levels
       ) AS held
     ) AS part_2
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN m >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_0
+        COALESCE(SUM(CASE WHEN members >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_0
       FROM (
         SELECT
-          disease_code AS s,
-          CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-          COALESCE(SUM(u), 0) AS alone,
+          disease_code AS code_held,
+          CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+          COALESCE(SUM(lone_respondents), 0) AS alone,
           CASE
-            WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-            THEN MAX(r)
+            WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+            THEN MAX(respondent)
             ELSE NULL
           END AS holder
         FROM (
-          SELECT
-            counted.*
+          SELECT counted.*
           FROM sqlanon_script_counted AS counted
           INNER JOIN sqlanon_script_classes AS verdict
             ON counted.zip_code = verdict.zip_code
@@ -1612,8 +1212,7 @@ FROM (
             AND counted.sex_value = verdict.sex_value
             AND NOT verdict.kept
         ) AS counted
-        GROUP BY
-          disease_code
+        GROUP BY disease_code
       ) AS held
     ) AS part_3
     CROSS JOIN (
@@ -1621,39 +1220,29 @@ FROM (
         SUM(
           ABS(
             (
-              CAST(m AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
-            ) - (
-              CAST(size AS DECIMAL(38, 0)) * CAST(q AS DECIMAL(38, 0))
-            )
+              CAST(members AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0))
+            ) - (CAST(size AS DECIMAL(38, 0)) * CAST(reference_members AS DECIMAL(38, 0)))
           )
         ) AS gaps_1,
-        MAX(q_everywhere) - SUM(q) AS before_1,
+        MAX(reference_everywhere) - SUM(reference_members) AS before_1,
         MAX(steps) AS ordered_steps_1,
         MAX(total) AS ordered_total_1
       FROM (
         SELECT
           cells.size,
-          reference.q_below AS q,
+          reference.reference_below AS reference_members,
           reference.total,
-          reference.q_everywhere,
+          reference.reference_everywhere,
           reference.steps,
-          CAST(SUM(cells.m) AS BIGINT) AS m
+          CAST(SUM(cells.members) AS BIGINT) AS members
         FROM (
-          SELECT
-            s,
-            m,
-            CAST(SUM(m) OVER () AS BIGINT) AS size
+          SELECT code_held, members, CAST(SUM(members) OVER () AS BIGINT) AS size
           FROM (
-            SELECT
-              s,
-              CAST(SUM(m) AS BIGINT) AS m
+            SELECT code_held, CAST(SUM(members) AS BIGINT) AS members
             FROM (
-              SELECT
-                stage_code AS s,
-                CAST(SUM(u) AS BIGINT) AS m
+              SELECT stage_code AS code_held, CAST(SUM(lone_respondents) AS BIGINT) AS members
               FROM (
-                SELECT
-                  counted.*
+                SELECT counted.*
                 FROM sqlanon_script_counted AS counted
                 INNER JOIN sqlanon_script_classes AS verdict
                   ON counted.zip_code = verdict.zip_code
@@ -1661,25 +1250,18 @@ FROM (
                   AND counted.sex_value = verdict.sex_value
                   AND NOT verdict.kept
               ) AS counted
-              WHERE
-                r IS NULL
-              GROUP BY
-                stage_code
+              WHERE respondent IS NULL
+              GROUP BY stage_code
               UNION ALL
-              SELECT
-                s,
-                COUNT(*) AS m
+              SELECT code_held, COUNT(*) AS members
               FROM (
                 SELECT
-                  own.s,
-                  ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
+                  own.code_held,
+                  ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.members DESC NULLS LAST, own.code_held) AS choice
                 FROM (
-                  SELECT
-                    stage_code AS s,
-                    r AS who
+                  SELECT stage_code AS code_held, respondent AS who
                   FROM (
-                    SELECT
-                      counted.*
+                    SELECT counted.*
                     FROM sqlanon_script_counted AS counted
                     INNER JOIN sqlanon_script_classes AS verdict
                       ON counted.zip_code = verdict.zip_code
@@ -1687,25 +1269,21 @@ FROM (
                       AND counted.sex_value = verdict.sex_value
                       AND NOT verdict.kept
                   ) AS counted
-                  WHERE
-                    NOT r IS NULL
-                  GROUP BY
-                    stage_code,
-                    r
+                  WHERE NOT respondent IS NULL
+                  GROUP BY stage_code, respondent
                 ) AS own
                 JOIN (
                   SELECT
-                    stage_code AS s,
-                    CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-                    COALESCE(SUM(u), 0) AS alone,
+                    stage_code AS code_held,
+                    CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+                    COALESCE(SUM(lone_respondents), 0) AS alone,
                     CASE
-                      WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                      THEN MAX(r)
+                      WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                      THEN MAX(respondent)
                       ELSE NULL
                     END AS holder
                   FROM (
-                    SELECT
-                      counted.*
+                    SELECT counted.*
                     FROM sqlanon_script_counted AS counted
                     INNER JOIN sqlanon_script_classes AS verdict
                       ON counted.zip_code = verdict.zip_code
@@ -1713,47 +1291,40 @@ FROM (
                       AND counted.sex_value = verdict.sex_value
                       AND NOT verdict.kept
                   ) AS counted
-                  GROUP BY
-                    stage_code
-                ) AS held
-                  ON own.s = held.s
+                  GROUP BY stage_code
+                ) AS held ON own.code_held = held.code_held
               ) AS choices
-              WHERE
-                choice = 1
-              GROUP BY
-                s
+              WHERE choice = 1
+              GROUP BY code_held
             ) AS assigned
-            GROUP BY
-              s
+            GROUP BY code_held
           ) AS cells
         ) AS cells
-        JOIN sqlanon_script_distribution_stage AS reference
-          ON cells.s <= reference.code
+        JOIN sqlanon_script_distribution_stage AS reference ON cells.code_held <= reference.code
         GROUP BY
           cells.size,
           reference.code,
-          reference.q_below,
+          reference.reference_below,
           reference.total,
-          reference.q_everywhere,
+          reference.reference_everywhere,
           reference.steps
       ) AS held
     ) AS part_4
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN m >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_1
+        COALESCE(SUM(CASE WHEN members >= 2 OR alone >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT holder) AS distinct_1
       FROM (
         SELECT
-          stage_code AS s,
-          CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-          COALESCE(SUM(u), 0) AS alone,
+          stage_code AS code_held,
+          CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+          COALESCE(SUM(lone_respondents), 0) AS alone,
           CASE
-            WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-            THEN MAX(r)
+            WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+            THEN MAX(respondent)
             ELSE NULL
           END AS holder
         FROM (
-          SELECT
-            counted.*
+          SELECT counted.*
           FROM sqlanon_script_counted AS counted
           INNER JOIN sqlanon_script_classes AS verdict
             ON counted.zip_code = verdict.zip_code
@@ -1761,29 +1332,19 @@ FROM (
             AND counted.sex_value = verdict.sex_value
             AND NOT verdict.kept
         ) AS counted
-        GROUP BY
-          stage_code
+        GROUP BY stage_code
       ) AS held
     ) AS part_5
     CROSS JOIN (
-      SELECT
-        MAX(m) AS first_1,
-        COALESCE(SUM(CASE WHEN place >= 2 THEN m ELSE 0 END), 0) AS tail_2_1
+      SELECT MAX(members) AS first_1, COALESCE(SUM(CASE WHEN place >= 2 THEN members ELSE 0 END), 0) AS tail_2_1
       FROM (
-        SELECT
-          m,
-          ROW_NUMBER() OVER (ORDER BY m DESC NULLS LAST, s) AS place
+        SELECT members, ROW_NUMBER() OVER (ORDER BY members DESC NULLS LAST, code_held) AS place
         FROM (
-          SELECT
-            s,
-            CAST(SUM(m) AS BIGINT) AS m
+          SELECT code_held, CAST(SUM(members) AS BIGINT) AS members
           FROM (
-            SELECT
-              stage_code AS s,
-              CAST(SUM(u) AS BIGINT) AS m
+            SELECT stage_code AS code_held, CAST(SUM(lone_respondents) AS BIGINT) AS members
             FROM (
-              SELECT
-                counted.*
+              SELECT counted.*
               FROM sqlanon_script_counted AS counted
               INNER JOIN sqlanon_script_classes AS verdict
                 ON counted.zip_code = verdict.zip_code
@@ -1791,25 +1352,18 @@ FROM (
                 AND counted.sex_value = verdict.sex_value
                 AND NOT verdict.kept
             ) AS counted
-            WHERE
-              r IS NULL
-            GROUP BY
-              stage_code
+            WHERE respondent IS NULL
+            GROUP BY stage_code
             UNION ALL
-            SELECT
-              s,
-              COUNT(*) AS m
+            SELECT code_held, COUNT(*) AS members
             FROM (
               SELECT
-                own.s,
-                ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.m DESC NULLS LAST, own.s) AS choice
+                own.code_held,
+                ROW_NUMBER() OVER (PARTITION BY own.who ORDER BY held.members DESC NULLS LAST, own.code_held) AS choice
               FROM (
-                SELECT
-                  stage_code AS s,
-                  r AS who
+                SELECT stage_code AS code_held, respondent AS who
                 FROM (
-                  SELECT
-                    counted.*
+                  SELECT counted.*
                   FROM sqlanon_script_counted AS counted
                   INNER JOIN sqlanon_script_classes AS verdict
                     ON counted.zip_code = verdict.zip_code
@@ -1817,25 +1371,21 @@ FROM (
                     AND counted.sex_value = verdict.sex_value
                     AND NOT verdict.kept
                 ) AS counted
-                WHERE
-                  NOT r IS NULL
-                GROUP BY
-                  stage_code,
-                  r
+                WHERE NOT respondent IS NULL
+                GROUP BY stage_code, respondent
               ) AS own
               JOIN (
                 SELECT
-                  stage_code AS s,
-                  CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) AS m,
-                  COALESCE(SUM(u), 0) AS alone,
+                  stage_code AS code_held,
+                  CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) AS members,
+                  COALESCE(SUM(lone_respondents), 0) AS alone,
                   CASE
-                    WHEN CAST(COALESCE(SUM(u), 0) + COUNT(DISTINCT r) AS BIGINT) = 1
-                    THEN MAX(r)
+                    WHEN CAST(COALESCE(SUM(lone_respondents), 0) + COUNT(DISTINCT respondent) AS BIGINT) = 1
+                    THEN MAX(respondent)
                     ELSE NULL
                   END AS holder
                 FROM (
-                  SELECT
-                    counted.*
+                  SELECT counted.*
                   FROM sqlanon_script_counted AS counted
                   INNER JOIN sqlanon_script_classes AS verdict
                     ON counted.zip_code = verdict.zip_code
@@ -1843,32 +1393,24 @@ FROM (
                     AND counted.sex_value = verdict.sex_value
                     AND NOT verdict.kept
                 ) AS counted
-                GROUP BY
-                  stage_code
-              ) AS held
-                ON own.s = held.s
+                GROUP BY stage_code
+              ) AS held ON own.code_held = held.code_held
             ) AS choices
-            WHERE
-              choice = 1
-            GROUP BY
-              s
+            WHERE choice = 1
+            GROUP BY code_held
           ) AS assigned
-          GROUP BY
-            s
+          GROUP BY code_held
         ) AS cells
       ) AS held
     ) AS part_6
   ) AS found
   LEFT JOIN (
-    SELECT
-      CAST(SUM(w) AS BIGINT) AS w
+    SELECT CAST(SUM(population_rows) AS BIGINT) AS population_rows
     FROM sqlanon_script_everybody
-  ) AS everybody
-    ON TRUE
+  ) AS everybody ON TRUE
 ) AS blanked;
 
 -- The release, with person for the audit, in no order that tells of the source.
-DROP TABLE IF EXISTS sqlanon_script_staged;
 CREATE UNLOGGED TABLE sqlanon_script_staged AS
 SELECT
   CASE WHEN class.kept THEN hierarchy_zip.label_1 ELSE CAST('*' AS TEXT) END AS zip,
@@ -1878,33 +1420,23 @@ SELECT
   source.stage,
   source.person
 FROM source_table AS source
-LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
-  ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
-  ON source.age = hierarchy_age.value
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age ON source.age = hierarchy_age.value
 INNER JOIN sqlanon_script_classes AS class
-  ON CASE WHEN CAST(source.zip AS TEXT) COLLATE "C" IS NULL THEN 0 ELSE hierarchy_zip.code_1 END = class.zip_code
+  ON CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END = class.zip_code
   AND CASE WHEN source.age IS NULL THEN 0 ELSE hierarchy_age.code_1 END = class.age_code
   AND COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') = class.sex_value
-WHERE
-  class.kept OR COALESCE((
-    SELECT
-      satisfied
-    FROM sqlanon_script_blanked
-  ), FALSE)
-ORDER BY
-  RANDOM();
+WHERE class.kept OR COALESCE((SELECT satisfied FROM sqlanon_script_blanked), FALSE)
+ORDER BY RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
--- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS sqlanon_script_audit_0;
-CREATE UNLOGGED TABLE sqlanon_script_audit_0 AS
+-- Audit: stop unless there are classes in the staged table and every one has at least 2 persons.
 SELECT
-  COALESCE(SUM(rows), 0) AS rows,
-  COUNT(*) AS classes,
-  COALESCE(MIN(size), 0) AS smallest_class,
-  COALESCE(SUM(CASE WHEN size < 2 THEN 1 ELSE 0 END), 0) AS classes_failing_k
+  CAST(CASE
+    WHEN COALESCE(SUM(CASE WHEN size < 2 THEN 1 ELSE 0 END), 0) = 0 AND COALESCE(SUM(rows), 0) > 0 THEN '1'
+    ELSE 'sqlanon: the release fails its audit: k'
+  END AS INT) AS audit
 FROM (
   SELECT
     COUNT(DISTINCT CAST(audited.person AS TEXT) COLLATE "C") + MAX(CASE WHEN CAST(audited.person AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE 0 END) AS size,
@@ -1916,81 +1448,40 @@ FROM (
     CAST(audited.sex AS TEXT) COLLATE "C"
 ) AS classes;
 
--- Audit: stop unless there are classes and every one has at least 2 persons.
-SELECT
-  CAST(CASE
-    WHEN MAX(classes_failing_k) = 0 AND MIN(rows) > 0
-    THEN '1'
-    ELSE 'sqlanon: the release fails its audit: k'
-  END AS INT) AS audit
-FROM sqlanon_script_audit_0;
-
--- Audit: the values of disease.
-DROP TABLE IF EXISTS sqlanon_script_audit_0_0_values;
-CREATE UNLOGGED TABLE sqlanon_script_audit_0_0_values AS
-SELECT
-  (
-    SELECT
-      COUNT(*)
-    FROM sqlanon_script_staged AS audited
-  ) AS rows,
-  (
-    SELECT
-      COUNT(*)
-    FROM source_table AS source
-  ) AS reference_rows,
-  COUNT(*) AS distinct_values,
-  COALESCE(SUM(CASE WHEN value IS NULL THEN 1 ELSE 0 END), 0) AS nulls,
-  0 AS outside_order,
-  COALESCE(SUM(CASE WHEN covered IS NULL AND NOT value IS NULL THEN 1 ELSE 0 END), 0) AS outside_hierarchy
-FROM (
-  SELECT
-    domain.value,
-    CAST(taxonomy.value AS TEXT) COLLATE "C" AS covered
-  FROM (
-    SELECT DISTINCT
-      CAST(audited.disease AS TEXT) COLLATE "C" AS value
-    FROM sqlanon_script_staged AS audited
-    UNION
-    SELECT DISTINCT
-      CAST(source.disease AS TEXT) COLLATE "C" AS value
-    FROM source_table AS source
-  ) AS domain
-  LEFT JOIN (
-    SELECT
-      value,
-      label_1,
-      label_2
-    FROM sqlanon_script_hierarchy_disease
-    WHERE
-      NOT value IS NULL
-  ) AS taxonomy
-    ON domain.value = CAST(taxonomy.value AS TEXT) COLLATE "C"
-) AS known;
-
 -- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
 SELECT
   CAST(CASE
-    WHEN MAX(outside_order) = 0 AND MAX(outside_hierarchy) = 0 AND MIN(reference_rows) > 0
+    WHEN 0 = 0
+    AND COALESCE(SUM(CASE WHEN covered IS NULL AND NOT value IS NULL THEN 1 ELSE 0 END), 0) = 0
+    AND (SELECT COUNT(*) FROM source_table AS source) > 0
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: a value of disease has no place in its order or hierarchy'
   END AS INT) AS audit
-FROM sqlanon_script_audit_0_0_values;
-
--- Audit: disease in the classes of the staged table, and how many of them fail.
-DROP TABLE IF EXISTS sqlanon_script_audit_0_0;
-CREATE UNLOGGED TABLE sqlanon_script_audit_0_0 AS
-WITH sqlanon_audit_domain AS (
-  SELECT
-    value,
-    ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS code
+FROM (
+  SELECT domain.value, CAST(taxonomy.value AS TEXT) COLLATE "C" AS covered
   FROM (
-    SELECT DISTINCT
-      CAST(audited.disease AS TEXT) COLLATE "C" AS value
+    SELECT DISTINCT CAST(audited.disease AS TEXT) COLLATE "C" AS value
     FROM sqlanon_script_staged AS audited
     UNION
-    SELECT DISTINCT
-      CAST(source.disease AS TEXT) COLLATE "C" AS value
+    SELECT DISTINCT CAST(source.disease AS TEXT) COLLATE "C" AS value
+    FROM source_table AS source
+  ) AS domain
+  LEFT JOIN (
+    SELECT value, label_1, label_2
+    FROM sqlanon_script_hierarchy_disease
+    WHERE NOT value IS NULL
+  ) AS taxonomy ON domain.value = CAST(taxonomy.value AS TEXT) COLLATE "C"
+) AS known;
+
+-- Audit: disease in the classes of the staged table, and how many of them fail.
+CREATE UNLOGGED TABLE sqlanon_script_audit_0_0 AS
+WITH sqlanon_audit_domain AS (
+  SELECT value, ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS code
+  FROM (
+    SELECT DISTINCT CAST(audited.disease AS TEXT) COLLATE "C" AS value
+    FROM sqlanon_script_staged AS audited
+    UNION
+    SELECT DISTINCT CAST(source.disease AS TEXT) COLLATE "C" AS value
     FROM source_table AS source
   ) AS found
 ), sqlanon_audit_source_holdings AS (
@@ -2000,18 +1491,12 @@ WITH sqlanon_audit_domain AS (
     COUNT(*) AS rows,
     ROW_NUMBER() OVER () AS number
   FROM source_table AS source
-  LEFT JOIN sqlanon_audit_domain AS domain
-    ON CAST(source.disease AS TEXT) COLLATE "C" = domain.value
+  LEFT JOIN sqlanon_audit_domain AS domain ON CAST(source.disease AS TEXT) COLLATE "C" = domain.value
   GROUP BY
     CAST(source.person AS TEXT) COLLATE "C",
     CASE WHEN CAST(source.disease AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE domain.code END
 ), sqlanon_audit_source_placed AS (
-  SELECT
-    1 AS class,
-    person,
-    code,
-    rows,
-    COUNT(*) OVER (PARTITION BY code) AS held
+  SELECT 1 AS class, person, code, rows, COUNT(*) OVER (PARTITION BY code) AS held
   FROM sqlanon_audit_source_holdings AS source_holdings
 ), sqlanon_audit_source_chosen AS (
   SELECT
@@ -2031,9 +1516,7 @@ WITH sqlanon_audit_domain AS (
     CAST(SUM(rows) AS BIGINT) AS rows,
     COUNT(CASE WHEN place = 1 AND "least" = 1 THEN 1 END) AS sole
   FROM sqlanon_audit_source_chosen AS source_chosen
-  GROUP BY
-    class,
-    code
+  GROUP BY class, code
 ), sqlanon_audit_counted AS (
   SELECT
     domain.value,
@@ -2041,8 +1524,7 @@ WITH sqlanon_audit_domain AS (
     COALESCE(source_cells.members, 0) AS reference,
     COALESCE(source_cells.held, 0) AS held_reference
   FROM sqlanon_audit_domain AS domain
-  LEFT JOIN sqlanon_audit_source_cells AS source_cells
-    ON domain.code = source_cells.code
+  LEFT JOIN sqlanon_audit_source_cells AS source_cells ON domain.code = source_cells.code
 ), sqlanon_audit_labelled AS (
   SELECT
     counted.*,
@@ -2050,15 +1532,10 @@ WITH sqlanon_audit_domain AS (
     CAST(SUM(counted.reference) OVER (PARTITION BY taxonomy.label_1) AS BIGINT) AS reference_1
   FROM sqlanon_audit_counted AS counted
   LEFT JOIN (
-    SELECT
-      value,
-      label_1,
-      label_2
+    SELECT value, label_1, label_2
     FROM sqlanon_script_hierarchy_disease
-    WHERE
-      NOT value IS NULL
-  ) AS taxonomy
-    ON counted.value = CAST(taxonomy.value AS TEXT) COLLATE "C"
+    WHERE NOT value IS NULL
+  ) AS taxonomy ON counted.value = CAST(taxonomy.value AS TEXT) COLLATE "C"
 ), sqlanon_audit_reference AS (
   SELECT
     *,
@@ -2069,16 +1546,15 @@ WITH sqlanon_audit_domain AS (
   FROM sqlanon_audit_labelled AS labelled
 ), sqlanon_audit_audited_holdings AS (
   SELECT
-    CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
-    CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
-    CAST(audited.sex AS TEXT) COLLATE "C" AS k_2,
+    CAST(audited.zip AS TEXT) COLLATE "C" AS key_0,
+    CAST(audited.age AS TEXT) COLLATE "C" AS key_1,
+    CAST(audited.sex AS TEXT) COLLATE "C" AS key_2,
     CAST(audited.person AS TEXT) COLLATE "C" AS person,
     CASE WHEN CAST(audited.disease AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE domain.code END AS code,
     COUNT(*) AS rows,
     ROW_NUMBER() OVER () AS number
   FROM sqlanon_script_staged AS audited
-  LEFT JOIN sqlanon_audit_domain AS domain
-    ON CAST(audited.disease AS TEXT) COLLATE "C" = domain.value
+  LEFT JOIN sqlanon_audit_domain AS domain ON CAST(audited.disease AS TEXT) COLLATE "C" = domain.value
   GROUP BY
     CAST(audited.zip AS TEXT) COLLATE "C",
     CAST(audited.age AS TEXT) COLLATE "C",
@@ -2087,11 +1563,11 @@ WITH sqlanon_audit_domain AS (
     CASE WHEN CAST(audited.disease AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE domain.code END
 ), sqlanon_audit_audited_placed AS (
   SELECT
-    MIN(number) OVER (PARTITION BY k_0, k_1, k_2) AS class,
+    MIN(number) OVER (PARTITION BY key_0, key_1, key_2) AS class,
     person,
     code,
     rows,
-    COUNT(*) OVER (PARTITION BY k_0, k_1, k_2, code) AS held
+    COUNT(*) OVER (PARTITION BY key_0, key_1, key_2, code) AS held
   FROM sqlanon_audit_audited_holdings AS audited_holdings
 ), sqlanon_audit_audited_chosen AS (
   SELECT
@@ -2111,9 +1587,7 @@ WITH sqlanon_audit_domain AS (
     CAST(SUM(rows) AS BIGINT) AS rows,
     COUNT(CASE WHEN place = 1 AND "least" = 1 THEN 1 END) AS sole
   FROM sqlanon_audit_audited_chosen AS audited_chosen
-  GROUP BY
-    class,
-    code
+  GROUP BY class, code
 ), sqlanon_audit_sizes AS (
   SELECT
     class,
@@ -2125,17 +1599,9 @@ WITH sqlanon_audit_domain AS (
     CAST(SUM(sole) OVER (PARTITION BY class) AS BIGINT) AS sole
   FROM sqlanon_audit_audited_cells AS audited_cells
 ), sqlanon_audit_weighed AS (
-  SELECT
-    sizes.class,
-    sizes.size,
-    sizes.members,
-    sizes.held,
-    sizes.rows,
-    sizes.sole,
-    reference.*
+  SELECT sizes.class, sizes.size, sizes.members, sizes.held, sizes.rows, sizes.sole, reference.*
   FROM sqlanon_audit_sizes AS sizes
-  JOIN sqlanon_audit_reference AS reference
-    ON sizes.code = reference.code
+  JOIN sqlanon_audit_reference AS reference ON sizes.code = reference.code
 ), sqlanon_audit_sorted AS (
   SELECT
     *,
@@ -2182,9 +1648,7 @@ WITH sqlanon_audit_domain AS (
         CASE
           WHEN CASE
             WHEN held_reference >= 1
-            THEN CAST((
-              CAST(held AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)
-            ) AS DOUBLE PRECISION) / (
+            THEN CAST((CAST(held AS DOUBLE PRECISION) * CAST(total AS DOUBLE PRECISION)) AS DOUBLE PRECISION) / (
               CAST(size AS DOUBLE PRECISION) * CAST(held_reference AS DOUBLE PRECISION)
             ) - CAST(1 AS DOUBLE PRECISION) > LN(CAST(total AS DOUBLE PRECISION) / CAST(held_reference AS DOUBLE PRECISION))
             ELSE FALSE
@@ -2196,10 +1660,7 @@ WITH sqlanon_audit_domain AS (
       0
     ) AS beyond_logarithm
   FROM sqlanon_audit_sorted AS sorted
-  GROUP BY
-    class,
-    size,
-    rows
+  GROUP BY class, size, rows
 )
 SELECT
   COUNT(*) AS classes,
@@ -2247,8 +1708,7 @@ FROM sqlanon_audit_measured AS measured;
 -- Audit: stop unless l_diversity of disease holds: l = 2.
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_0) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_0) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity disease'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_0;
@@ -2256,8 +1716,7 @@ FROM sqlanon_script_audit_0_0;
 -- Audit: stop unless t_closeness of disease holds: t = 0.6 (hierarchical).
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_1) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_1) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness disease'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_0;
@@ -2265,8 +1724,7 @@ FROM sqlanon_script_audit_0_0;
 -- Audit: stop unless alpha of disease holds: alpha = 0.8.
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_2) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_2) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: alpha disease'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_0;
@@ -2274,8 +1732,7 @@ FROM sqlanon_script_audit_0_0;
 -- Audit: stop unless beta_likeness of disease holds: beta = 5 (enhanced).
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_3) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_3) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: beta_likeness disease'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_0;
@@ -2283,26 +1740,20 @@ FROM sqlanon_script_audit_0_0;
 -- Audit: stop unless delta_disclosure of disease holds: delta = 3.
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_4) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_4) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: delta_disclosure disease'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_0;
 
 -- Audit: stage in the classes of the staged table, and how many of them fail.
-DROP TABLE IF EXISTS sqlanon_script_audit_0_1;
 CREATE UNLOGGED TABLE sqlanon_script_audit_0_1 AS
 WITH sqlanon_audit_domain AS (
-  SELECT
-    value,
-    ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS code
+  SELECT value, ROW_NUMBER() OVER (ORDER BY value NULLS FIRST) AS code
   FROM (
-    SELECT DISTINCT
-      audited.stage AS value
+    SELECT DISTINCT audited.stage AS value
     FROM sqlanon_script_staged AS audited
     UNION
-    SELECT DISTINCT
-      source.stage AS value
+    SELECT DISTINCT source.stage AS value
     FROM source_table AS source
   ) AS found
 ), sqlanon_audit_source_holdings AS (
@@ -2312,18 +1763,10 @@ WITH sqlanon_audit_domain AS (
     COUNT(*) AS rows,
     ROW_NUMBER() OVER () AS number
   FROM source_table AS source
-  LEFT JOIN sqlanon_audit_domain AS domain
-    ON source.stage = domain.value
-  GROUP BY
-    CAST(source.person AS TEXT) COLLATE "C",
-    CASE WHEN source.stage IS NULL THEN 1 ELSE domain.code END
+  LEFT JOIN sqlanon_audit_domain AS domain ON source.stage = domain.value
+  GROUP BY CAST(source.person AS TEXT) COLLATE "C", CASE WHEN source.stage IS NULL THEN 1 ELSE domain.code END
 ), sqlanon_audit_source_placed AS (
-  SELECT
-    1 AS class,
-    person,
-    code,
-    rows,
-    COUNT(*) OVER (PARTITION BY code) AS held
+  SELECT 1 AS class, person, code, rows, COUNT(*) OVER (PARTITION BY code) AS held
   FROM sqlanon_audit_source_holdings AS source_holdings
 ), sqlanon_audit_source_chosen AS (
   SELECT
@@ -2343,9 +1786,7 @@ WITH sqlanon_audit_domain AS (
     CAST(SUM(rows) AS BIGINT) AS rows,
     COUNT(CASE WHEN place = 1 AND "least" = 1 THEN 1 END) AS sole
   FROM sqlanon_audit_source_chosen AS source_chosen
-  GROUP BY
-    class,
-    code
+  GROUP BY class, code
 ), sqlanon_audit_counted AS (
   SELECT
     domain.value,
@@ -2353,14 +1794,8 @@ WITH sqlanon_audit_domain AS (
     COALESCE(source_cells.members, 0) AS reference,
     COALESCE(source_cells.held, 0) AS held_reference
   FROM sqlanon_audit_domain AS domain
-  LEFT JOIN sqlanon_audit_source_cells AS source_cells
-    ON domain.code = source_cells.code
-), sqlanon_audit_ranked AS (
-  SELECT
-    *,
-    code AS rank
-  FROM sqlanon_audit_counted AS counted
-), sqlanon_audit_placed AS (
+  LEFT JOIN sqlanon_audit_source_cells AS source_cells ON domain.code = source_cells.code
+), sqlanon_audit_ranked AS (SELECT *, code AS rank FROM sqlanon_audit_counted AS counted), sqlanon_audit_placed AS (
   SELECT
     *,
     SUM(CAST(below AS DECIMAL(38, 0))) OVER (ORDER BY place) - CAST(below AS DECIMAL(38, 0)) AS before,
@@ -2382,16 +1817,15 @@ WITH sqlanon_audit_domain AS (
   FROM sqlanon_audit_placed AS placed
 ), sqlanon_audit_audited_holdings AS (
   SELECT
-    CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
-    CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
-    CAST(audited.sex AS TEXT) COLLATE "C" AS k_2,
+    CAST(audited.zip AS TEXT) COLLATE "C" AS key_0,
+    CAST(audited.age AS TEXT) COLLATE "C" AS key_1,
+    CAST(audited.sex AS TEXT) COLLATE "C" AS key_2,
     CAST(audited.person AS TEXT) COLLATE "C" AS person,
     CASE WHEN audited.stage IS NULL THEN 1 ELSE domain.code END AS code,
     COUNT(*) AS rows,
     ROW_NUMBER() OVER () AS number
   FROM sqlanon_script_staged AS audited
-  LEFT JOIN sqlanon_audit_domain AS domain
-    ON audited.stage = domain.value
+  LEFT JOIN sqlanon_audit_domain AS domain ON audited.stage = domain.value
   GROUP BY
     CAST(audited.zip AS TEXT) COLLATE "C",
     CAST(audited.age AS TEXT) COLLATE "C",
@@ -2400,11 +1834,11 @@ WITH sqlanon_audit_domain AS (
     CASE WHEN audited.stage IS NULL THEN 1 ELSE domain.code END
 ), sqlanon_audit_audited_placed AS (
   SELECT
-    MIN(number) OVER (PARTITION BY k_0, k_1, k_2) AS class,
+    MIN(number) OVER (PARTITION BY key_0, key_1, key_2) AS class,
     person,
     code,
     rows,
-    COUNT(*) OVER (PARTITION BY k_0, k_1, k_2, code) AS held
+    COUNT(*) OVER (PARTITION BY key_0, key_1, key_2, code) AS held
   FROM sqlanon_audit_audited_holdings AS audited_holdings
 ), sqlanon_audit_audited_chosen AS (
   SELECT
@@ -2424,9 +1858,7 @@ WITH sqlanon_audit_domain AS (
     CAST(SUM(rows) AS BIGINT) AS rows,
     COUNT(CASE WHEN place = 1 AND "least" = 1 THEN 1 END) AS sole
   FROM sqlanon_audit_audited_chosen AS audited_chosen
-  GROUP BY
-    class,
-    code
+  GROUP BY class, code
 ), sqlanon_audit_sizes AS (
   SELECT
     class,
@@ -2438,17 +1870,9 @@ WITH sqlanon_audit_domain AS (
     CAST(SUM(sole) OVER (PARTITION BY class) AS BIGINT) AS sole
   FROM sqlanon_audit_audited_cells AS audited_cells
 ), sqlanon_audit_weighed AS (
-  SELECT
-    sizes.class,
-    sizes.size,
-    sizes.members,
-    sizes.held,
-    sizes.rows,
-    sizes.sole,
-    reference.*
+  SELECT sizes.class, sizes.size, sizes.members, sizes.held, sizes.rows, sizes.sole, reference.*
   FROM sqlanon_audit_sizes AS sizes
-  JOIN sqlanon_audit_reference AS reference
-    ON sizes.code = reference.code
+  JOIN sqlanon_audit_reference AS reference ON sizes.code = reference.code
 ), sqlanon_audit_spread AS (
   SELECT
     *,
@@ -2459,57 +1883,36 @@ WITH sqlanon_audit_domain AS (
     LEAD(before) OVER (PARTITION BY class ORDER BY place) AS next_before
   FROM sqlanon_audit_weighed AS weighed
 ), sqlanon_audit_walked AS (
-  SELECT
-    *,
-    reached * CAST(DIV(total, size) AS BIGINT) + CAST(DIV(reached * (
-      total % size
-    ), size) AS BIGINT) AS mark
+  SELECT *, reached * CAST(DIV(total, size) AS BIGINT) + CAST(DIV(reached * (total % size), size) AS BIGINT) AS mark
   FROM sqlanon_audit_spread AS spread
 ), sqlanon_audit_marks AS (
-  SELECT
-    mark,
-    MAX(place) AS place,
-    MAX(upto) AS upto
+  SELECT mark, MAX(place) AS place, MAX(upto) AS upto
   FROM (
-    SELECT
-      below AS mark,
-      place,
-      before + CAST(below AS DECIMAL(38, 0)) AS upto
+    SELECT below AS mark, place, before + CAST(below AS DECIMAL(38, 0)) AS upto
     FROM sqlanon_audit_reference AS reference
     UNION ALL
-    SELECT DISTINCT
-      mark,
-      0 AS place,
-      CAST(0 AS DECIMAL(38, 0)) AS upto
+    SELECT DISTINCT mark, 0 AS place, CAST(0 AS DECIMAL(38, 0)) AS upto
     FROM sqlanon_audit_walked AS walked
   ) AS "both"
-  GROUP BY
-    mark
+  GROUP BY mark
 ), sqlanon_audit_crossings AS (
-  SELECT
-    mark,
-    MAX(place) OVER (ORDER BY mark) AS crossing,
-    MAX(upto) OVER (ORDER BY mark) AS crossing_upto
+  SELECT mark, MAX(place) OVER (ORDER BY mark) AS crossing, MAX(upto) OVER (ORDER BY mark) AS crossing_upto
   FROM sqlanon_audit_marks AS marks
 ), sqlanon_audit_sorted AS (
   SELECT
     walked.*,
     CAST(reached AS DECIMAL(38, 0)) * CAST(total AS DECIMAL(38, 0)) * (
-      2 * CAST(LEAST(GREATEST(crossing, (
-        place - 1
-      )), COALESCE(next_place - 1, places)) AS DECIMAL(38, 0)) - CAST((
+      2 * CAST(LEAST(GREATEST(crossing, (place - 1)), COALESCE(next_place - 1, places)) AS DECIMAL(38, 0)) - CAST((
         place - 1
       ) AS DECIMAL(38, 0)) - CAST(COALESCE(next_place - 1, places) AS DECIMAL(38, 0))
     ) + CAST(size AS DECIMAL(38, 0)) * (
       CAST(before AS DECIMAL(38, 0)) + CAST(COALESCE(next_before, work) AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST(crossing_upto, before), COALESCE(next_before, work)) AS DECIMAL(38, 0))
     ) + CASE
-      WHEN last_place IS NULL
-      THEN CAST(size AS DECIMAL(38, 0)) * CAST(before AS DECIMAL(38, 0))
+      WHEN last_place IS NULL THEN CAST(size AS DECIMAL(38, 0)) * CAST(before AS DECIMAL(38, 0))
       ELSE CAST(0 AS DECIMAL(38, 0))
     END AS stretch
   FROM sqlanon_audit_walked AS walked
-  JOIN sqlanon_audit_crossings AS crossings
-    ON walked.mark = crossings.mark
+  JOIN sqlanon_audit_crossings AS crossings ON walked.mark = crossings.mark
 ), sqlanon_audit_measured AS (
   SELECT
     class,
@@ -2523,10 +1926,7 @@ WITH sqlanon_audit_domain AS (
     SUM(stretch) AS stretches,
     GREATEST(MAX(places) - 1, 1) AS steps
   FROM sqlanon_audit_sorted AS sorted
-  GROUP BY
-    class,
-    size,
-    rows
+  GROUP BY class, size, rows
 )
 SELECT
   COUNT(*) AS classes,
@@ -2557,8 +1957,7 @@ FROM sqlanon_audit_measured AS measured;
 -- Audit: stop unless l_diversity of stage holds: l = 2, c = 4 (recursive).
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_0) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_0) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: l_diversity stage'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_1;
@@ -2566,8 +1965,7 @@ FROM sqlanon_script_audit_0_1;
 -- Audit: stop unless t_closeness of stage holds: t = 0.5 (ordered).
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_1) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_1) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: t_closeness stage'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_1;
@@ -2575,14 +1973,12 @@ FROM sqlanon_script_audit_0_1;
 -- Audit: stop unless p_sensitive of stage holds: p = 2.
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_2) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_2) = 0 AND MAX(uncounted) = 0 AND MIN(classes) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: p_sensitive stage'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_1;
 
 -- Audit: the classes of the staged table, matched with the population.
-DROP TABLE IF EXISTS sqlanon_script_audit_0_population;
 CREATE UNLOGGED TABLE sqlanon_script_audit_0_population AS
 SELECT
   COALESCE(SUM(population), 0) AS population_rows,
@@ -2607,11 +2003,9 @@ FROM (
     rows,
     CASE
       WHEN size >= 1
-      AND CAST(k_0 AS TEXT) = '*'
-      AND (
-        CAST(k_1 AS TEXT) = '*' OR k_1 IS NULL
-      )
-      AND CAST(k_2 AS TEXT) = '*'
+      AND CAST(key_0 AS TEXT) = '*'
+      AND (CAST(key_1 AS TEXT) = '*' OR key_1 IS NULL)
+      AND CAST(key_2 AS TEXT) = '*'
       THEN CAST(SUM(population) OVER () AS BIGINT)
       ELSE population
     END AS population
@@ -2620,17 +2014,17 @@ FROM (
       CAST(SUM(size) AS BIGINT) AS size,
       CAST(SUM(rows) AS BIGINT) AS rows,
       CAST(SUM(population) AS BIGINT) AS population,
-      k_0,
-      k_1,
-      k_2
+      key_0,
+      key_1,
+      key_2
     FROM (
       SELECT
         COUNT(DISTINCT CAST(audited.person AS TEXT) COLLATE "C") + MAX(CASE WHEN CAST(audited.person AS TEXT) COLLATE "C" IS NULL THEN 1 ELSE 0 END) AS size,
         COUNT(*) AS rows,
         CAST(0 AS BIGINT) AS population,
-        CAST(audited.zip AS TEXT) COLLATE "C" AS k_0,
-        CAST(audited.age AS TEXT) COLLATE "C" AS k_1,
-        CAST(audited.sex AS TEXT) COLLATE "C" AS k_2
+        CAST(audited.zip AS TEXT) COLLATE "C" AS key_0,
+        CAST(audited.age AS TEXT) COLLATE "C" AS key_1,
+        CAST(audited.sex AS TEXT) COLLATE "C" AS key_2
       FROM sqlanon_script_staged AS audited
       GROUP BY
         CAST(audited.zip AS TEXT) COLLATE "C",
@@ -2641,37 +2035,29 @@ FROM (
         CAST(0 AS BIGINT) AS size,
         CAST(0 AS BIGINT) AS rows,
         COUNT(*) AS population,
-        CAST(population.zip AS TEXT) COLLATE "C" AS k_0,
-        CAST(population.age AS TEXT) COLLATE "C" AS k_1,
-        CAST(population.sex AS TEXT) COLLATE "C" AS k_2
+        CAST(population.zip AS TEXT) COLLATE "C" AS key_0,
+        CAST(population.age AS TEXT) COLLATE "C" AS key_1,
+        CAST(population.sex AS TEXT) COLLATE "C" AS key_2
       FROM (
-        SELECT
-          hierarchy_zip.label_1 AS zip,
-          hierarchy_age.label_1 AS age,
-          source.sex AS sex
+        SELECT hierarchy_zip.label_1 AS zip, hierarchy_age.label_1 AS age, source.sex AS sex
         FROM people AS source
         LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
           ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-        LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age
-          ON source.age = hierarchy_age.value
+        LEFT JOIN sqlanon_script_hierarchy_age AS hierarchy_age ON source.age = hierarchy_age.value
       ) AS population
       GROUP BY
         CAST(population.zip AS TEXT) COLLATE "C",
         CAST(population.age AS TEXT) COLLATE "C",
         CAST(population.sex AS TEXT) COLLATE "C"
     ) AS "both"
-    GROUP BY
-      k_0,
-      k_1,
-      k_2
+    GROUP BY key_0, key_1, key_2
   ) AS labelled
 ) AS matched;
 
 -- Audit: stop unless k_map holds.
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_k_map) = 0 AND MIN(population_rows) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_k_map) = 0 AND MIN(population_rows) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: k_map'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_population;
@@ -2679,71 +2065,49 @@ FROM sqlanon_script_audit_0_population;
 -- Audit: stop unless delta_presence holds.
 SELECT
   CAST(CASE
-    WHEN MAX(classes_failing_delta_presence) = 0 AND MIN(population_rows) > 0
-    THEN '1'
+    WHEN MAX(classes_failing_delta_presence) = 0 AND MIN(population_rows) > 0 THEN '1'
     ELSE 'sqlanon: the release fails its audit: delta_presence'
   END AS INT) AS audit
 FROM sqlanon_script_audit_0_population;
 
--- Audit: stop unless zip shows labels of level 1 alone.
+-- Audit: stop unless columns show labels of their levels alone: zip of level 1, age of level 1.
 SELECT
   CAST(CASE
-    WHEN COUNT(*) = 0
-    THEN '1'
-    ELSE 'sqlanon: the release fails its audit: zip shows labels of another level'
+    WHEN wrong IS NULL THEN '1'
+    ELSE 'sqlanon: the release fails its audit: ' || wrong || ' shows labels of another level'
   END AS INT) AS audit
 FROM (
   SELECT
-    CAST(published.zip AS TEXT) COLLATE "C" AS shown
+    MIN(
+      CASE
+        WHEN NOT published.zip IS NULL
+        AND labels_of_zip.allowed_label IS NULL
+        AND CAST(published.zip AS TEXT) COLLATE "C" <> '*'
+        THEN 'zip'
+        WHEN NOT published.age IS NULL
+        AND labels_of_age.allowed_label IS NULL
+        AND CAST(published.age AS TEXT) COLLATE "C" <> '*'
+        THEN 'age'
+      END
+    ) AS wrong
   FROM sqlanon_script_staged AS published
-  EXCEPT
-  SELECT
-    CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS shown
-  FROM sqlanon_script_hierarchy_zip AS hierarchy
-) AS other_labels
-WHERE
-  NOT shown IS NULL AND shown <> '*';
-
--- Audit: stop unless age shows labels of level 1 alone.
-SELECT
-  CAST(CASE
-    WHEN COUNT(*) = 0
-    THEN '1'
-    ELSE 'sqlanon: the release fails its audit: age shows labels of another level'
-  END AS INT) AS audit
-FROM (
-  SELECT
-    CAST(published.age AS TEXT) COLLATE "C" AS shown
-  FROM sqlanon_script_staged AS published
-  EXCEPT
-  SELECT
-    CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS shown
-  FROM sqlanon_script_hierarchy_age AS hierarchy
-) AS other_labels
-WHERE
-  NOT shown IS NULL AND shown <> '*';
+  LEFT JOIN (
+    SELECT DISTINCT CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS allowed_label
+    FROM sqlanon_script_hierarchy_zip AS hierarchy
+  ) AS labels_of_zip ON CAST(published.zip AS TEXT) COLLATE "C" = labels_of_zip.allowed_label
+  LEFT JOIN (
+    SELECT DISTINCT CAST(hierarchy.label_1 AS TEXT) COLLATE "C" AS allowed_label
+    FROM sqlanon_script_hierarchy_age AS hierarchy
+  ) AS labels_of_age ON CAST(published.age AS TEXT) COLLATE "C" = labels_of_age.allowed_label
+) AS found;
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
   CAST(CASE
     WHEN COALESCE(
-      SUM(
-        CASE
-          WHEN kept OR COALESCE((
-            SELECT
-              satisfied
-            FROM sqlanon_script_blanked
-          ), FALSE)
-          THEN n
-          ELSE 0
-        END
-      ),
+      SUM(CASE WHEN kept OR COALESCE((SELECT satisfied FROM sqlanon_script_blanked), FALSE) THEN n ELSE 0 END),
       0
-    ) = (
-      SELECT
-        COUNT(*)
-      FROM sqlanon_script_staged
-    )
+    ) = (SELECT COUNT(*) FROM sqlanon_script_staged)
     THEN '1'
     ELSE 'sqlanon: the release fails its audit: it has other rows than expected'
   END AS INT) AS audit
@@ -2752,33 +2116,15 @@ FROM sqlanon_script_classes;
 -- 05_swap.sql: what was audited becomes visible under the name of the target.
 
 -- The audited rows without the key of the person, in an order of their own.
-DROP TABLE IF EXISTS sqlanon_script_staging;
 CREATE TABLE sqlanon_script_staging AS
-SELECT
-  zip,
-  age,
-  sex,
-  disease,
-  stage
+SELECT zip, age, sex, disease, stage
 FROM sqlanon_script_staged
-ORDER BY
-  RANDOM();
+ORDER BY RANDOM();
 
 -- Stop unless no row was lost.
 SELECT
   CAST(CASE
-    WHEN (
-      SELECT
-        (
-          SELECT
-            COUNT(*)
-          FROM sqlanon_script_staging
-        ) = (
-          SELECT
-            COUNT(*)
-          FROM sqlanon_script_staged
-        )
-    )
+    WHEN (SELECT (SELECT COUNT(*) FROM sqlanon_script_staging) = (SELECT COUNT(*) FROM sqlanon_script_staged))
     THEN '1'
     ELSE 'sqlanon: rows were lost after the audit'
   END AS INT) AS audit;
@@ -2787,8 +2133,7 @@ SELECT
 DROP TABLE IF EXISTS release_table;
 
 -- Until COMMIT nobody sees a difference.
-ALTER TABLE sqlanon_script_staging
-RENAME TO release_table;
+ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
@@ -2796,8 +2141,6 @@ RENAME TO release_table;
 DROP TABLE IF EXISTS sqlanon_script_audit_0_population;
 DROP TABLE IF EXISTS sqlanon_script_audit_0_1;
 DROP TABLE IF EXISTS sqlanon_script_audit_0_0;
-DROP TABLE IF EXISTS sqlanon_script_audit_0_0_values;
-DROP TABLE IF EXISTS sqlanon_script_audit_0;
 DROP TABLE IF EXISTS sqlanon_script_staged;
 DROP TABLE IF EXISTS sqlanon_script_blanked;
 DROP TABLE IF EXISTS sqlanon_script_classes;

@@ -24,8 +24,7 @@ SELECT
   CAST(DENSE_RANK() OVER (
     ORDER BY (
       CASE
-        WHEN TYPEOF(`label_3`) LIKE 'char(%'
-        THEN RTRIM(CAST(`label_3` AS STRING))
+        WHEN TYPEOF(`label_3`) LIKE 'char(%' THEN RTRIM(CAST(`label_3` AS STRING))
         ELSE CAST(`label_3` AS STRING)
       END
     ) COLLATE UTF8_BINARY NULLS LAST
@@ -34,15 +33,13 @@ FROM (
   SELECT
     `value`,
     CASE
-      WHEN LENGTH(CAST(`value` AS STRING)) <= 5
-      THEN SUBSTRING(CAST(`value` AS STRING), 1, 2) || '***'
+      WHEN LENGTH(CAST(`value` AS STRING)) <= 5 THEN SUBSTRING(CAST(`value` AS STRING), 1, 2) || '***'
     END AS `label_3`
   FROM (
     SELECT DISTINCT
       (
         CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
+          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
           ELSE CAST(`source`.`zip` AS STRING)
         END
       ) COLLATE UTF8_BINARY AS `value`
@@ -50,15 +47,13 @@ FROM (
     WHERE
       NOT (
         CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
+          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
           ELSE CAST(`source`.`zip` AS STRING)
         END
       ) COLLATE UTF8_BINARY IS NULL
   ) AS `domain`
 ) AS `labelled`
-WHERE
-  NOT `label_3` IS NULL;
+WHERE NOT `label_3` IS NULL;
 
 -- Hierarchy of birth_date: the label of each value at level 3.
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_birth_date`;
@@ -69,8 +64,7 @@ SELECT
   CAST(DENSE_RANK() OVER (
     ORDER BY (
       CASE
-        WHEN TYPEOF(`label_3`) LIKE 'char(%'
-        THEN RTRIM(CAST(`label_3` AS STRING))
+        WHEN TYPEOF(`label_3`) LIKE 'char(%' THEN RTRIM(CAST(`label_3` AS STRING))
         ELSE CAST(`label_3` AS STRING)
       END
     ) COLLATE UTF8_BINARY NULLS LAST
@@ -99,35 +93,29 @@ FROM (
       END || ']'
     END AS `label_3`
   FROM (
-    SELECT DISTINCT
-      `source`.`birth_date` AS `value`
+    SELECT DISTINCT `source`.`birth_date` AS `value`
     FROM `source_table` AS `source`
-    WHERE
-      NOT `source`.`birth_date` IS NULL
+    WHERE NOT `source`.`birth_date` IS NULL
   ) AS `domain`
 ) AS `labelled`
-WHERE
-  NOT `label_3` IS NULL;
+WHERE NOT `label_3` IS NULL;
 
 -- Stop if a value of sex, which is released as it is, lies outside its hierarchy.
 SELECT
   CASE
     WHEN (
-      SELECT
-        COUNT(*) = 0
+      SELECT COUNT(*) = 0
       FROM `source_table` AS `source`
       WHERE
         NOT (
           CASE
-            WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`sex` AS STRING))
+            WHEN TYPEOF(`source`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`sex` AS STRING))
             ELSE CAST(`source`.`sex` AS STRING)
           END
         ) COLLATE UTF8_BINARY IS NULL
         AND NOT CAST((
           CASE
-            WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`sex` AS STRING))
+            WHEN TYPEOF(`source`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`sex` AS STRING))
             ELSE CAST(`source`.`sex` AS STRING)
           END
         ) COLLATE UTF8_BINARY AS STRING) IN ('female', 'male')
@@ -138,10 +126,7 @@ SELECT
 
 -- Definition of the hierarchy of marital, level 0 first.
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_definition_marital`;
-CREATE TABLE `sqlanon_script_d4d024d0_definition_marital` (
-  `label_0` STRING,
-  `label_1` STRING
-);
+CREATE TABLE `sqlanon_script_d4d024d0_definition_marital` (`label_0` STRING, `label_1` STRING);
 INSERT INTO `sqlanon_script_d4d024d0_definition_marital`
 VALUES
   ('married', 'been_married'),
@@ -158,8 +143,7 @@ SELECT
   CAST(DENSE_RANK() OVER (
     ORDER BY (
       CASE
-        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%'
-        THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
+        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
         ELSE CAST(`listed`.`label_1` AS STRING)
       END
     ) COLLATE UTF8_BINARY NULLS LAST
@@ -168,8 +152,7 @@ FROM (
   SELECT DISTINCT
     (
       CASE
-        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`marital` AS STRING))
+        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`marital` AS STRING))
         ELSE CAST(`source`.`marital` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `value`
@@ -177,8 +160,7 @@ FROM (
   WHERE
     NOT (
       CASE
-        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`marital` AS STRING))
+        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`marital` AS STRING))
         ELSE CAST(`source`.`marital` AS STRING)
       END
     ) COLLATE UTF8_BINARY IS NULL
@@ -191,54 +173,26 @@ INNER JOIN `sqlanon_script_d4d024d0_definition_marital` AS `listed`
 -- The classes of the generalized quasi-identifier, each with its verdict.
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_classes`;
 CREATE TABLE `sqlanon_script_d4d024d0_classes` AS
-SELECT
-  `zip_code`,
-  `birth_date_code`,
-  `sex_value`,
-  `marital_code`,
-  COUNT(*) AS `n`,
-  COUNT(*) >= 5 AS `kept`
+SELECT `zip_code`, `birth_date_code`, `sex_value`, `marital_code`, COUNT(*) AS `n`, COUNT(*) >= 5 AS `kept`
 FROM (
   SELECT
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
-          ELSE CAST(`source`.`zip` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `hierarchy_zip`.`code_3`
-    END AS `zip_code`,
+    CASE WHEN `source`.`zip` IS NULL THEN 0 ELSE `hierarchy_zip`.`code_3` END AS `zip_code`,
     CASE WHEN `source`.`birth_date` IS NULL THEN 0 ELSE `hierarchy_birth_date`.`code_3` END AS `birth_date_code`,
     COALESCE(
       '=' || (
         CASE
-          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`sex` AS STRING))
+          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`sex` AS STRING))
           ELSE CAST(`source`.`sex` AS STRING)
         END
       ) COLLATE UTF8_BINARY,
       ''
     ) AS `sex_value`,
-    CASE
-      WHEN (
-        CASE
-          WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`marital` AS STRING))
-          ELSE CAST(`source`.`marital` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY IS NULL
-      THEN 0
-      ELSE `hierarchy_marital`.`code_1`
-    END AS `marital_code`
+    CASE WHEN `source`.`marital` IS NULL THEN 0 ELSE `hierarchy_marital`.`code_1` END AS `marital_code`
   FROM `source_table` AS `source`
   LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy_zip`
     ON (
       CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
@@ -247,17 +201,12 @@ FROM (
   LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy_marital`
     ON (
       CASE
-        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`marital` AS STRING))
+        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`marital` AS STRING))
         ELSE CAST(`source`.`marital` AS STRING)
       END
     ) COLLATE UTF8_BINARY = `hierarchy_marital`.`value`
 ) AS `coded`
-GROUP BY
-  `zip_code`,
-  `birth_date_code`,
-  `sex_value`,
-  `marital_code`;
+GROUP BY `zip_code`, `birth_date_code`, `sex_value`, `marital_code`;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
@@ -265,11 +214,9 @@ GROUP BY
 SELECT
   CASE
     WHEN (
-      SELECT
-        COUNT(*) = 0
+      SELECT COUNT(*) = 0
       FROM `sqlanon_script_d4d024d0_classes`
-      WHERE
-        `zip_code` IS NULL OR `birth_date_code` IS NULL OR `marital_code` IS NULL
+      WHERE `zip_code` IS NULL OR `birth_date_code` IS NULL OR `marital_code` IS NULL
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
@@ -279,8 +226,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT `kept` THEN `n` ELSE 0 END), 0) * 50 <= COALESCE(SUM(`n`), 0) * 1
+      SELECT COALESCE(SUM(CASE WHEN NOT `kept` THEN `n` ELSE 0 END), 0) * 50 <= COALESCE(SUM(`n`), 0) * 1
       FROM `sqlanon_script_d4d024d0_classes`
     )
     THEN 1
@@ -301,8 +247,7 @@ FROM `source_table` AS `source`
 LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy_zip`
   ON (
     CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`zip` AS STRING))
+      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
       ELSE CAST(`source`.`zip` AS STRING)
     END
   ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
@@ -311,208 +256,134 @@ LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_birth_date` AS `hierarchy_birth_dat
 LEFT JOIN `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy_marital`
   ON (
     CASE
-      WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`marital` AS STRING))
+      WHEN TYPEOF(`source`.`marital`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`marital` AS STRING))
       ELSE CAST(`source`.`marital` AS STRING)
     END
   ) COLLATE UTF8_BINARY = `hierarchy_marital`.`value`
 INNER JOIN `sqlanon_script_d4d024d0_classes` AS `class`
-  ON CASE
-    WHEN (
-      CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
-        ELSE CAST(`source`.`zip` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `hierarchy_zip`.`code_3`
-  END = `class`.`zip_code`
+  ON CASE WHEN `source`.`zip` IS NULL THEN 0 ELSE `hierarchy_zip`.`code_3` END = `class`.`zip_code`
   AND CASE WHEN `source`.`birth_date` IS NULL THEN 0 ELSE `hierarchy_birth_date`.`code_3` END = `class`.`birth_date_code`
   AND COALESCE(
     '=' || (
       CASE
-        WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`sex` AS STRING))
+        WHEN TYPEOF(`source`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`sex` AS STRING))
         ELSE CAST(`source`.`sex` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     ''
   ) = `class`.`sex_value`
-  AND CASE
-    WHEN (
-      CASE
-        WHEN TYPEOF(`source`.`marital`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`marital` AS STRING))
-        ELSE CAST(`source`.`marital` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `hierarchy_marital`.`code_1`
-  END = `class`.`marital_code`
-WHERE
-  `class`.`kept`
-ORDER BY
-  RAND();
+  AND CASE WHEN `source`.`marital` IS NULL THEN 0 ELSE `hierarchy_marital`.`code_1` END = `class`.`marital_code`
+WHERE `class`.`kept`
+ORDER BY RAND();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
--- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_audit_0`;
-CREATE TABLE `sqlanon_script_d4d024d0_audit_0` AS
-SELECT
-  COALESCE(SUM(`size`), 0) AS `rows`,
-  COUNT(*) AS `classes`,
-  COALESCE(MIN(`size`), 0) AS `smallest_class`,
-  COALESCE(SUM(CASE WHEN `size` < 5 THEN 1 ELSE 0 END), 0) AS `classes_failing_k`
-FROM (
-  SELECT
-    COUNT(*) AS `size`
-  FROM `sqlanon_script_d4d024d0_staging` AS `audited`
-  GROUP BY
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
-        ELSE CAST(`audited`.`zip` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY,
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`birth_date`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`birth_date` AS STRING))
-        ELSE CAST(`audited`.`birth_date` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY,
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
-        ELSE CAST(`audited`.`sex` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY,
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`marital`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`marital` AS STRING))
-        ELSE CAST(`audited`.`marital` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY
-) AS `classes`;
-
--- Audit: stop unless there are classes and every one has at least 5 rows.
+-- Audit: stop unless there are classes in the staged table and every one has at least 5 rows.
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
-      FROM `sqlanon_script_d4d024d0_audit_0`
+      SELECT COALESCE(SUM(CASE WHEN `size` < 5 THEN 1 ELSE 0 END), 0) = 0 AND COALESCE(SUM(`size`), 0) > 0
+      FROM (
+        SELECT COUNT(*) AS `size`
+        FROM `sqlanon_script_d4d024d0_staging` AS `audited`
+        GROUP BY
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+              ELSE CAST(`audited`.`zip` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY,
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`birth_date`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`birth_date` AS STRING))
+              ELSE CAST(`audited`.`birth_date` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY,
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+              ELSE CAST(`audited`.`sex` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY,
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`marital`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`marital` AS STRING))
+              ELSE CAST(`audited`.`marital` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY
+      ) AS `classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: k')
   END AS `audit`;
 
--- Audit: stop unless zip shows labels of level 3 alone.
+-- Audit: stop unless columns show labels of their levels alone: zip of level 3, birth_date of level 3, marital of level
+-- 1.
 SELECT
   CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`zip` AS STRING))
-              ELSE CAST(`published`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_d4d024d0_staging` AS `published`
-        EXCEPT
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
-              THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
-              ELSE CAST(`hierarchy`.`label_3` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy`
-      ) AS `other_labels`
-      WHERE
-        NOT `shown` IS NULL
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
-  END AS `audit`;
-
--- Audit: stop unless birth_date shows labels of level 3 alone.
-SELECT
-  CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`birth_date`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`birth_date` AS STRING))
-              ELSE CAST(`published`.`birth_date` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_d4d024d0_staging` AS `published`
-        EXCEPT
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%'
-              THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
-              ELSE CAST(`hierarchy`.`label_3` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_d4d024d0_hierarchy_birth_date` AS `hierarchy`
-      ) AS `other_labels`
-      WHERE
-        NOT `shown` IS NULL
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: birth_date shows labels of another level')
-  END AS `audit`;
-
--- Audit: stop unless marital shows labels of level 1 alone.
-SELECT
-  CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`marital`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`marital` AS STRING))
-              ELSE CAST(`published`.`marital` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_d4d024d0_staging` AS `published`
-        EXCEPT
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-              THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-              ELSE CAST(`hierarchy`.`label_1` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy`
-      ) AS `other_labels`
-      WHERE
-        NOT `shown` IS NULL
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: marital shows labels of another level')
-  END AS `audit`;
+    WHEN `wrong` IS NULL THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: ' || `wrong` || ' shows labels of another level')
+  END AS `audit`
+FROM (
+  SELECT
+    MIN(
+      CASE
+        WHEN NOT `published`.`zip` IS NULL AND `labels_of_zip`.`allowed_label` IS NULL THEN 'zip'
+        WHEN NOT `published`.`birth_date` IS NULL AND `labels_of_birth_date`.`allowed_label` IS NULL
+        THEN 'birth_date'
+        WHEN NOT `published`.`marital` IS NULL AND `labels_of_marital`.`allowed_label` IS NULL THEN 'marital'
+      END
+    ) AS `wrong`
+  FROM `sqlanon_script_d4d024d0_staging` AS `published`
+  LEFT JOIN (
+    SELECT DISTINCT
+      (
+        CASE
+          WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%' THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
+          ELSE CAST(`hierarchy`.`label_3` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY AS `allowed_label`
+    FROM `sqlanon_script_d4d024d0_hierarchy_zip` AS `hierarchy`
+  ) AS `labels_of_zip`
+    ON (
+      CASE
+        WHEN TYPEOF(`published`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`zip` AS STRING))
+        ELSE CAST(`published`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `labels_of_zip`.`allowed_label`
+  LEFT JOIN (
+    SELECT DISTINCT
+      (
+        CASE
+          WHEN TYPEOF(`hierarchy`.`label_3`) LIKE 'char(%' THEN RTRIM(CAST(`hierarchy`.`label_3` AS STRING))
+          ELSE CAST(`hierarchy`.`label_3` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY AS `allowed_label`
+    FROM `sqlanon_script_d4d024d0_hierarchy_birth_date` AS `hierarchy`
+  ) AS `labels_of_birth_date`
+    ON (
+      CASE
+        WHEN TYPEOF(`published`.`birth_date`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`birth_date` AS STRING))
+        ELSE CAST(`published`.`birth_date` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `labels_of_birth_date`.`allowed_label`
+  LEFT JOIN (
+    SELECT DISTINCT
+      (
+        CASE
+          WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+          ELSE CAST(`hierarchy`.`label_1` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY AS `allowed_label`
+    FROM `sqlanon_script_d4d024d0_hierarchy_marital` AS `hierarchy`
+  ) AS `labels_of_marital`
+    ON (
+      CASE
+        WHEN TYPEOF(`published`.`marital`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`marital` AS STRING))
+        ELSE CAST(`published`.`marital` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `labels_of_marital`.`allowed_label`
+) AS `found`;
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
@@ -520,8 +391,7 @@ SELECT
     WHEN (
       SELECT
         COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0) = (
-          SELECT
-            COUNT(*)
+          SELECT COUNT(*)
           FROM `sqlanon_script_d4d024d0_staging`
         )
       FROM `sqlanon_script_d4d024d0_classes`
@@ -536,13 +406,11 @@ SELECT
 DROP TABLE IF EXISTS `release_table`;
 
 -- From here on it is published.
-ALTER TABLE `sqlanon_script_d4d024d0_staging`
-RENAME TO `release_table`;
+ALTER TABLE `sqlanon_script_d4d024d0_staging` RENAME TO `release_table`;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
-DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_audit_0`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_staging`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_classes`;
 DROP TABLE IF EXISTS `sqlanon_script_d4d024d0_hierarchy_marital`;

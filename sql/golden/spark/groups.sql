@@ -20,10 +20,7 @@ SET spark.sql.preserveCharVarcharTypeInfo = TRUE;
 
 -- Definition of the hierarchy of zip, level 0 first.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_definition_zip`;
-CREATE TABLE `sqlanon_script_ad7c68bd_definition_zip` (
-  `label_0` STRING,
-  `label_1` STRING
-);
+CREATE TABLE `sqlanon_script_ad7c68bd_definition_zip` (`label_0` STRING, `label_1` STRING);
 INSERT INTO `sqlanon_script_ad7c68bd_definition_zip`
 VALUES
   ('n1', 'north'),
@@ -41,8 +38,7 @@ SELECT
   CAST(DENSE_RANK() OVER (
     ORDER BY (
       CASE
-        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%'
-        THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
+        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
         ELSE CAST(`listed`.`label_1` AS STRING)
       END
     ) COLLATE UTF8_BINARY NULLS LAST
@@ -51,8 +47,7 @@ FROM (
   SELECT DISTINCT
     (
       CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `value`
@@ -60,8 +55,7 @@ FROM (
   WHERE
     NOT (
       CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY IS NULL
@@ -77,44 +71,38 @@ CREATE TABLE `sqlanon_script_ad7c68bd_values_disease` AS
 SELECT
   `value`,
   CASE
-    WHEN `value` IS NULL
-    THEN 0
+    WHEN `value` IS NULL THEN 0
     WHEN (
       CASE
-        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-        THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
         ELSE CAST(CAST(`value` AS STRING) AS STRING)
       END
     ) COLLATE UTF8_BINARY = 'ulcer'
     THEN 1
     WHEN (
       CASE
-        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-        THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
         ELSE CAST(CAST(`value` AS STRING) AS STRING)
       END
     ) COLLATE UTF8_BINARY = 'flu'
     THEN 2
     WHEN (
       CASE
-        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-        THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
         ELSE CAST(CAST(`value` AS STRING) AS STRING)
       END
     ) COLLATE UTF8_BINARY = 'gastritis'
     THEN 3
     WHEN (
       CASE
-        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-        THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
         ELSE CAST(CAST(`value` AS STRING) AS STRING)
       END
     ) COLLATE UTF8_BINARY = 'cough'
     THEN 4
     WHEN (
       CASE
-        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-        THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
         ELSE CAST(CAST(`value` AS STRING) AS STRING)
       END
     ) COLLATE UTF8_BINARY = 'asthma'
@@ -124,8 +112,7 @@ FROM (
   SELECT DISTINCT
     (
       CASE
-        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`disease` AS STRING))
+        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
         ELSE CAST(`source`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `value`
@@ -136,8 +123,7 @@ FROM (
 SELECT
   CASE
     WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN `code` IS NULL THEN 1 ELSE 0 END), 0) = 0
+      SELECT COALESCE(SUM(CASE WHEN `code` IS NULL THEN 1 ELSE 0 END), 0) = 0
       FROM `sqlanon_script_ad7c68bd_values_disease` AS `codes`
     )
     THEN 1
@@ -150,46 +136,23 @@ CREATE TABLE `sqlanon_script_ad7c68bd_values_stage` AS
 SELECT
   `value`,
   CASE
-    WHEN `value` IS NULL
-    THEN 0
+    WHEN `value` IS NULL THEN 0
     ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value` NULLS LAST) AS INT)
   END AS `code`
-FROM (
-  SELECT DISTINCT
-    `source`.`stage` AS `value`
-  FROM `source_table` AS `source`
-) AS `domain`;
+FROM (SELECT DISTINCT `source`.`stage` AS `value` FROM `source_table` AS `source`) AS `domain`;
 
 -- The frequency set: every row of the source, counted by the generalized quasi-identifier, the codes of sensitive
 -- values.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_counted`;
 CREATE TABLE `sqlanon_script_ad7c68bd_counted` AS
-SELECT
-  `zip_code`,
-  `disease_code`,
-  `stage_code`,
-  COUNT(*) AS `n`
+SELECT `zip_code`, `disease_code`, `stage_code`, COUNT(*) AS `n`
 FROM (
   SELECT
-    COALESCE(
-      CASE
-        WHEN (
-          CASE
-            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`zip` AS STRING))
-            ELSE CAST(`source`.`zip` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY IS NULL
-        THEN 0
-        ELSE `hierarchy_zip`.`code_1`
-      END,
-      -1
-    ) AS `zip_code`,
+    COALESCE(CASE WHEN `source`.`zip` IS NULL THEN 0 ELSE `hierarchy_zip`.`code_1` END, -1) AS `zip_code`,
     CASE
       WHEN (
         CASE
-          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`disease` AS STRING))
+          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
           ELSE CAST(`source`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY IS NULL
@@ -201,80 +164,59 @@ FROM (
   LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy_zip`
     ON (
       CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
   LEFT JOIN `sqlanon_script_ad7c68bd_values_disease` AS `values_disease`
     ON (
       CASE
-        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`disease` AS STRING))
+        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
         ELSE CAST(`source`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY = `values_disease`.`value`
-  LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage`
-    ON `source`.`stage` = `values_stage`.`value`
+  LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage` ON `source`.`stage` = `values_stage`.`value`
 ) AS `coded`
-GROUP BY
-  `zip_code`,
-  `disease_code`,
-  `stage_code`;
+GROUP BY `zip_code`, `disease_code`, `stage_code`;
 
 -- How the whole source distributes disease.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_distribution_disease`;
 CREATE TABLE `sqlanon_script_ad7c68bd_distribution_disease` AS
 SELECT
   `running`.`code`,
-  `running`.`q_held`,
-  `running`.`q_assigned`,
-  `running`.`q_below`,
-  CAST(SUM(`running`.`q_assigned`) OVER () AS BIGINT) AS `total`,
-  CAST(SUM(`running`.`q_below`) OVER () AS DECIMAL(38, 0)) AS `q_everywhere`,
+  `running`.`reference_held`,
+  `running`.`reference_assigned`,
+  `running`.`reference_below`,
+  CAST(SUM(`running`.`reference_assigned`) OVER () AS BIGINT) AS `total`,
+  CAST(SUM(`running`.`reference_below`) OVER () AS DECIMAL(38, 0)) AS `reference_everywhere`,
   CAST(COUNT(*) OVER () - 1 AS BIGINT) AS `steps`
 FROM (
-  SELECT
-    *,
-    CAST(SUM(`q_assigned`) OVER (ORDER BY `code` NULLS LAST) AS BIGINT) AS `q_below`
+  SELECT *, CAST(SUM(`reference_assigned`) OVER (ORDER BY `code` NULLS LAST) AS BIGINT) AS `reference_below`
   FROM (
     SELECT
-      `held`.`s` AS `code`,
-      `held`.`m` AS `q_held`,
-      COALESCE(`assigned`.`m`, 0) AS `q_assigned`
+      `held`.`code_held` AS `code`,
+      `held`.`members` AS `reference_held`,
+      COALESCE(`assigned`.`members`, 0) AS `reference_assigned`
     FROM (
-      SELECT
-        `disease_code` AS `s`,
-        CAST(SUM(`n`) AS BIGINT) AS `m`
+      SELECT `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
       FROM `sqlanon_script_ad7c68bd_counted`
-      GROUP BY
-        `disease_code`
+      GROUP BY `disease_code`
     ) AS `held`
     LEFT JOIN (
-      SELECT
-        `disease_code` AS `s`,
-        CAST(SUM(`n`) AS BIGINT) AS `m`
+      SELECT `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
       FROM `sqlanon_script_ad7c68bd_counted`
-      GROUP BY
-        `disease_code`
-    ) AS `assigned`
-      ON `held`.`s` = `assigned`.`s`
+      GROUP BY `disease_code`
+    ) AS `assigned` ON `held`.`code_held` = `assigned`.`code_held`
   ) AS `both`
 ) AS `running`
-JOIN `sqlanon_script_ad7c68bd_values_disease` AS `codes`
-  ON `running`.`code` = `codes`.`code`;
+JOIN `sqlanon_script_ad7c68bd_values_disease` AS `codes` ON `running`.`code` = `codes`.`code`;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
 -- Before the first round of suppression every row is kept.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_0`;
 CREATE TABLE `sqlanon_script_ad7c68bd_round_0` AS
-SELECT
-  `zip_code`,
-  `disease_code`,
-  `stage_code`,
-  `n`,
-  TRUE AS `kept`
+SELECT `zip_code`, `disease_code`, `stage_code`, `n`, TRUE AS `kept`
 FROM `sqlanon_script_ad7c68bd_counted`;
 
 -- Round 1 of 8: rows stay whose classes satisfy in every grouping.
@@ -297,36 +239,27 @@ FROM (
     `stage_code`,
     `n`,
     `kept`,
-    `zip_code` AS `g_0_zip_code`,
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
-    `stage_code` AS `g_3_stage_code`
+    `zip_code` AS `grouping_0_zip_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_0`
 ) AS `rows`
 LEFT JOIN (
-  SELECT
-    `zip_code` AS `g_0_zip_code`,
-    `n` >= 3 AS `satisfied`
+  SELECT `zip_code` AS `grouping_0_zip_code`, `n` >= 3 AS `satisfied`
   FROM (
-    SELECT
-      `zip_code` AS `zip_code`,
-      SUM(`n`) AS `n`
+    SELECT `zip_code` AS `zip_code`, SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_0`
-    WHERE
-      `kept`
-    GROUP BY
-      `zip_code`
+    WHERE `kept`
+    GROUP BY `zip_code`
   ) AS `found`
-) AS `classes_0`
-  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
+) AS `classes_0` ON `rows`.`grouping_0_zip_code` = `classes_0`.`grouping_0_zip_code`
 LEFT JOIN (
   SELECT
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -336,9 +269,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -366,13 +297,11 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
@@ -380,99 +309,76 @@ LEFT JOIN (
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+              `disease_code` AS `code_held`,
+              CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_0`
-            WHERE
-              `kept`
-            GROUP BY
-              `zip_code`,
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `zip_code`, `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
+      GROUP BY `zip_code`, `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+          `disease_code` AS `code_held`,
+          CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_0`
-        WHERE
-          `kept`
-        GROUP BY
-          `zip_code`,
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `zip_code`, `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `zip_code`, `stage_code`
+    ) AS `part_1` ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
-  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
+  ON `rows`.`grouping_1_zip_code` = `classes_1`.`grouping_1_zip_code`
+  AND `rows`.`grouping_1_stage_code` = `classes_1`.`grouping_1_stage_code`
+LEFT JOIN (
+  SELECT `n` >= 4 AS `satisfied`
+  FROM (SELECT SUM(`n`) AS `n` FROM `sqlanon_script_ad7c68bd_round_0` WHERE `kept`) AS `found`
+) AS `classes_2` ON TRUE
 LEFT JOIN (
   SELECT
-    `n` >= 4 AS `satisfied`
-  FROM (
-    SELECT
-      SUM(`n`) AS `n`
-    FROM `sqlanon_script_ad7c68bd_round_0`
-    WHERE
-      `kept`
-  ) AS `found`
-) AS `classes_2`
-  ON TRUE
-LEFT JOIN (
-  SELECT
-    `stage_code` AS `g_3_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -482,9 +388,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -510,83 +414,65 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_0`
-            WHERE
-              `kept`
-            GROUP BY
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
-        SELECT
-          `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_0`
-        WHERE
-          `kept`
-        GROUP BY
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `stage_code`
+    ) AS `part_1` ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
-) AS `classes_3`
-  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
+) AS `classes_3` ON `rows`.`grouping_3_stage_code` = `classes_3`.`grouping_3_stage_code`;
 
 -- Round 2 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_2`;
@@ -608,36 +494,27 @@ FROM (
     `stage_code`,
     `n`,
     `kept`,
-    `zip_code` AS `g_0_zip_code`,
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
-    `stage_code` AS `g_3_stage_code`
+    `zip_code` AS `grouping_0_zip_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_1`
 ) AS `rows`
 LEFT JOIN (
-  SELECT
-    `zip_code` AS `g_0_zip_code`,
-    `n` >= 3 AS `satisfied`
+  SELECT `zip_code` AS `grouping_0_zip_code`, `n` >= 3 AS `satisfied`
   FROM (
-    SELECT
-      `zip_code` AS `zip_code`,
-      SUM(`n`) AS `n`
+    SELECT `zip_code` AS `zip_code`, SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_1`
-    WHERE
-      `kept`
-    GROUP BY
-      `zip_code`
+    WHERE `kept`
+    GROUP BY `zip_code`
   ) AS `found`
-) AS `classes_0`
-  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
+) AS `classes_0` ON `rows`.`grouping_0_zip_code` = `classes_0`.`grouping_0_zip_code`
 LEFT JOIN (
   SELECT
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -647,9 +524,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -677,13 +552,11 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
@@ -691,99 +564,76 @@ LEFT JOIN (
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+              `disease_code` AS `code_held`,
+              CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_1`
-            WHERE
-              `kept`
-            GROUP BY
-              `zip_code`,
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `zip_code`, `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
+      GROUP BY `zip_code`, `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+          `disease_code` AS `code_held`,
+          CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_1`
-        WHERE
-          `kept`
-        GROUP BY
-          `zip_code`,
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `zip_code`, `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `zip_code`, `stage_code`
+    ) AS `part_1` ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
-  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
+  ON `rows`.`grouping_1_zip_code` = `classes_1`.`grouping_1_zip_code`
+  AND `rows`.`grouping_1_stage_code` = `classes_1`.`grouping_1_stage_code`
+LEFT JOIN (
+  SELECT `n` >= 4 AS `satisfied`
+  FROM (SELECT SUM(`n`) AS `n` FROM `sqlanon_script_ad7c68bd_round_1` WHERE `kept`) AS `found`
+) AS `classes_2` ON TRUE
 LEFT JOIN (
   SELECT
-    `n` >= 4 AS `satisfied`
-  FROM (
-    SELECT
-      SUM(`n`) AS `n`
-    FROM `sqlanon_script_ad7c68bd_round_1`
-    WHERE
-      `kept`
-  ) AS `found`
-) AS `classes_2`
-  ON TRUE
-LEFT JOIN (
-  SELECT
-    `stage_code` AS `g_3_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -793,9 +643,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -821,83 +669,65 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_1`
-            WHERE
-              `kept`
-            GROUP BY
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
-        SELECT
-          `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_1`
-        WHERE
-          `kept`
-        GROUP BY
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `stage_code`
+    ) AS `part_1` ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
-) AS `classes_3`
-  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
+) AS `classes_3` ON `rows`.`grouping_3_stage_code` = `classes_3`.`grouping_3_stage_code`;
 
 -- Round 3 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_3`;
@@ -919,36 +749,27 @@ FROM (
     `stage_code`,
     `n`,
     `kept`,
-    `zip_code` AS `g_0_zip_code`,
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
-    `stage_code` AS `g_3_stage_code`
+    `zip_code` AS `grouping_0_zip_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_2`
 ) AS `rows`
 LEFT JOIN (
-  SELECT
-    `zip_code` AS `g_0_zip_code`,
-    `n` >= 3 AS `satisfied`
+  SELECT `zip_code` AS `grouping_0_zip_code`, `n` >= 3 AS `satisfied`
   FROM (
-    SELECT
-      `zip_code` AS `zip_code`,
-      SUM(`n`) AS `n`
+    SELECT `zip_code` AS `zip_code`, SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_2`
-    WHERE
-      `kept`
-    GROUP BY
-      `zip_code`
+    WHERE `kept`
+    GROUP BY `zip_code`
   ) AS `found`
-) AS `classes_0`
-  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
+) AS `classes_0` ON `rows`.`grouping_0_zip_code` = `classes_0`.`grouping_0_zip_code`
 LEFT JOIN (
   SELECT
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -958,9 +779,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -988,13 +807,11 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
@@ -1002,99 +819,76 @@ LEFT JOIN (
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+              `disease_code` AS `code_held`,
+              CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_2`
-            WHERE
-              `kept`
-            GROUP BY
-              `zip_code`,
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `zip_code`, `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
+      GROUP BY `zip_code`, `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+          `disease_code` AS `code_held`,
+          CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_2`
-        WHERE
-          `kept`
-        GROUP BY
-          `zip_code`,
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `zip_code`, `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `zip_code`, `stage_code`
+    ) AS `part_1` ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
-  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
+  ON `rows`.`grouping_1_zip_code` = `classes_1`.`grouping_1_zip_code`
+  AND `rows`.`grouping_1_stage_code` = `classes_1`.`grouping_1_stage_code`
+LEFT JOIN (
+  SELECT `n` >= 4 AS `satisfied`
+  FROM (SELECT SUM(`n`) AS `n` FROM `sqlanon_script_ad7c68bd_round_2` WHERE `kept`) AS `found`
+) AS `classes_2` ON TRUE
 LEFT JOIN (
   SELECT
-    `n` >= 4 AS `satisfied`
-  FROM (
-    SELECT
-      SUM(`n`) AS `n`
-    FROM `sqlanon_script_ad7c68bd_round_2`
-    WHERE
-      `kept`
-  ) AS `found`
-) AS `classes_2`
-  ON TRUE
-LEFT JOIN (
-  SELECT
-    `stage_code` AS `g_3_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -1104,9 +898,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -1132,83 +924,65 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_2`
-            WHERE
-              `kept`
-            GROUP BY
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
-        SELECT
-          `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_2`
-        WHERE
-          `kept`
-        GROUP BY
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `stage_code`
+    ) AS `part_1` ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
-) AS `classes_3`
-  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
+) AS `classes_3` ON `rows`.`grouping_3_stage_code` = `classes_3`.`grouping_3_stage_code`;
 
 -- Round 4 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_4`;
@@ -1230,36 +1004,27 @@ FROM (
     `stage_code`,
     `n`,
     `kept`,
-    `zip_code` AS `g_0_zip_code`,
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
-    `stage_code` AS `g_3_stage_code`
+    `zip_code` AS `grouping_0_zip_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_3`
 ) AS `rows`
 LEFT JOIN (
-  SELECT
-    `zip_code` AS `g_0_zip_code`,
-    `n` >= 3 AS `satisfied`
+  SELECT `zip_code` AS `grouping_0_zip_code`, `n` >= 3 AS `satisfied`
   FROM (
-    SELECT
-      `zip_code` AS `zip_code`,
-      SUM(`n`) AS `n`
+    SELECT `zip_code` AS `zip_code`, SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_3`
-    WHERE
-      `kept`
-    GROUP BY
-      `zip_code`
+    WHERE `kept`
+    GROUP BY `zip_code`
   ) AS `found`
-) AS `classes_0`
-  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
+) AS `classes_0` ON `rows`.`grouping_0_zip_code` = `classes_0`.`grouping_0_zip_code`
 LEFT JOIN (
   SELECT
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -1269,9 +1034,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -1299,13 +1062,11 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
@@ -1313,99 +1074,76 @@ LEFT JOIN (
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+              `disease_code` AS `code_held`,
+              CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_3`
-            WHERE
-              `kept`
-            GROUP BY
-              `zip_code`,
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `zip_code`, `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
+      GROUP BY `zip_code`, `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+          `disease_code` AS `code_held`,
+          CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_3`
-        WHERE
-          `kept`
-        GROUP BY
-          `zip_code`,
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `zip_code`, `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `zip_code`, `stage_code`
+    ) AS `part_1` ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
-  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
+  ON `rows`.`grouping_1_zip_code` = `classes_1`.`grouping_1_zip_code`
+  AND `rows`.`grouping_1_stage_code` = `classes_1`.`grouping_1_stage_code`
+LEFT JOIN (
+  SELECT `n` >= 4 AS `satisfied`
+  FROM (SELECT SUM(`n`) AS `n` FROM `sqlanon_script_ad7c68bd_round_3` WHERE `kept`) AS `found`
+) AS `classes_2` ON TRUE
 LEFT JOIN (
   SELECT
-    `n` >= 4 AS `satisfied`
-  FROM (
-    SELECT
-      SUM(`n`) AS `n`
-    FROM `sqlanon_script_ad7c68bd_round_3`
-    WHERE
-      `kept`
-  ) AS `found`
-) AS `classes_2`
-  ON TRUE
-LEFT JOIN (
-  SELECT
-    `stage_code` AS `g_3_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -1415,9 +1153,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -1443,83 +1179,65 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_3`
-            WHERE
-              `kept`
-            GROUP BY
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
-        SELECT
-          `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_3`
-        WHERE
-          `kept`
-        GROUP BY
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `stage_code`
+    ) AS `part_1` ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
-) AS `classes_3`
-  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
+) AS `classes_3` ON `rows`.`grouping_3_stage_code` = `classes_3`.`grouping_3_stage_code`;
 
 -- Round 5 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_5`;
@@ -1541,36 +1259,27 @@ FROM (
     `stage_code`,
     `n`,
     `kept`,
-    `zip_code` AS `g_0_zip_code`,
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
-    `stage_code` AS `g_3_stage_code`
+    `zip_code` AS `grouping_0_zip_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_4`
 ) AS `rows`
 LEFT JOIN (
-  SELECT
-    `zip_code` AS `g_0_zip_code`,
-    `n` >= 3 AS `satisfied`
+  SELECT `zip_code` AS `grouping_0_zip_code`, `n` >= 3 AS `satisfied`
   FROM (
-    SELECT
-      `zip_code` AS `zip_code`,
-      SUM(`n`) AS `n`
+    SELECT `zip_code` AS `zip_code`, SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_4`
-    WHERE
-      `kept`
-    GROUP BY
-      `zip_code`
+    WHERE `kept`
+    GROUP BY `zip_code`
   ) AS `found`
-) AS `classes_0`
-  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
+) AS `classes_0` ON `rows`.`grouping_0_zip_code` = `classes_0`.`grouping_0_zip_code`
 LEFT JOIN (
   SELECT
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -1580,9 +1289,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -1610,13 +1317,11 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
@@ -1624,99 +1329,76 @@ LEFT JOIN (
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+              `disease_code` AS `code_held`,
+              CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_4`
-            WHERE
-              `kept`
-            GROUP BY
-              `zip_code`,
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `zip_code`, `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
+      GROUP BY `zip_code`, `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+          `disease_code` AS `code_held`,
+          CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_4`
-        WHERE
-          `kept`
-        GROUP BY
-          `zip_code`,
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `zip_code`, `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `zip_code`, `stage_code`
+    ) AS `part_1` ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
-  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
+  ON `rows`.`grouping_1_zip_code` = `classes_1`.`grouping_1_zip_code`
+  AND `rows`.`grouping_1_stage_code` = `classes_1`.`grouping_1_stage_code`
+LEFT JOIN (
+  SELECT `n` >= 4 AS `satisfied`
+  FROM (SELECT SUM(`n`) AS `n` FROM `sqlanon_script_ad7c68bd_round_4` WHERE `kept`) AS `found`
+) AS `classes_2` ON TRUE
 LEFT JOIN (
   SELECT
-    `n` >= 4 AS `satisfied`
-  FROM (
-    SELECT
-      SUM(`n`) AS `n`
-    FROM `sqlanon_script_ad7c68bd_round_4`
-    WHERE
-      `kept`
-  ) AS `found`
-) AS `classes_2`
-  ON TRUE
-LEFT JOIN (
-  SELECT
-    `stage_code` AS `g_3_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -1726,9 +1408,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -1754,83 +1434,65 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_4`
-            WHERE
-              `kept`
-            GROUP BY
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
-        SELECT
-          `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_4`
-        WHERE
-          `kept`
-        GROUP BY
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `stage_code`
+    ) AS `part_1` ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
-) AS `classes_3`
-  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
+) AS `classes_3` ON `rows`.`grouping_3_stage_code` = `classes_3`.`grouping_3_stage_code`;
 
 -- Round 6 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_6`;
@@ -1852,36 +1514,27 @@ FROM (
     `stage_code`,
     `n`,
     `kept`,
-    `zip_code` AS `g_0_zip_code`,
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
-    `stage_code` AS `g_3_stage_code`
+    `zip_code` AS `grouping_0_zip_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_5`
 ) AS `rows`
 LEFT JOIN (
-  SELECT
-    `zip_code` AS `g_0_zip_code`,
-    `n` >= 3 AS `satisfied`
+  SELECT `zip_code` AS `grouping_0_zip_code`, `n` >= 3 AS `satisfied`
   FROM (
-    SELECT
-      `zip_code` AS `zip_code`,
-      SUM(`n`) AS `n`
+    SELECT `zip_code` AS `zip_code`, SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_5`
-    WHERE
-      `kept`
-    GROUP BY
-      `zip_code`
+    WHERE `kept`
+    GROUP BY `zip_code`
   ) AS `found`
-) AS `classes_0`
-  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
+) AS `classes_0` ON `rows`.`grouping_0_zip_code` = `classes_0`.`grouping_0_zip_code`
 LEFT JOIN (
   SELECT
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -1891,9 +1544,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -1921,13 +1572,11 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
@@ -1935,99 +1584,76 @@ LEFT JOIN (
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+              `disease_code` AS `code_held`,
+              CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_5`
-            WHERE
-              `kept`
-            GROUP BY
-              `zip_code`,
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `zip_code`, `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
+      GROUP BY `zip_code`, `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+          `disease_code` AS `code_held`,
+          CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_5`
-        WHERE
-          `kept`
-        GROUP BY
-          `zip_code`,
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `zip_code`, `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `zip_code`, `stage_code`
+    ) AS `part_1` ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
-  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
+  ON `rows`.`grouping_1_zip_code` = `classes_1`.`grouping_1_zip_code`
+  AND `rows`.`grouping_1_stage_code` = `classes_1`.`grouping_1_stage_code`
+LEFT JOIN (
+  SELECT `n` >= 4 AS `satisfied`
+  FROM (SELECT SUM(`n`) AS `n` FROM `sqlanon_script_ad7c68bd_round_5` WHERE `kept`) AS `found`
+) AS `classes_2` ON TRUE
 LEFT JOIN (
   SELECT
-    `n` >= 4 AS `satisfied`
-  FROM (
-    SELECT
-      SUM(`n`) AS `n`
-    FROM `sqlanon_script_ad7c68bd_round_5`
-    WHERE
-      `kept`
-  ) AS `found`
-) AS `classes_2`
-  ON TRUE
-LEFT JOIN (
-  SELECT
-    `stage_code` AS `g_3_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -2037,9 +1663,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -2065,83 +1689,65 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_5`
-            WHERE
-              `kept`
-            GROUP BY
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
-        SELECT
-          `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_5`
-        WHERE
-          `kept`
-        GROUP BY
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `stage_code`
+    ) AS `part_1` ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
-) AS `classes_3`
-  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
+) AS `classes_3` ON `rows`.`grouping_3_stage_code` = `classes_3`.`grouping_3_stage_code`;
 
 -- Round 7 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_7`;
@@ -2163,36 +1769,27 @@ FROM (
     `stage_code`,
     `n`,
     `kept`,
-    `zip_code` AS `g_0_zip_code`,
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
-    `stage_code` AS `g_3_stage_code`
+    `zip_code` AS `grouping_0_zip_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_6`
 ) AS `rows`
 LEFT JOIN (
-  SELECT
-    `zip_code` AS `g_0_zip_code`,
-    `n` >= 3 AS `satisfied`
+  SELECT `zip_code` AS `grouping_0_zip_code`, `n` >= 3 AS `satisfied`
   FROM (
-    SELECT
-      `zip_code` AS `zip_code`,
-      SUM(`n`) AS `n`
+    SELECT `zip_code` AS `zip_code`, SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_6`
-    WHERE
-      `kept`
-    GROUP BY
-      `zip_code`
+    WHERE `kept`
+    GROUP BY `zip_code`
   ) AS `found`
-) AS `classes_0`
-  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
+) AS `classes_0` ON `rows`.`grouping_0_zip_code` = `classes_0`.`grouping_0_zip_code`
 LEFT JOIN (
   SELECT
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -2202,9 +1799,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -2232,13 +1827,11 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
@@ -2246,99 +1839,76 @@ LEFT JOIN (
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+              `disease_code` AS `code_held`,
+              CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_6`
-            WHERE
-              `kept`
-            GROUP BY
-              `zip_code`,
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `zip_code`, `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
+      GROUP BY `zip_code`, `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+          `disease_code` AS `code_held`,
+          CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_6`
-        WHERE
-          `kept`
-        GROUP BY
-          `zip_code`,
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `zip_code`, `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `zip_code`, `stage_code`
+    ) AS `part_1` ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
-  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
+  ON `rows`.`grouping_1_zip_code` = `classes_1`.`grouping_1_zip_code`
+  AND `rows`.`grouping_1_stage_code` = `classes_1`.`grouping_1_stage_code`
+LEFT JOIN (
+  SELECT `n` >= 4 AS `satisfied`
+  FROM (SELECT SUM(`n`) AS `n` FROM `sqlanon_script_ad7c68bd_round_6` WHERE `kept`) AS `found`
+) AS `classes_2` ON TRUE
 LEFT JOIN (
   SELECT
-    `n` >= 4 AS `satisfied`
-  FROM (
-    SELECT
-      SUM(`n`) AS `n`
-    FROM `sqlanon_script_ad7c68bd_round_6`
-    WHERE
-      `kept`
-  ) AS `found`
-) AS `classes_2`
-  ON TRUE
-LEFT JOIN (
-  SELECT
-    `stage_code` AS `g_3_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -2348,9 +1918,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -2376,83 +1944,65 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_6`
-            WHERE
-              `kept`
-            GROUP BY
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
-        SELECT
-          `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_6`
-        WHERE
-          `kept`
-        GROUP BY
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `stage_code`
+    ) AS `part_1` ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
-) AS `classes_3`
-  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
+) AS `classes_3` ON `rows`.`grouping_3_stage_code` = `classes_3`.`grouping_3_stage_code`;
 
 -- Round 8 of 8: rows stay whose classes satisfy in every grouping.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_8`;
@@ -2474,36 +2024,27 @@ FROM (
     `stage_code`,
     `n`,
     `kept`,
-    `zip_code` AS `g_0_zip_code`,
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
-    `stage_code` AS `g_3_stage_code`
+    `zip_code` AS `grouping_0_zip_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`
   FROM `sqlanon_script_ad7c68bd_round_7`
 ) AS `rows`
 LEFT JOIN (
-  SELECT
-    `zip_code` AS `g_0_zip_code`,
-    `n` >= 3 AS `satisfied`
+  SELECT `zip_code` AS `grouping_0_zip_code`, `n` >= 3 AS `satisfied`
   FROM (
-    SELECT
-      `zip_code` AS `zip_code`,
-      SUM(`n`) AS `n`
+    SELECT `zip_code` AS `zip_code`, SUM(`n`) AS `n`
     FROM `sqlanon_script_ad7c68bd_round_7`
-    WHERE
-      `kept`
-    GROUP BY
-      `zip_code`
+    WHERE `kept`
+    GROUP BY `zip_code`
   ) AS `found`
-) AS `classes_0`
-  ON `rows`.`g_0_zip_code` = `classes_0`.`g_0_zip_code`
+) AS `classes_0` ON `rows`.`grouping_0_zip_code` = `classes_0`.`grouping_0_zip_code`
 LEFT JOIN (
   SELECT
-    `zip_code` AS `g_1_zip_code`,
-    `stage_code` AS `g_1_stage_code`,
+    `zip_code` AS `grouping_1_zip_code`,
+    `stage_code` AS `grouping_1_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -2513,9 +2054,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -2543,13 +2082,11 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
@@ -2557,99 +2094,76 @@ LEFT JOIN (
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `stage_code`) AS BIGINT) AS `size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+              `disease_code` AS `code_held`,
+              CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_7`
-            WHERE
-              `kept`
-            GROUP BY
-              `zip_code`,
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `zip_code`, `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
+      GROUP BY `zip_code`, `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+          `disease_code` AS `code_held`,
+          CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_7`
-        WHERE
-          `kept`
-        GROUP BY
-          `zip_code`,
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `zip_code`, `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `zip_code`, `stage_code`
+    ) AS `part_1` ON `part_0`.`zip_code` = `part_1`.`zip_code` AND `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
 ) AS `classes_1`
-  ON `rows`.`g_1_zip_code` = `classes_1`.`g_1_zip_code`
-  AND `rows`.`g_1_stage_code` = `classes_1`.`g_1_stage_code`
+  ON `rows`.`grouping_1_zip_code` = `classes_1`.`grouping_1_zip_code`
+  AND `rows`.`grouping_1_stage_code` = `classes_1`.`grouping_1_stage_code`
+LEFT JOIN (
+  SELECT `n` >= 4 AS `satisfied`
+  FROM (SELECT SUM(`n`) AS `n` FROM `sqlanon_script_ad7c68bd_round_7` WHERE `kept`) AS `found`
+) AS `classes_2` ON TRUE
 LEFT JOIN (
   SELECT
-    `n` >= 4 AS `satisfied`
-  FROM (
-    SELECT
-      SUM(`n`) AS `n`
-    FROM `sqlanon_script_ad7c68bd_round_7`
-    WHERE
-      `kept`
-  ) AS `found`
-) AS `classes_2`
-  ON TRUE
-LEFT JOIN (
-  SELECT
-    `stage_code` AS `g_3_stage_code`,
+    `stage_code` AS `grouping_3_stage_code`,
     (
-      (
-        `values_0` = 2 AND `least_0` = `most_0`
-      )
+      (`values_0` = 2 AND `least_0` = `most_0`)
       OR (
         `values_0` > 2
         AND CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `surprise_0` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= CAST(-1E-13 AS DOUBLE) * (
@@ -2659,9 +2173,7 @@ LEFT JOIN (
     )
     AND (
       CAST((
-        `gaps_0` + (
-          CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0))
-        )
+        `gaps_0` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_0` AS DECIMAL(38, 0)))
       ) AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
     ) <= (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)) * CAST(`ordered_steps_0` AS DECIMAL(38, 0)) * CAST(`ordered_total_0` AS DECIMAL(38, 0))
@@ -2687,115 +2199,80 @@ LEFT JOIN (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_0`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_0`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_0`,
         MAX(`steps`) AS `ordered_steps_0`,
         MAX(`total`) AS `ordered_total_0`
       FROM (
         SELECT
           `cells`.`stage_code`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `stage_code`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `stage_code`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `stage_code` AS `stage_code`,
-              `disease_code` AS `s`,
-              CAST(SUM(`n`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ad7c68bd_round_7`
-            WHERE
-              `kept`
-            GROUP BY
-              `stage_code`,
-              `disease_code`
+            WHERE `kept`
+            GROUP BY `stage_code`, `disease_code`
           ) AS `cells`
         ) AS `cells`
         JOIN `sqlanon_script_ad7c68bd_distribution_disease` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+          ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`stage_code`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `part_0`
     JOIN (
       SELECT
         `stage_code`,
         COUNT(*) AS `values_0`,
-        MIN(`m`) AS `least_0`,
-        MAX(`m`) AS `most_0`,
-        SUM(CAST(`m` AS DOUBLE) * LN(CAST(`m` AS DOUBLE))) AS `surprise_0`
+        MIN(`members`) AS `least_0`,
+        MAX(`members`) AS `most_0`,
+        SUM(CAST(`members` AS DOUBLE) * LN(CAST(`members` AS DOUBLE))) AS `surprise_0`
       FROM (
-        SELECT
-          `stage_code` AS `stage_code`,
-          `disease_code` AS `s`,
-          CAST(SUM(`n`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `stage_code`, `disease_code` AS `code_held`, CAST(SUM(`n`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ad7c68bd_round_7`
-        WHERE
-          `kept`
-        GROUP BY
-          `stage_code`,
-          `disease_code`
+        WHERE `kept`
+        GROUP BY `stage_code`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `stage_code`
-    ) AS `part_1`
-      ON `part_0`.`stage_code` = `part_1`.`stage_code`
+      GROUP BY `stage_code`
+    ) AS `part_1` ON `part_0`.`stage_code` = `part_1`.`stage_code`
   ) AS `found`
-) AS `classes_3`
-  ON `rows`.`g_3_stage_code` = `classes_3`.`g_3_stage_code`;
+) AS `classes_3` ON `rows`.`grouping_3_stage_code` = `classes_3`.`grouping_3_stage_code`;
 
 -- What is kept after 8 rounds. Were more of them needed, the audit stops the script.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_classes`;
 CREATE TABLE `sqlanon_script_ad7c68bd_classes` AS
-SELECT
-  NULLIF(`zip_code`, -1) AS `zip_code`,
-  `stage_code`,
-  `n`,
-  `kept` AS `kept`
+SELECT NULLIF(`zip_code`, -1) AS `zip_code`, `stage_code`, `n`, `kept` AS `kept`
 FROM (
-  SELECT
-    `zip_code`,
-    `stage_code`,
-    SUM(`n`) AS `n`,
-    `kept`
+  SELECT `zip_code`, `stage_code`, SUM(`n`) AS `n`, `kept`
   FROM `sqlanon_script_ad7c68bd_round_8`
-  GROUP BY
-    `zip_code`,
-    `stage_code`,
-    `kept`
+  GROUP BY `zip_code`, `stage_code`, `kept`
 ) AS `classes`;
 
 -- Stop if a value lies outside its hierarchy.
 SELECT
   CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM `sqlanon_script_ad7c68bd_classes`
-      WHERE
-        `zip_code` IS NULL
-    )
+    WHEN (SELECT COUNT(*) = 0 FROM `sqlanon_script_ad7c68bd_classes` WHERE `zip_code` IS NULL)
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
   END AS `audit`;
@@ -2804,8 +2281,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT `kept` THEN `n` ELSE 0 END), 0) * 10 <= COALESCE(SUM(`n`), 0) * 3
+      SELECT COALESCE(SUM(CASE WHEN NOT `kept` THEN `n` ELSE 0 END), 0) * 10 <= COALESCE(SUM(`n`), 0) * 3
       FROM `sqlanon_script_ad7c68bd_classes`
     )
     THEN 1
@@ -2815,184 +2291,130 @@ SELECT
 -- The release, in no order that tells of the source.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_staging`;
 CREATE TABLE `sqlanon_script_ad7c68bd_staging` AS
-SELECT
-  `hierarchy_zip`.`label_1` AS `zip`,
-  '*' AS `age`,
-  '*' AS `sex`,
-  `source`.`disease`,
-  `source`.`stage`
+SELECT `hierarchy_zip`.`label_1` AS `zip`, '*' AS `age`, '*' AS `sex`, `source`.`disease`, `source`.`stage`
 FROM `source_table` AS `source`
 LEFT JOIN `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy_zip`
   ON (
     CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`zip` AS STRING))
+      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
       ELSE CAST(`source`.`zip` AS STRING)
     END
   ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
-LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage`
-  ON `source`.`stage` = `values_stage`.`value`
+LEFT JOIN `sqlanon_script_ad7c68bd_values_stage` AS `values_stage` ON `source`.`stage` = `values_stage`.`value`
 INNER JOIN `sqlanon_script_ad7c68bd_classes` AS `class`
-  ON CASE
-    WHEN (
-      CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
-        ELSE CAST(`source`.`zip` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `hierarchy_zip`.`code_1`
-  END = `class`.`zip_code`
+  ON CASE WHEN `source`.`zip` IS NULL THEN 0 ELSE `hierarchy_zip`.`code_1` END = `class`.`zip_code`
   AND CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END = `class`.`stage_code`
-WHERE
-  `class`.`kept`
-ORDER BY
-  RAND();
+WHERE `class`.`kept`
+ORDER BY RAND();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
--- Audit: the classes of patient in the staged table.
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0`;
-CREATE TABLE `sqlanon_script_ad7c68bd_audit_0` AS
-SELECT
-  COALESCE(SUM(`size`), 0) AS `rows`,
-  COUNT(*) AS `classes`,
-  COALESCE(MIN(`size`), 0) AS `smallest_class`,
-  COALESCE(SUM(CASE WHEN `size` < 3 THEN 1 ELSE 0 END), 0) AS `classes_failing_k`
-FROM (
-  SELECT
-    COUNT(*) AS `size`
-  FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
-  GROUP BY
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
-        ELSE CAST(`audited`.`zip` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY,
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
-        ELSE CAST(`audited`.`age` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY
-) AS `classes`;
-
--- Audit: stop unless there are classes of patient and every one has at least 3 rows.
+-- Audit: stop unless there are classes of patient in the staged table and every one has at least 3 rows.
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
-      FROM `sqlanon_script_ad7c68bd_audit_0`
+      SELECT COALESCE(SUM(CASE WHEN `size` < 3 THEN 1 ELSE 0 END), 0) = 0 AND COALESCE(SUM(`size`), 0) > 0
+      FROM (
+        SELECT COUNT(*) AS `size`
+        FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
+        GROUP BY
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+              ELSE CAST(`audited`.`zip` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY,
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
+              ELSE CAST(`audited`.`age` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY
+      ) AS `classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: k of patient')
   END AS `audit`;
-
--- Audit: the values of disease.
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0_0_values`;
-CREATE TABLE `sqlanon_script_ad7c68bd_audit_0_0_values` AS
-SELECT
-  (
-    SELECT
-      COUNT(*)
-    FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
-  ) AS `rows`,
-  (
-    SELECT
-      COUNT(*)
-    FROM `source_table` AS `source`
-  ) AS `reference_rows`,
-  COUNT(*) AS `distinct_values`,
-  COALESCE(SUM(CASE WHEN `value` IS NULL THEN 1 ELSE 0 END), 0) AS `nulls`,
-  COALESCE(
-    SUM(
-      CASE
-        WHEN CASE
-          WHEN `value` IS NULL
-          THEN 0
-          WHEN (
-            CASE
-              WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-              THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
-              ELSE CAST(CAST(`value` AS STRING) AS STRING)
-            END
-          ) COLLATE UTF8_BINARY = 'ulcer'
-          THEN 1
-          WHEN (
-            CASE
-              WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-              THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
-              ELSE CAST(CAST(`value` AS STRING) AS STRING)
-            END
-          ) COLLATE UTF8_BINARY = 'flu'
-          THEN 2
-          WHEN (
-            CASE
-              WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-              THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
-              ELSE CAST(CAST(`value` AS STRING) AS STRING)
-            END
-          ) COLLATE UTF8_BINARY = 'gastritis'
-          THEN 3
-          WHEN (
-            CASE
-              WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-              THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
-              ELSE CAST(CAST(`value` AS STRING) AS STRING)
-            END
-          ) COLLATE UTF8_BINARY = 'cough'
-          THEN 4
-          WHEN (
-            CASE
-              WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-              THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
-              ELSE CAST(CAST(`value` AS STRING) AS STRING)
-            END
-          ) COLLATE UTF8_BINARY = 'asthma'
-          THEN 5
-          ELSE 6
-        END > 5
-        THEN 1
-        ELSE 0
-      END
-    ),
-    0
-  ) AS `outside_order`,
-  0 AS `outside_hierarchy`
-FROM (
-  SELECT DISTINCT
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`disease` AS STRING))
-        ELSE CAST(`audited`.`disease` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY AS `value`
-  FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
-  UNION
-  SELECT DISTINCT
-    (
-      CASE
-        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`disease` AS STRING))
-        ELSE CAST(`source`.`disease` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY AS `value`
-  FROM `source_table` AS `source`
-) AS `domain`;
 
 -- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
 SELECT
   CASE
     WHEN (
       SELECT
-        MAX(`outside_order`) = 0 AND MAX(`outside_hierarchy`) = 0 AND MIN(`reference_rows`) > 0
-      FROM `sqlanon_script_ad7c68bd_audit_0_0_values`
+        COALESCE(
+          SUM(
+            CASE
+              WHEN CASE
+                WHEN `value` IS NULL THEN 0
+                WHEN (
+                  CASE
+                    WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
+                    THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+                    ELSE CAST(CAST(`value` AS STRING) AS STRING)
+                  END
+                ) COLLATE UTF8_BINARY = 'ulcer'
+                THEN 1
+                WHEN (
+                  CASE
+                    WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
+                    THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+                    ELSE CAST(CAST(`value` AS STRING) AS STRING)
+                  END
+                ) COLLATE UTF8_BINARY = 'flu'
+                THEN 2
+                WHEN (
+                  CASE
+                    WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
+                    THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+                    ELSE CAST(CAST(`value` AS STRING) AS STRING)
+                  END
+                ) COLLATE UTF8_BINARY = 'gastritis'
+                THEN 3
+                WHEN (
+                  CASE
+                    WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
+                    THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+                    ELSE CAST(CAST(`value` AS STRING) AS STRING)
+                  END
+                ) COLLATE UTF8_BINARY = 'cough'
+                THEN 4
+                WHEN (
+                  CASE
+                    WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
+                    THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+                    ELSE CAST(CAST(`value` AS STRING) AS STRING)
+                  END
+                ) COLLATE UTF8_BINARY = 'asthma'
+                THEN 5
+                ELSE 6
+              END > 5
+              THEN 1
+              ELSE 0
+            END
+          ),
+          0
+        ) = 0
+        AND 0 = 0
+        AND (SELECT COUNT(*) FROM `source_table` AS `source`) > 0
+      FROM (
+        SELECT DISTINCT
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+              ELSE CAST(`audited`.`disease` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `value`
+        FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
+        UNION
+        SELECT DISTINCT
+          (
+            CASE
+              WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
+              ELSE CAST(`source`.`disease` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `value`
+        FROM `source_table` AS `source`
+      ) AS `domain`
     )
     THEN 1
     ELSE RAISE_ERROR(
@@ -3004,20 +2426,14 @@ SELECT
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0_0`;
 CREATE TABLE `sqlanon_script_ad7c68bd_audit_0_0` AS
 WITH `sqlanon_audit_domain` AS (
-  SELECT
-    `value`,
-    `reference`,
-    ROW_NUMBER() OVER (ORDER BY `value`) AS `code`
+  SELECT `value`, `reference`, ROW_NUMBER() OVER (ORDER BY `value`) AS `code`
   FROM (
-    SELECT
-      `value`,
-      CAST(SUM(`reference`) AS BIGINT) AS `reference`
+    SELECT `value`, CAST(SUM(`reference`) AS BIGINT) AS `reference`
     FROM (
       SELECT
         (
           CASE
-            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`disease` AS STRING))
+            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
             ELSE CAST(`source`.`disease` AS STRING)
           END
         ) COLLATE UTF8_BINARY AS `value`,
@@ -3026,8 +2442,7 @@ WITH `sqlanon_audit_domain` AS (
       GROUP BY
         (
           CASE
-            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`disease` AS STRING))
+            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
             ELSE CAST(`source`.`disease` AS STRING)
           END
         ) COLLATE UTF8_BINARY
@@ -3035,63 +2450,51 @@ WITH `sqlanon_audit_domain` AS (
       SELECT DISTINCT
         (
           CASE
-            WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+            WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
             ELSE CAST(`audited`.`disease` AS STRING)
           END
         ) COLLATE UTF8_BINARY AS `value`,
         CAST(0 AS BIGINT) AS `reference`
       FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
     ) AS `both`
-    GROUP BY
-      `value`
+    GROUP BY `value`
   ) AS `found`
-), `sqlanon_audit_counted` AS (
-  SELECT
-    *
-  FROM `sqlanon_audit_domain` AS `domain`
-), `sqlanon_audit_ranked` AS (
+), `sqlanon_audit_counted` AS (SELECT * FROM `sqlanon_audit_domain` AS `domain`), `sqlanon_audit_ranked` AS (
   SELECT
     *,
     CASE
-      WHEN `value` IS NULL
-      THEN 0
+      WHEN `value` IS NULL THEN 0
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'ulcer'
       THEN 1
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'flu'
       THEN 2
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'gastritis'
       THEN 3
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'cough'
       THEN 4
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'asthma'
@@ -3123,23 +2526,20 @@ WITH `sqlanon_audit_domain` AS (
   SELECT
     (
       CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
         ELSE CAST(`audited`.`zip` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_0`,
+    ) COLLATE UTF8_BINARY AS `key_0`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
+        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
         ELSE CAST(`audited`.`age` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_1`,
-    `audited`.`stage` AS `k_2`,
+    ) COLLATE UTF8_BINARY AS `key_1`,
+    `audited`.`stage` AS `key_2`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
         ELSE CAST(`audited`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `value`,
@@ -3148,53 +2548,44 @@ WITH `sqlanon_audit_domain` AS (
   GROUP BY
     (
       CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
         ELSE CAST(`audited`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     (
       CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
+        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
         ELSE CAST(`audited`.`age` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     `audited`.`stage`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
         ELSE CAST(`audited`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY
 ), `sqlanon_audit_numbered` AS (
   SELECT
-    `grouped`.`k_0`,
-    `grouped`.`k_1`,
-    `grouped`.`k_2`,
+    `grouped`.`key_0`,
+    `grouped`.`key_1`,
+    `grouped`.`key_2`,
     `grouped`.`members`,
     CASE WHEN `grouped`.`value` IS NULL THEN 1 ELSE `domain`.`code` END AS `code`,
     ROW_NUMBER() OVER (ORDER BY 1 NULLS LAST) AS `number`
   FROM `sqlanon_audit_grouped` AS `grouped`
-  LEFT JOIN `sqlanon_audit_domain` AS `domain`
-    ON `grouped`.`value` = `domain`.`value`
+  LEFT JOIN `sqlanon_audit_domain` AS `domain` ON `grouped`.`value` = `domain`.`value`
 ), `sqlanon_audit_sizes` AS (
   SELECT
-    MIN(`number`) OVER (PARTITION BY `k_0`, `k_1`, `k_2`) AS `class`,
-    CAST(SUM(`members`) OVER (PARTITION BY `k_0`, `k_1`, `k_2`) AS BIGINT) AS `size`,
+    MIN(`number`) OVER (PARTITION BY `key_0`, `key_1`, `key_2`) AS `class`,
+    CAST(SUM(`members`) OVER (PARTITION BY `key_0`, `key_1`, `key_2`) AS BIGINT) AS `size`,
     `code`,
     `members`
   FROM `sqlanon_audit_numbered` AS `numbered`
 ), `sqlanon_audit_weighed` AS (
-  SELECT
-    `sizes`.`class`,
-    `sizes`.`size`,
-    `sizes`.`members`,
-    `reference`.*
+  SELECT `sizes`.`class`, `sizes`.`size`, `sizes`.`members`, `reference`.*
   FROM `sqlanon_audit_sizes` AS `sizes`
-  JOIN `sqlanon_audit_reference` AS `reference`
-    ON `sizes`.`code` = `reference`.`code`
+  JOIN `sqlanon_audit_reference` AS `reference` ON `sizes`.`code` = `reference`.`code`
 ), `sqlanon_audit_spread` AS (
   SELECT
     *,
@@ -3208,36 +2599,18 @@ WITH `sqlanon_audit_domain` AS (
     *,
     `reached` * CAST((
       `total`
-    ) DIV (
-      `size`
-    ) AS BIGINT) + CAST((
-      `reached` * (
-        `total` % `size`
-      )
-    ) DIV (
-      `size`
-    ) AS BIGINT) AS `mark`
+    ) DIV (`size`) AS BIGINT) + CAST((`reached` * (`total` % `size`)) DIV (`size`) AS BIGINT) AS `mark`
   FROM `sqlanon_audit_spread` AS `spread`
 ), `sqlanon_audit_marks` AS (
-  SELECT
-    `mark`,
-    MAX(`place`) AS `place`,
-    MAX(`upto`) AS `upto`
+  SELECT `mark`, MAX(`place`) AS `place`, MAX(`upto`) AS `upto`
   FROM (
-    SELECT
-      `below` AS `mark`,
-      `place`,
-      `before` + CAST(`below` AS DECIMAL(38, 0)) AS `upto`
+    SELECT `below` AS `mark`, `place`, `before` + CAST(`below` AS DECIMAL(38, 0)) AS `upto`
     FROM `sqlanon_audit_reference` AS `reference`
     UNION ALL
-    SELECT DISTINCT
-      `mark`,
-      0 AS `place`,
-      CAST(0 AS DECIMAL(38, 0)) AS `upto`
+    SELECT DISTINCT `mark`, 0 AS `place`, CAST(0 AS DECIMAL(38, 0)) AS `upto`
     FROM `sqlanon_audit_walked` AS `walked`
   ) AS `both`
-  GROUP BY
-    `mark`
+  GROUP BY `mark`
 ), `sqlanon_audit_crossings` AS (
   SELECT
     `mark`,
@@ -3256,13 +2629,11 @@ WITH `sqlanon_audit_domain` AS (
     ) + CAST(`size` AS DECIMAL(38, 0)) * (
       CAST(`before` AS DECIMAL(38, 0)) + CAST(COALESCE(`next_before`, `work`) AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST(`crossing_upto`, `before`), COALESCE(`next_before`, `work`)) AS DECIMAL(38, 0))
     ) + CASE
-      WHEN `last_place` IS NULL
-      THEN CAST(`size` AS DECIMAL(38, 0)) * CAST(`before` AS DECIMAL(38, 0))
+      WHEN `last_place` IS NULL THEN CAST(`size` AS DECIMAL(38, 0)) * CAST(`before` AS DECIMAL(38, 0))
       ELSE CAST(0 AS DECIMAL(38, 0))
     END AS `stretch`
   FROM `sqlanon_audit_walked` AS `walked`
-  JOIN `sqlanon_audit_crossings` AS `crossings`
-    ON `walked`.`mark` = `crossings`.`mark`
+  JOIN `sqlanon_audit_crossings` AS `crossings` ON `walked`.`mark` = `crossings`.`mark`
 ), `sqlanon_audit_measured` AS (
   SELECT
     `class`,
@@ -3275,9 +2646,7 @@ WITH `sqlanon_audit_domain` AS (
     SUM(`stretch`) AS `stretches`,
     GREATEST(MAX(`places`) - 1, 1) AS `steps`
   FROM `sqlanon_audit_sorted` AS `sorted`
-  GROUP BY
-    `class`,
-    `size`
+  GROUP BY `class`, `size`
 )
 SELECT
   COUNT(*) AS `classes`,
@@ -3286,10 +2655,8 @@ SELECT
     SUM(
       CASE
         WHEN CASE
-          WHEN `different` < 2
-          THEN FALSE
-          WHEN `different` = 2
-          THEN `most` * `different` = `size`
+          WHEN `different` < 2 THEN FALSE
+          WHEN `different` = 2 THEN `most` * `different` = `size`
           ELSE CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `weight` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= -CAST(1e-13 AS DOUBLE) * CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE))
         END
         THEN 0
@@ -3314,8 +2681,7 @@ FROM `sqlanon_audit_measured` AS `measured`;
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0`
     )
     THEN 1
@@ -3326,50 +2692,35 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_0_0`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: t_closeness disease of patient')
   END AS `audit`;
 
--- Audit: the classes of doctor in the staged table.
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_1`;
-CREATE TABLE `sqlanon_script_ad7c68bd_audit_1` AS
-SELECT
-  COALESCE(SUM(`size`), 0) AS `rows`,
-  COUNT(*) AS `classes`,
-  COALESCE(MIN(`size`), 0) AS `smallest_class`,
-  COALESCE(SUM(CASE WHEN `size` < 4 THEN 1 ELSE 0 END), 0) AS `classes_failing_k`
-FROM (
-  SELECT
-    COUNT(*) AS `size`
-  FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
-  GROUP BY
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
-        ELSE CAST(`audited`.`sex` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY,
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
-        ELSE CAST(`audited`.`age` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY
-) AS `classes`;
-
--- Audit: stop unless there are classes of doctor and every one has at least 4 rows.
+-- Audit: stop unless there are classes of doctor in the staged table and every one has at least 4 rows.
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
-      FROM `sqlanon_script_ad7c68bd_audit_1`
+      SELECT COALESCE(SUM(CASE WHEN `size` < 4 THEN 1 ELSE 0 END), 0) = 0 AND COALESCE(SUM(`size`), 0) > 0
+      FROM (
+        SELECT COUNT(*) AS `size`
+        FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
+        GROUP BY
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+              ELSE CAST(`audited`.`sex` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY,
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
+              ELSE CAST(`audited`.`age` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY
+      ) AS `classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: k of doctor')
@@ -3379,20 +2730,14 @@ SELECT
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_1_0`;
 CREATE TABLE `sqlanon_script_ad7c68bd_audit_1_0` AS
 WITH `sqlanon_audit_domain` AS (
-  SELECT
-    `value`,
-    `reference`,
-    ROW_NUMBER() OVER (ORDER BY `value`) AS `code`
+  SELECT `value`, `reference`, ROW_NUMBER() OVER (ORDER BY `value`) AS `code`
   FROM (
-    SELECT
-      `value`,
-      CAST(SUM(`reference`) AS BIGINT) AS `reference`
+    SELECT `value`, CAST(SUM(`reference`) AS BIGINT) AS `reference`
     FROM (
       SELECT
         (
           CASE
-            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`disease` AS STRING))
+            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
             ELSE CAST(`source`.`disease` AS STRING)
           END
         ) COLLATE UTF8_BINARY AS `value`,
@@ -3401,8 +2746,7 @@ WITH `sqlanon_audit_domain` AS (
       GROUP BY
         (
           CASE
-            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`disease` AS STRING))
+            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
             ELSE CAST(`source`.`disease` AS STRING)
           END
         ) COLLATE UTF8_BINARY
@@ -3410,63 +2754,51 @@ WITH `sqlanon_audit_domain` AS (
       SELECT DISTINCT
         (
           CASE
-            WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+            WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
             ELSE CAST(`audited`.`disease` AS STRING)
           END
         ) COLLATE UTF8_BINARY AS `value`,
         CAST(0 AS BIGINT) AS `reference`
       FROM `sqlanon_script_ad7c68bd_staging` AS `audited`
     ) AS `both`
-    GROUP BY
-      `value`
+    GROUP BY `value`
   ) AS `found`
-), `sqlanon_audit_counted` AS (
-  SELECT
-    *
-  FROM `sqlanon_audit_domain` AS `domain`
-), `sqlanon_audit_ranked` AS (
+), `sqlanon_audit_counted` AS (SELECT * FROM `sqlanon_audit_domain` AS `domain`), `sqlanon_audit_ranked` AS (
   SELECT
     *,
     CASE
-      WHEN `value` IS NULL
-      THEN 0
+      WHEN `value` IS NULL THEN 0
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'ulcer'
       THEN 1
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'flu'
       THEN 2
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'gastritis'
       THEN 3
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'cough'
       THEN 4
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'asthma'
@@ -3498,23 +2830,20 @@ WITH `sqlanon_audit_domain` AS (
   SELECT
     (
       CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
         ELSE CAST(`audited`.`sex` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_0`,
+    ) COLLATE UTF8_BINARY AS `key_0`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
+        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
         ELSE CAST(`audited`.`age` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_1`,
-    `audited`.`stage` AS `k_2`,
+    ) COLLATE UTF8_BINARY AS `key_1`,
+    `audited`.`stage` AS `key_2`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
         ELSE CAST(`audited`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `value`,
@@ -3523,53 +2852,44 @@ WITH `sqlanon_audit_domain` AS (
   GROUP BY
     (
       CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
         ELSE CAST(`audited`.`sex` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     (
       CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
+        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
         ELSE CAST(`audited`.`age` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     `audited`.`stage`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
         ELSE CAST(`audited`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY
 ), `sqlanon_audit_numbered` AS (
   SELECT
-    `grouped`.`k_0`,
-    `grouped`.`k_1`,
-    `grouped`.`k_2`,
+    `grouped`.`key_0`,
+    `grouped`.`key_1`,
+    `grouped`.`key_2`,
     `grouped`.`members`,
     CASE WHEN `grouped`.`value` IS NULL THEN 1 ELSE `domain`.`code` END AS `code`,
     ROW_NUMBER() OVER (ORDER BY 1 NULLS LAST) AS `number`
   FROM `sqlanon_audit_grouped` AS `grouped`
-  LEFT JOIN `sqlanon_audit_domain` AS `domain`
-    ON `grouped`.`value` = `domain`.`value`
+  LEFT JOIN `sqlanon_audit_domain` AS `domain` ON `grouped`.`value` = `domain`.`value`
 ), `sqlanon_audit_sizes` AS (
   SELECT
-    MIN(`number`) OVER (PARTITION BY `k_0`, `k_1`, `k_2`) AS `class`,
-    CAST(SUM(`members`) OVER (PARTITION BY `k_0`, `k_1`, `k_2`) AS BIGINT) AS `size`,
+    MIN(`number`) OVER (PARTITION BY `key_0`, `key_1`, `key_2`) AS `class`,
+    CAST(SUM(`members`) OVER (PARTITION BY `key_0`, `key_1`, `key_2`) AS BIGINT) AS `size`,
     `code`,
     `members`
   FROM `sqlanon_audit_numbered` AS `numbered`
 ), `sqlanon_audit_weighed` AS (
-  SELECT
-    `sizes`.`class`,
-    `sizes`.`size`,
-    `sizes`.`members`,
-    `reference`.*
+  SELECT `sizes`.`class`, `sizes`.`size`, `sizes`.`members`, `reference`.*
   FROM `sqlanon_audit_sizes` AS `sizes`
-  JOIN `sqlanon_audit_reference` AS `reference`
-    ON `sizes`.`code` = `reference`.`code`
+  JOIN `sqlanon_audit_reference` AS `reference` ON `sizes`.`code` = `reference`.`code`
 ), `sqlanon_audit_spread` AS (
   SELECT
     *,
@@ -3583,36 +2903,18 @@ WITH `sqlanon_audit_domain` AS (
     *,
     `reached` * CAST((
       `total`
-    ) DIV (
-      `size`
-    ) AS BIGINT) + CAST((
-      `reached` * (
-        `total` % `size`
-      )
-    ) DIV (
-      `size`
-    ) AS BIGINT) AS `mark`
+    ) DIV (`size`) AS BIGINT) + CAST((`reached` * (`total` % `size`)) DIV (`size`) AS BIGINT) AS `mark`
   FROM `sqlanon_audit_spread` AS `spread`
 ), `sqlanon_audit_marks` AS (
-  SELECT
-    `mark`,
-    MAX(`place`) AS `place`,
-    MAX(`upto`) AS `upto`
+  SELECT `mark`, MAX(`place`) AS `place`, MAX(`upto`) AS `upto`
   FROM (
-    SELECT
-      `below` AS `mark`,
-      `place`,
-      `before` + CAST(`below` AS DECIMAL(38, 0)) AS `upto`
+    SELECT `below` AS `mark`, `place`, `before` + CAST(`below` AS DECIMAL(38, 0)) AS `upto`
     FROM `sqlanon_audit_reference` AS `reference`
     UNION ALL
-    SELECT DISTINCT
-      `mark`,
-      0 AS `place`,
-      CAST(0 AS DECIMAL(38, 0)) AS `upto`
+    SELECT DISTINCT `mark`, 0 AS `place`, CAST(0 AS DECIMAL(38, 0)) AS `upto`
     FROM `sqlanon_audit_walked` AS `walked`
   ) AS `both`
-  GROUP BY
-    `mark`
+  GROUP BY `mark`
 ), `sqlanon_audit_crossings` AS (
   SELECT
     `mark`,
@@ -3631,13 +2933,11 @@ WITH `sqlanon_audit_domain` AS (
     ) + CAST(`size` AS DECIMAL(38, 0)) * (
       CAST(`before` AS DECIMAL(38, 0)) + CAST(COALESCE(`next_before`, `work`) AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST(`crossing_upto`, `before`), COALESCE(`next_before`, `work`)) AS DECIMAL(38, 0))
     ) + CASE
-      WHEN `last_place` IS NULL
-      THEN CAST(`size` AS DECIMAL(38, 0)) * CAST(`before` AS DECIMAL(38, 0))
+      WHEN `last_place` IS NULL THEN CAST(`size` AS DECIMAL(38, 0)) * CAST(`before` AS DECIMAL(38, 0))
       ELSE CAST(0 AS DECIMAL(38, 0))
     END AS `stretch`
   FROM `sqlanon_audit_walked` AS `walked`
-  JOIN `sqlanon_audit_crossings` AS `crossings`
-    ON `walked`.`mark` = `crossings`.`mark`
+  JOIN `sqlanon_audit_crossings` AS `crossings` ON `walked`.`mark` = `crossings`.`mark`
 ), `sqlanon_audit_measured` AS (
   SELECT
     `class`,
@@ -3650,9 +2950,7 @@ WITH `sqlanon_audit_domain` AS (
     SUM(`stretch`) AS `stretches`,
     GREATEST(MAX(`places`) - 1, 1) AS `steps`
   FROM `sqlanon_audit_sorted` AS `sorted`
-  GROUP BY
-    `class`,
-    `size`
+  GROUP BY `class`, `size`
 )
 SELECT
   COUNT(*) AS `classes`,
@@ -3661,10 +2959,8 @@ SELECT
     SUM(
       CASE
         WHEN CASE
-          WHEN `different` < 2
-          THEN FALSE
-          WHEN `different` = 2
-          THEN `most` * `different` = `size`
+          WHEN `different` < 2 THEN FALSE
+          WHEN `different` = 2 THEN `most` * `different` = `size`
           ELSE CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE)) - `weight` - CAST(`size` AS DOUBLE) * LN(CAST(2 AS DOUBLE)) >= -CAST(1e-13 AS DOUBLE) * CAST(`size` AS DOUBLE) * LN(CAST(`size` AS DOUBLE))
         END
         THEN 0
@@ -3689,8 +2985,7 @@ FROM `sqlanon_audit_measured` AS `measured`;
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1_0`
     )
     THEN 1
@@ -3701,95 +2996,60 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ad7c68bd_audit_1_0`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: t_closeness disease of doctor')
   END AS `audit`;
 
--- Audit: stop unless zip shows labels of level 1 alone.
+-- Audit: stop unless columns show labels of their levels alone: zip of level 1, age of level 2, sex of level 1.
 SELECT
   CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`zip` AS STRING))
-              ELSE CAST(`published`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_ad7c68bd_staging` AS `published`
-        EXCEPT
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-              THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-              ELSE CAST(`hierarchy`.`label_1` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy`
-      ) AS `other_labels`
-      WHERE
-        NOT `shown` IS NULL
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
-  END AS `audit`;
-
--- Audit: stop unless age shows labels of level 2 alone.
-SELECT
-  CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`age` AS STRING))
-              ELSE CAST(`published`.`age` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_ad7c68bd_staging` AS `published`
-      ) AS `other_labels`
-      WHERE
-        `shown` IS NULL OR `shown` <> '*'
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: age shows labels of another level')
-  END AS `audit`;
-
--- Audit: stop unless sex shows labels of level 1 alone.
-SELECT
-  CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`sex` AS STRING))
-              ELSE CAST(`published`.`sex` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_ad7c68bd_staging` AS `published`
-      ) AS `other_labels`
-      WHERE
-        `shown` IS NULL OR `shown` <> '*'
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: sex shows labels of another level')
-  END AS `audit`;
+    WHEN `wrong` IS NULL THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: ' || `wrong` || ' shows labels of another level')
+  END AS `audit`
+FROM (
+  SELECT
+    MIN(
+      CASE
+        WHEN NOT `published`.`zip` IS NULL AND `labels_of_zip`.`allowed_label` IS NULL THEN 'zip'
+        WHEN `published`.`age` IS NULL
+        OR (
+          CASE
+            WHEN TYPEOF(`published`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`age` AS STRING))
+            ELSE CAST(`published`.`age` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY <> '*'
+        THEN 'age'
+        WHEN `published`.`sex` IS NULL
+        OR (
+          CASE
+            WHEN TYPEOF(`published`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`sex` AS STRING))
+            ELSE CAST(`published`.`sex` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY <> '*'
+        THEN 'sex'
+      END
+    ) AS `wrong`
+  FROM `sqlanon_script_ad7c68bd_staging` AS `published`
+  LEFT JOIN (
+    SELECT DISTINCT
+      (
+        CASE
+          WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+          ELSE CAST(`hierarchy`.`label_1` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY AS `allowed_label`
+    FROM `sqlanon_script_ad7c68bd_hierarchy_zip` AS `hierarchy`
+  ) AS `labels_of_zip`
+    ON (
+      CASE
+        WHEN TYPEOF(`published`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`zip` AS STRING))
+        ELSE CAST(`published`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `labels_of_zip`.`allowed_label`
+) AS `found`;
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
@@ -3797,8 +3057,7 @@ SELECT
     WHEN (
       SELECT
         COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0) = (
-          SELECT
-            COUNT(*)
+          SELECT COUNT(*)
           FROM `sqlanon_script_ad7c68bd_staging`
         )
       FROM `sqlanon_script_ad7c68bd_classes`
@@ -3813,17 +3072,13 @@ SELECT
 DROP TABLE IF EXISTS `release_table`;
 
 -- From here on it is published.
-ALTER TABLE `sqlanon_script_ad7c68bd_staging`
-RENAME TO `release_table`;
+ALTER TABLE `sqlanon_script_ad7c68bd_staging` RENAME TO `release_table`;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_1_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_1`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0_0_values`;
-DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_audit_0`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_staging`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_classes`;
 DROP TABLE IF EXISTS `sqlanon_script_ad7c68bd_round_8`;

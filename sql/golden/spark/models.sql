@@ -28,10 +28,7 @@ SET spark.sql.preserveCharVarcharTypeInfo = TRUE;
 
 -- Definition of the hierarchy of zip, level 0 first.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_zip`;
-CREATE TABLE `sqlanon_script_ed687537_definition_zip` (
-  `label_0` STRING,
-  `label_1` STRING
-);
+CREATE TABLE `sqlanon_script_ed687537_definition_zip` (`label_0` STRING, `label_1` STRING);
 INSERT INTO `sqlanon_script_ed687537_definition_zip`
 VALUES
   ('n1', 'north'),
@@ -49,8 +46,7 @@ SELECT
   CAST(DENSE_RANK() OVER (
     ORDER BY (
       CASE
-        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%'
-        THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
+        WHEN TYPEOF(`listed`.`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`listed`.`label_1` AS STRING))
         ELSE CAST(`listed`.`label_1` AS STRING)
       END
     ) COLLATE UTF8_BINARY NULLS LAST
@@ -59,8 +55,7 @@ FROM (
   SELECT DISTINCT
     (
       CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `value`
@@ -68,8 +63,7 @@ FROM (
   WHERE
     NOT (
       CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY IS NULL
@@ -77,8 +71,7 @@ FROM (
   SELECT DISTINCT
     (
       CASE
-        WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`population`.`zip` AS STRING))
+        WHEN TYPEOF(`population`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`population`.`zip` AS STRING))
         ELSE CAST(`population`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `value`
@@ -86,8 +79,7 @@ FROM (
   WHERE
     NOT (
       CASE
-        WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`population`.`zip` AS STRING))
+        WHEN TYPEOF(`population`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`population`.`zip` AS STRING))
         ELSE CAST(`population`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY IS NULL
@@ -104,8 +96,7 @@ SELECT
   CAST(DENSE_RANK() OVER (
     ORDER BY (
       CASE
-        WHEN TYPEOF(`label_1`) LIKE 'char(%'
-        THEN RTRIM(CAST(`label_1` AS STRING))
+        WHEN TYPEOF(`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`label_1` AS STRING))
         ELSE CAST(`label_1` AS STRING)
       END
     ) COLLATE UTF8_BINARY NULLS LAST
@@ -114,55 +105,33 @@ FROM (
   SELECT
     `value`,
     CASE
-      WHEN `value` < -4000000000000000000
-      THEN '<0'
-      WHEN `value` >= 4000000000000000000
-      THEN '>=4'
-      WHEN CAST(`value` AS BIGINT) < 0
-      THEN '<0'
-      WHEN CAST(`value` AS BIGINT) >= 4
-      THEN '>=4'
+      WHEN `value` < -4000000000000000000 THEN '<0'
+      WHEN `value` >= 4000000000000000000 THEN '>=4'
+      WHEN CAST(`value` AS BIGINT) < 0 THEN '<0'
+      WHEN CAST(`value` AS BIGINT) >= 4 THEN '>=4'
       ELSE '[' || CAST(CAST(`value` AS BIGINT) - (
-        (
-          CAST(`value` AS BIGINT) - 0
-        ) % 2 + 2
+        (CAST(`value` AS BIGINT) - 0) % 2 + 2
       ) % 2 AS STRING) || ', ' || CAST(CASE
-        WHEN CAST(`value` AS BIGINT) - (
-          (
-            CAST(`value` AS BIGINT) - 0
-          ) % 2 + 2
-        ) % 2 + 2 > 4
+        WHEN CAST(`value` AS BIGINT) - ((CAST(`value` AS BIGINT) - 0) % 2 + 2) % 2 + 2 > 4
         THEN 4
-        ELSE CAST(`value` AS BIGINT) - (
-          (
-            CAST(`value` AS BIGINT) - 0
-          ) % 2 + 2
-        ) % 2 + 2
+        ELSE CAST(`value` AS BIGINT) - ((CAST(`value` AS BIGINT) - 0) % 2 + 2) % 2 + 2
       END AS STRING) || ')'
     END AS `label_1`
   FROM (
-    SELECT DISTINCT
-      `source`.`age` AS `value`
+    SELECT DISTINCT `source`.`age` AS `value`
     FROM `source_table` AS `source`
-    WHERE
-      NOT `source`.`age` IS NULL
+    WHERE NOT `source`.`age` IS NULL
     UNION
-    SELECT DISTINCT
-      `population`.`age` AS `value`
+    SELECT DISTINCT `population`.`age` AS `value`
     FROM `people` AS `population`
-    WHERE
-      NOT `population`.`age` IS NULL
+    WHERE NOT `population`.`age` IS NULL
   ) AS `domain`
 ) AS `labelled`
-WHERE
-  NOT `label_1` IS NULL;
+WHERE NOT `label_1` IS NULL;
 
 -- Definition of the hierarchy of disease, level 0 first.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_definition_disease`;
-CREATE TABLE `sqlanon_script_ed687537_definition_disease` (
-  `label_0` STRING,
-  `label_1` STRING
-);
+CREATE TABLE `sqlanon_script_ed687537_definition_disease` (`label_0` STRING, `label_1` STRING);
 INSERT INTO `sqlanon_script_ed687537_definition_disease`
 VALUES
   ('flu', 'lung'),
@@ -174,12 +143,9 @@ VALUES
 -- Hierarchy of disease: the labels of each value.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_hierarchy_disease`;
 CREATE TABLE `sqlanon_script_ed687537_hierarchy_disease` AS
-SELECT
-  *
+SELECT *
 FROM (
-  SELECT
-    *,
-    COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
+  SELECT *, COUNT(*) OVER (PARTITION BY `value`) AS `occurrences`
   FROM (
     WITH `labelled` AS (
       SELECT
@@ -187,18 +153,12 @@ FROM (
         COALESCE(`listed`.`label_0`, CAST(`value` AS STRING)) AS `label_0`,
         `listed`.`label_1` AS `label_1`,
         CASE WHEN NOT `listed`.`label_0` IS NULL THEN '*' END AS `label_2`
-      FROM (
-        SELECT DISTINCT
-          `label_0`,
-          `label_1`
-        FROM `sqlanon_script_ed687537_definition_disease`
-      ) AS `listed`
+      FROM (SELECT DISTINCT `label_0`, `label_1` FROM `sqlanon_script_ed687537_definition_disease`) AS `listed`
       FULL OUTER JOIN (
         SELECT DISTINCT
           (
             CASE
-              WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`disease` AS STRING))
+              WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
               ELSE CAST(`source`.`disease` AS STRING)
             END
           ) COLLATE UTF8_BINARY AS `value`
@@ -206,13 +166,11 @@ FROM (
         WHERE
           NOT (
             CASE
-              WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`disease` AS STRING))
+              WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
               ELSE CAST(`source`.`disease` AS STRING)
             END
           ) COLLATE UTF8_BINARY IS NULL
-      ) AS `domain`
-        ON CAST(`value` AS STRING) = `listed`.`label_0`
+      ) AS `domain` ON CAST(`value` AS STRING) = `listed`.`label_0`
     )
     SELECT
       `value`,
@@ -222,8 +180,7 @@ FROM (
       CAST(DENSE_RANK() OVER (
         ORDER BY (
           CASE
-            WHEN TYPEOF(`label_0`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_0` AS STRING))
+            WHEN TYPEOF(`label_0`) LIKE 'char(%' THEN RTRIM(CAST(`label_0` AS STRING))
             ELSE CAST(`label_0` AS STRING)
           END
         ) COLLATE UTF8_BINARY NULLS LAST
@@ -231,8 +188,7 @@ FROM (
       CAST(DENSE_RANK() OVER (
         ORDER BY (
           CASE
-            WHEN TYPEOF(`label_1`) LIKE 'char(%'
-            THEN RTRIM(CAST(`label_1` AS STRING))
+            WHEN TYPEOF(`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`label_1` AS STRING))
             ELSE CAST(`label_1` AS STRING)
           END
         ) COLLATE UTF8_BINARY NULLS LAST
@@ -240,8 +196,7 @@ FROM (
     FROM labelled
   ) AS `coded`
 ) AS `counted`
-WHERE
-  NOT `value` IS NULL AND `occurrences` = 1 AND NOT `label_1` IS NULL AND NOT `label_2` IS NULL;
+WHERE NOT `value` IS NULL AND `occurrences` = 1 AND NOT `label_1` IS NULL AND NOT `label_2` IS NULL;
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
@@ -251,15 +206,13 @@ CREATE TABLE `sqlanon_script_ed687537_values_disease` AS
 SELECT
   `value`,
   CASE
-    WHEN `value` IS NULL
-    THEN 0
+    WHEN `value` IS NULL THEN 0
     ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value` NULLS LAST) AS INT)
   END AS `code`,
   COALESCE(
     (
       CASE
-        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-        THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+        WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
         ELSE CAST(CAST(`value` AS STRING) AS STRING)
       END
     ) COLLATE UTF8_BINARY = 'flu',
@@ -269,8 +222,7 @@ FROM (
   SELECT DISTINCT
     (
       CASE
-        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`disease` AS STRING))
+        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
         ELSE CAST(`source`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `value`
@@ -283,15 +235,10 @@ CREATE TABLE `sqlanon_script_ed687537_values_stage` AS
 SELECT
   `value`,
   CASE
-    WHEN `value` IS NULL
-    THEN 0
+    WHEN `value` IS NULL THEN 0
     ELSE CAST(ROW_NUMBER() OVER (PARTITION BY `value` IS NULL ORDER BY `value` NULLS LAST) AS INT)
   END AS `code`
-FROM (
-  SELECT DISTINCT
-    `source`.`stage` AS `value`
-  FROM `source_table` AS `source`
-) AS `domain`;
+FROM (SELECT DISTINCT `source`.`stage` AS `value` FROM `source_table` AS `source`) AS `domain`;
 
 -- The frequency set: every person of the source, counted by the generalized quasi-identifier, the codes of sensitive
 -- values.
@@ -303,9 +250,9 @@ SELECT
   `sex_value`,
   `disease_code`,
   `stage_code`,
-  `r`,
+  `respondent`,
   CAST(COALESCE(SUM(`n`), 0) AS BIGINT) AS `n`,
-  CAST(COALESCE(SUM(`u`), 0) AS BIGINT) AS `u`
+  CAST(COALESCE(SUM(`lone_respondents`), 0) AS BIGINT) AS `lone_respondents`
 FROM (
   SELECT
     `zip_code`,
@@ -315,41 +262,19 @@ FROM (
     `stage_code`,
     `n`,
     CASE
-      WHEN COUNT(*) OVER (PARTITION BY `who`) > 1
-      THEN CAST(DENSE_RANK() OVER (ORDER BY `who` NULLS LAST) AS BIGINT)
-    END AS `r`,
-    CASE WHEN COUNT(*) OVER (PARTITION BY `who`) > 1 THEN 0 ELSE 1 END AS `u`
+      WHEN COUNT(*) OVER (PARTITION BY `who`) > 1 THEN CAST(DENSE_RANK() OVER (ORDER BY `who` NULLS LAST) AS BIGINT)
+    END AS `respondent`,
+    CASE WHEN COUNT(*) OVER (PARTITION BY `who`) > 1 THEN 0 ELSE 1 END AS `lone_respondents`
   FROM (
-    SELECT
-      `zip_code`,
-      `age_code`,
-      `sex_value`,
-      `disease_code`,
-      `stage_code`,
-      `who`,
-      COUNT(*) AS `n`
+    SELECT `zip_code`, `age_code`, `sex_value`, `disease_code`, `stage_code`, `who`, COUNT(*) AS `n`
     FROM (
       SELECT
-        COALESCE(
-          CASE
-            WHEN (
-              CASE
-                WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-                THEN RTRIM(CAST(`source`.`zip` AS STRING))
-                ELSE CAST(`source`.`zip` AS STRING)
-              END
-            ) COLLATE UTF8_BINARY IS NULL
-            THEN 0
-            ELSE `hierarchy_zip`.`code_1`
-          END,
-          -1
-        ) AS `zip_code`,
+        COALESCE(CASE WHEN `source`.`zip` IS NULL THEN 0 ELSE `hierarchy_zip`.`code_1` END, -1) AS `zip_code`,
         COALESCE(CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `hierarchy_age`.`code_1` END, -1) AS `age_code`,
         COALESCE(
           '=' || (
             CASE
-              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`sex` AS STRING))
+              WHEN TYPEOF(`source`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`sex` AS STRING))
               ELSE CAST(`source`.`sex` AS STRING)
             END
           ) COLLATE UTF8_BINARY,
@@ -358,8 +283,7 @@ FROM (
         CASE
           WHEN (
             CASE
-              WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`disease` AS STRING))
+              WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
               ELSE CAST(`source`.`disease` AS STRING)
             END
           ) COLLATE UTF8_BINARY IS NULL
@@ -369,8 +293,7 @@ FROM (
         CASE WHEN `source`.`stage` IS NULL THEN 0 ELSE `values_stage`.`code` END AS `stage_code`,
         (
           CASE
-            WHEN TYPEOF(`source`.`person`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`person` AS STRING))
+            WHEN TYPEOF(`source`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`person` AS STRING))
             ELSE CAST(`source`.`person` AS STRING)
           END
         ) COLLATE UTF8_BINARY AS `who`
@@ -378,8 +301,7 @@ FROM (
       LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
         ON (
           CASE
-            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`zip` AS STRING))
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
             ELSE CAST(`source`.`zip` AS STRING)
           END
         ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
@@ -388,121 +310,84 @@ FROM (
       LEFT JOIN `sqlanon_script_ed687537_values_disease` AS `values_disease`
         ON (
           CASE
-            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`disease` AS STRING))
+            WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
             ELSE CAST(`source`.`disease` AS STRING)
           END
         ) COLLATE UTF8_BINARY = `values_disease`.`value`
-      LEFT JOIN `sqlanon_script_ed687537_values_stage` AS `values_stage`
-        ON `source`.`stage` = `values_stage`.`value`
+      LEFT JOIN `sqlanon_script_ed687537_values_stage` AS `values_stage` ON `source`.`stage` = `values_stage`.`value`
     ) AS `coded`
-    GROUP BY
-      `zip_code`,
-      `age_code`,
-      `sex_value`,
-      `disease_code`,
-      `stage_code`,
-      `who`
+    GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`, `stage_code`, `who`
   ) AS `rows`
 ) AS `numbered`
-GROUP BY
-  `zip_code`,
-  `age_code`,
-  `sex_value`,
-  `disease_code`,
-  `stage_code`,
-  `r`;
+GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`, `stage_code`, `respondent`;
 
 -- How the whole source distributes disease.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_disease`;
 CREATE TABLE `sqlanon_script_ed687537_distribution_disease` AS
 SELECT
   `running`.`code`,
-  `running`.`q_held`,
-  `running`.`q_assigned`,
-  `running`.`q_below`,
+  `running`.`reference_held`,
+  `running`.`reference_assigned`,
+  `running`.`reference_below`,
   `codes`.`is_0`,
-  CAST(SUM(`running`.`q_assigned`) OVER () AS BIGINT) AS `total`,
-  CAST(SUM(`running`.`q_below`) OVER () AS DECIMAL(38, 0)) AS `q_everywhere`,
+  CAST(SUM(`running`.`reference_assigned`) OVER () AS BIGINT) AS `total`,
+  CAST(SUM(`running`.`reference_below`) OVER () AS DECIMAL(38, 0)) AS `reference_everywhere`,
   CAST(COUNT(*) OVER () - 1 AS BIGINT) AS `steps`
 FROM (
-  SELECT
-    *,
-    CAST(SUM(`q_assigned`) OVER (ORDER BY `code` NULLS LAST) AS BIGINT) AS `q_below`
+  SELECT *, CAST(SUM(`reference_assigned`) OVER (ORDER BY `code` NULLS LAST) AS BIGINT) AS `reference_below`
   FROM (
     SELECT
-      `held`.`s` AS `code`,
-      `held`.`m` AS `q_held`,
-      COALESCE(`assigned`.`m`, 0) AS `q_assigned`
+      `held`.`code_held` AS `code`,
+      `held`.`members` AS `reference_held`,
+      COALESCE(`assigned`.`members`, 0) AS `reference_assigned`
     FROM (
       SELECT
-        `disease_code` AS `s`,
-        CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`
+        `disease_code` AS `code_held`,
+        CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
       FROM `sqlanon_script_ed687537_counted`
-      GROUP BY
-        `disease_code`
+      GROUP BY `disease_code`
     ) AS `held`
     LEFT JOIN (
-      SELECT
-        `s`,
-        CAST(SUM(`m`) AS BIGINT) AS `m`
+      SELECT `code_held`, CAST(SUM(`members`) AS BIGINT) AS `members`
       FROM (
-        SELECT
-          `disease_code` AS `s`,
-          CAST(SUM(`u`) AS BIGINT) AS `m`
+        SELECT `disease_code` AS `code_held`, CAST(SUM(`lone_respondents`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ed687537_counted`
-        WHERE
-          `r` IS NULL
-        GROUP BY
-          `disease_code`
+        WHERE `respondent` IS NULL
+        GROUP BY `disease_code`
         UNION ALL
-        SELECT
-          `s`,
-          COUNT(*) AS `m`
+        SELECT `code_held`, COUNT(*) AS `members`
         FROM (
           SELECT
-            `own`.`s`,
-            ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+            `own`.`code_held`,
+            ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`members` DESC, `own`.`code_held` NULLS LAST) AS `choice`
           FROM (
-            SELECT
-              `disease_code` AS `s`,
-              `r` AS `who`
+            SELECT `disease_code` AS `code_held`, `respondent` AS `who`
             FROM `sqlanon_script_ed687537_counted`
-            WHERE
-              NOT `r` IS NULL
-            GROUP BY
-              `disease_code`,
-              `r`
+            WHERE NOT `respondent` IS NULL
+            GROUP BY `disease_code`, `respondent`
           ) AS `own`
           JOIN (
             SELECT
-              `disease_code` AS `s`,
-              CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-              COALESCE(SUM(`u`), 0) AS `alone`,
+              `disease_code` AS `code_held`,
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+              COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
               CASE
-                WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                THEN MAX(`r`)
+                WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                THEN MAX(`respondent`)
                 ELSE NULL
               END AS `holder`
             FROM `sqlanon_script_ed687537_counted`
-            GROUP BY
-              `disease_code`
-          ) AS `held`
-            ON `own`.`s` = `held`.`s`
+            GROUP BY `disease_code`
+          ) AS `held` ON `own`.`code_held` = `held`.`code_held`
         ) AS `choices`
-        WHERE
-          `choice` = 1
-        GROUP BY
-          `s`
+        WHERE `choice` = 1
+        GROUP BY `code_held`
       ) AS `assigned`
-      GROUP BY
-        `s`
-    ) AS `assigned`
-      ON `held`.`s` = `assigned`.`s`
+      GROUP BY `code_held`
+    ) AS `assigned` ON `held`.`code_held` = `assigned`.`code_held`
   ) AS `both`
 ) AS `running`
-JOIN `sqlanon_script_ed687537_values_disease` AS `codes`
-  ON `running`.`code` = `codes`.`code`;
+JOIN `sqlanon_script_ed687537_values_disease` AS `codes` ON `running`.`code` = `codes`.`code`;
 
 -- The same by the labels of disease.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_labels_disease`;
@@ -513,31 +398,27 @@ SELECT
   `label`,
   `total`,
   2 AS `levels`,
-  CAST(SUM(`q_of_value`) OVER (PARTITION BY `level`, `label`) AS BIGINT) AS `q`
+  CAST(SUM(`reference_of_value`) OVER (PARTITION BY `level`, `label`) AS BIGINT) AS `reference_members`
 FROM (
   SELECT
     0 AS `level`,
     `codes`.`code` AS `code`,
     CAST(`codes`.`code` AS BIGINT) AS `label`,
-    `reference`.`q_assigned` AS `q_of_value`,
+    `reference`.`reference_assigned` AS `reference_of_value`,
     `reference`.`total` AS `total`
   FROM `sqlanon_script_ed687537_values_disease` AS `codes`
-  JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference`
-    ON `codes`.`code` = `reference`.`code`
-  LEFT JOIN `sqlanon_script_ed687537_hierarchy_disease` AS `hierarchy`
-    ON `codes`.`value` = `hierarchy`.`value`
+  JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference` ON `codes`.`code` = `reference`.`code`
+  LEFT JOIN `sqlanon_script_ed687537_hierarchy_disease` AS `hierarchy` ON `codes`.`value` = `hierarchy`.`value`
   UNION ALL
   SELECT
     1 AS `level`,
     `codes`.`code` AS `code`,
     CAST(CASE WHEN `codes`.`value` IS NULL THEN 0 ELSE `hierarchy`.`code_1` END AS BIGINT) AS `label`,
-    `reference`.`q_assigned` AS `q_of_value`,
+    `reference`.`reference_assigned` AS `reference_of_value`,
     `reference`.`total` AS `total`
   FROM `sqlanon_script_ed687537_values_disease` AS `codes`
-  JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference`
-    ON `codes`.`code` = `reference`.`code`
-  LEFT JOIN `sqlanon_script_ed687537_hierarchy_disease` AS `hierarchy`
-    ON `codes`.`value` = `hierarchy`.`value`
+  JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference` ON `codes`.`code` = `reference`.`code`
+  LEFT JOIN `sqlanon_script_ed687537_hierarchy_disease` AS `hierarchy` ON `codes`.`value` = `hierarchy`.`value`
 ) AS `labelled`;
 
 -- How the whole source distributes stage.
@@ -545,121 +426,80 @@ DROP TABLE IF EXISTS `sqlanon_script_ed687537_distribution_stage`;
 CREATE TABLE `sqlanon_script_ed687537_distribution_stage` AS
 SELECT
   `running`.`code`,
-  `running`.`q_held`,
-  `running`.`q_assigned`,
-  `running`.`q_below`,
-  CAST(SUM(`running`.`q_assigned`) OVER () AS BIGINT) AS `total`,
-  CAST(SUM(`running`.`q_below`) OVER () AS DECIMAL(38, 0)) AS `q_everywhere`,
+  `running`.`reference_held`,
+  `running`.`reference_assigned`,
+  `running`.`reference_below`,
+  CAST(SUM(`running`.`reference_assigned`) OVER () AS BIGINT) AS `total`,
+  CAST(SUM(`running`.`reference_below`) OVER () AS DECIMAL(38, 0)) AS `reference_everywhere`,
   CAST(COUNT(*) OVER () - 1 AS BIGINT) AS `steps`
 FROM (
-  SELECT
-    *,
-    CAST(SUM(`q_assigned`) OVER (ORDER BY `code` NULLS LAST) AS BIGINT) AS `q_below`
+  SELECT *, CAST(SUM(`reference_assigned`) OVER (ORDER BY `code` NULLS LAST) AS BIGINT) AS `reference_below`
   FROM (
     SELECT
-      `held`.`s` AS `code`,
-      `held`.`m` AS `q_held`,
-      COALESCE(`assigned`.`m`, 0) AS `q_assigned`
+      `held`.`code_held` AS `code`,
+      `held`.`members` AS `reference_held`,
+      COALESCE(`assigned`.`members`, 0) AS `reference_assigned`
     FROM (
       SELECT
-        `stage_code` AS `s`,
-        CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`
+        `stage_code` AS `code_held`,
+        CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
       FROM `sqlanon_script_ed687537_counted`
-      GROUP BY
-        `stage_code`
+      GROUP BY `stage_code`
     ) AS `held`
     LEFT JOIN (
-      SELECT
-        `s`,
-        CAST(SUM(`m`) AS BIGINT) AS `m`
+      SELECT `code_held`, CAST(SUM(`members`) AS BIGINT) AS `members`
       FROM (
-        SELECT
-          `stage_code` AS `s`,
-          CAST(SUM(`u`) AS BIGINT) AS `m`
+        SELECT `stage_code` AS `code_held`, CAST(SUM(`lone_respondents`) AS BIGINT) AS `members`
         FROM `sqlanon_script_ed687537_counted`
-        WHERE
-          `r` IS NULL
-        GROUP BY
-          `stage_code`
+        WHERE `respondent` IS NULL
+        GROUP BY `stage_code`
         UNION ALL
-        SELECT
-          `s`,
-          COUNT(*) AS `m`
+        SELECT `code_held`, COUNT(*) AS `members`
         FROM (
           SELECT
-            `own`.`s`,
-            ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+            `own`.`code_held`,
+            ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`members` DESC, `own`.`code_held` NULLS LAST) AS `choice`
           FROM (
-            SELECT
-              `stage_code` AS `s`,
-              `r` AS `who`
+            SELECT `stage_code` AS `code_held`, `respondent` AS `who`
             FROM `sqlanon_script_ed687537_counted`
-            WHERE
-              NOT `r` IS NULL
-            GROUP BY
-              `stage_code`,
-              `r`
+            WHERE NOT `respondent` IS NULL
+            GROUP BY `stage_code`, `respondent`
           ) AS `own`
           JOIN (
             SELECT
-              `stage_code` AS `s`,
-              CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-              COALESCE(SUM(`u`), 0) AS `alone`,
+              `stage_code` AS `code_held`,
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+              COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
               CASE
-                WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                THEN MAX(`r`)
+                WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                THEN MAX(`respondent`)
                 ELSE NULL
               END AS `holder`
             FROM `sqlanon_script_ed687537_counted`
-            GROUP BY
-              `stage_code`
-          ) AS `held`
-            ON `own`.`s` = `held`.`s`
+            GROUP BY `stage_code`
+          ) AS `held` ON `own`.`code_held` = `held`.`code_held`
         ) AS `choices`
-        WHERE
-          `choice` = 1
-        GROUP BY
-          `s`
+        WHERE `choice` = 1
+        GROUP BY `code_held`
       ) AS `assigned`
-      GROUP BY
-        `s`
-    ) AS `assigned`
-      ON `held`.`s` = `assigned`.`s`
+      GROUP BY `code_held`
+    ) AS `assigned` ON `held`.`code_held` = `assigned`.`code_held`
   ) AS `both`
 ) AS `running`
-JOIN `sqlanon_script_ed687537_values_stage` AS `codes`
-  ON `running`.`code` = `codes`.`code`;
+JOIN `sqlanon_script_ed687537_values_stage` AS `codes` ON `running`.`code` = `codes`.`code`;
 
 -- The population, counted by the same generalization.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_everybody`;
 CREATE TABLE `sqlanon_script_ed687537_everybody` AS
-SELECT
-  `zip_code`,
-  `age_code`,
-  `sex_value`,
-  COUNT(*) AS `w`
+SELECT `zip_code`, `age_code`, `sex_value`, COUNT(*) AS `population_rows`
 FROM (
   SELECT
-    COALESCE(
-      CASE
-        WHEN (
-          CASE
-            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`zip` AS STRING))
-            ELSE CAST(`source`.`zip` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY IS NULL
-        THEN 0
-        ELSE `hierarchy_zip`.`code_1`
-      END,
-      -1
-    ) AS `zip_code`,
+    COALESCE(CASE WHEN `source`.`zip` IS NULL THEN 0 ELSE `hierarchy_zip`.`code_1` END, -1) AS `zip_code`,
     COALESCE(CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `hierarchy_age`.`code_1` END, -1) AS `age_code`,
     COALESCE(
       '=' || (
         CASE
-          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`sex` AS STRING))
+          WHEN TYPEOF(`source`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`sex` AS STRING))
           ELSE CAST(`source`.`sex` AS STRING)
         END
       ) COLLATE UTF8_BINARY,
@@ -669,18 +509,13 @@ FROM (
   LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
     ON (
       CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
-  LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age`
-    ON `source`.`age` = `hierarchy_age`.`value`
+  LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age` ON `source`.`age` = `hierarchy_age`.`value`
 ) AS `coded`
-GROUP BY
-  `zip_code`,
-  `age_code`,
-  `sex_value`;
+GROUP BY `zip_code`, `age_code`, `sex_value`;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
@@ -693,51 +528,35 @@ SELECT
   `sex_value` AS `sex_value`,
   `n`,
   `size` >= 2
-  AND `w` >= 3
+  AND `population_rows` >= 3
   AND (
     (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
-    ) <= (
-      CAST(`w` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
-    )
+    ) <= (CAST(`population_rows` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)))
     AND (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-    ) >= (
-      CAST(`w` AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
-    )
+    ) >= (CAST(`population_rows` AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0)))
   )
-  AND (
-    `distinct_0` >= 2 AND `size` >= 2
-  )
-  AND (
-    CAST(`climbed_0` AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
-  ) <= (
+  AND (`distinct_0` >= 2 AND `size` >= 2)
+  AND (CAST(`climbed_0` AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))) <= (
     CAST(`size` AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0)) * CAST(`climbed_levels_0` AS DECIMAL(38, 0)) * CAST(`climbed_total_0` AS DECIMAL(38, 0))
   )
   AND (
     CAST(`share_0_0` AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
-  ) <= (
-    CAST(`size` AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
-  )
+  ) <= (CAST(`size` AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0)))
   AND `enhanced_gains_5_1_0` = 0
   AND `far_3_1_0` = 0
   AND (
     CAST(`first_1` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-  ) < (
-    CAST(`tail_2_1` AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
-  )
+  ) < (CAST(`tail_2_1` AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0)))
   AND (
     CAST((
-      `gaps_1` + (
-        CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_1` AS DECIMAL(38, 0))
-      )
+      `gaps_1` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_1` AS DECIMAL(38, 0)))
     ) AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0))
   ) <= (
     CAST(`size` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) * CAST(`ordered_steps_1` AS DECIMAL(38, 0)) * CAST(`ordered_total_1` AS DECIMAL(38, 0))
   )
-  AND (
-    `distinct_1` >= 2 AND `size` >= 2
-  ) AS `kept`
+  AND (`distinct_1` >= 2 AND `size` >= 2) AS `kept`
 FROM (
   SELECT
     COALESCE(`found`.`zip_code`, `everybody`.`zip_code`) AS `zip_code`,
@@ -745,7 +564,7 @@ FROM (
     COALESCE(`found`.`sex_value`, `everybody`.`sex_value`) AS `sex_value`,
     `found`.`n` AS `n`,
     COALESCE(`found`.`size`, 0) AS `size`,
-    COALESCE(`everybody`.`w`, 0) AS `w`,
+    COALESCE(`everybody`.`population_rows`, 0) AS `population_rows`,
     `found`.`share_0_0`,
     `found`.`enhanced_gains_5_1_0`,
     `found`.`far_3_1_0`,
@@ -787,32 +606,27 @@ FROM (
         `age_code` AS `age_code`,
         `sex_value` AS `sex_value`,
         SUM(`n`) AS `n`,
-        CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `size`
+        CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `size`
       FROM `sqlanon_script_ed687537_counted`
-      GROUP BY
-        `zip_code`,
-        `age_code`,
-        `sex_value`
+      GROUP BY `zip_code`, `age_code`, `sex_value`
     ) AS `part_0`
     JOIN (
       SELECT
         `zip_code`,
         `age_code`,
         `sex_value`,
-        COALESCE(SUM(CASE WHEN `is_0` THEN `m` ELSE 0 END), 0) AS `share_0_0`,
+        COALESCE(SUM(CASE WHEN `is_0` THEN `members` ELSE 0 END), 0) AS `share_0_0`,
         COALESCE(
           SUM(
             CASE
               WHEN (
-                CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+                CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
               ) > (
-                CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
+                CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
               )
-              OR (
-                CAST(`m` AS DOUBLE) * CAST(`total` AS DOUBLE)
-              ) / (
-                CAST(`size` AS DOUBLE) * CAST(`q` AS DOUBLE)
-              ) - 1 > LN(CAST(`total` AS DOUBLE) / CAST(`q` AS DOUBLE))
+              OR (CAST(`members` AS DOUBLE) * CAST(`total` AS DOUBLE)) / (
+                CAST(`size` AS DOUBLE) * CAST(`reference_members` AS DOUBLE)
+              ) - 1 > LN(CAST(`total` AS DOUBLE) / CAST(`reference_members` AS DOUBLE))
               THEN 1
               ELSE 0
             END
@@ -825,10 +639,8 @@ FROM (
               WHEN ABS(
                 LN(
                   (
-                    CAST(`m` AS DOUBLE) * CAST(`total` AS DOUBLE)
-                  ) / (
-                    CAST(`size` AS DOUBLE) * CAST(`q` AS DOUBLE)
-                  )
+                    CAST(`members` AS DOUBLE) * CAST(`total` AS DOUBLE)
+                  ) / (CAST(`size` AS DOUBLE) * CAST(`reference_members` AS DOUBLE))
                 )
               ) > CAST(3 AS DOUBLE)
               THEN 1
@@ -842,62 +654,52 @@ FROM (
           `cells`.`zip_code`,
           `cells`.`age_code`,
           `cells`.`sex_value`,
-          `cells`.`s`,
-          `cells`.`m`,
+          `cells`.`code_held`,
+          `cells`.`members`,
           `cells`.`size`,
-          `reference`.`q_held` AS `q`,
+          `reference`.`reference_held` AS `reference_members`,
           `reference`.*
         FROM (
           SELECT
             `held`.`zip_code`,
             `held`.`age_code`,
             `held`.`sex_value`,
-            `held`.`s`,
-            `held`.`m`,
+            `held`.`code_held`,
+            `held`.`members`,
             `sizes`.`size`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `age_code` AS `age_code`,
               `sex_value` AS `sex_value`,
-              `disease_code` AS `s`,
-              CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-              COALESCE(SUM(`u`), 0) AS `alone`,
+              `disease_code` AS `code_held`,
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+              COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
               CASE
-                WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                THEN MAX(`r`)
+                WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                THEN MAX(`respondent`)
                 ELSE NULL
               END AS `holder`
             FROM `sqlanon_script_ed687537_counted`
-            GROUP BY
-              `zip_code`,
-              `age_code`,
-              `sex_value`,
-              `disease_code`
+            GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`
           ) AS `held`
           JOIN (
             SELECT
               `zip_code` AS `zip_code`,
               `age_code` AS `age_code`,
               `sex_value` AS `sex_value`,
-              CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `size`
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `size`
             FROM `sqlanon_script_ed687537_counted`
-            GROUP BY
-              `zip_code`,
-              `age_code`,
-              `sex_value`
+            GROUP BY `zip_code`, `age_code`, `sex_value`
           ) AS `sizes`
             ON `held`.`zip_code` = `sizes`.`zip_code`
             AND `held`.`age_code` = `sizes`.`age_code`
             AND `held`.`sex_value` = `sizes`.`sex_value`
         ) AS `cells`
         JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference`
-          ON `cells`.`s` = `reference`.`code`
+          ON `cells`.`code_held` = `reference`.`code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `age_code`,
-        `sex_value`
+      GROUP BY `zip_code`, `age_code`, `sex_value`
     ) AS `part_1`
       ON `part_0`.`zip_code` = `part_1`.`zip_code`
       AND `part_0`.`age_code` = `part_1`.`age_code`
@@ -910,10 +712,8 @@ FROM (
         SUM(
           GREATEST(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            ),
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0))),
             0
           )
         ) AS `climbed_0`,
@@ -925,116 +725,81 @@ FROM (
           `cells`.`age_code`,
           `cells`.`sex_value`,
           `cells`.`size`,
-          `reference`.`q`,
+          `reference`.`reference_members`,
           `reference`.`total`,
           `reference`.`levels`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `age_code`,
             `sex_value`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `age_code`, `sex_value`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `age_code`, `sex_value`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `zip_code`,
-              `age_code`,
-              `sex_value`,
-              `s`,
-              CAST(SUM(`m`) AS BIGINT) AS `m`
+            SELECT `zip_code`, `age_code`, `sex_value`, `code_held`, CAST(SUM(`members`) AS BIGINT) AS `members`
             FROM (
               SELECT
                 `zip_code` AS `zip_code`,
                 `age_code` AS `age_code`,
                 `sex_value` AS `sex_value`,
-                `disease_code` AS `s`,
-                CAST(SUM(`u`) AS BIGINT) AS `m`
+                `disease_code` AS `code_held`,
+                CAST(SUM(`lone_respondents`) AS BIGINT) AS `members`
               FROM `sqlanon_script_ed687537_counted`
-              WHERE
-                `r` IS NULL
-              GROUP BY
-                `zip_code`,
-                `age_code`,
-                `sex_value`,
-                `disease_code`
+              WHERE `respondent` IS NULL
+              GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`
               UNION ALL
-              SELECT
-                `zip_code`,
-                `age_code`,
-                `sex_value`,
-                `s`,
-                COUNT(*) AS `m`
+              SELECT `zip_code`, `age_code`, `sex_value`, `code_held`, COUNT(*) AS `members`
               FROM (
                 SELECT
                   `own`.`zip_code`,
                   `own`.`age_code`,
                   `own`.`sex_value`,
-                  `own`.`s`,
+                  `own`.`code_held`,
                   ROW_NUMBER() OVER (
                     PARTITION BY `own`.`zip_code`, `own`.`age_code`, `own`.`sex_value`, `own`.`who`
-                    ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
+                    ORDER BY `held`.`members` DESC, `own`.`code_held` NULLS LAST
                   ) AS `choice`
                 FROM (
                   SELECT
                     `zip_code` AS `zip_code`,
                     `age_code` AS `age_code`,
                     `sex_value` AS `sex_value`,
-                    `disease_code` AS `s`,
-                    `r` AS `who`
+                    `disease_code` AS `code_held`,
+                    `respondent` AS `who`
                   FROM `sqlanon_script_ed687537_counted`
-                  WHERE
-                    NOT `r` IS NULL
-                  GROUP BY
-                    `zip_code`,
-                    `age_code`,
-                    `sex_value`,
-                    `disease_code`,
-                    `r`
+                  WHERE NOT `respondent` IS NULL
+                  GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`, `respondent`
                 ) AS `own`
                 JOIN (
                   SELECT
                     `zip_code` AS `zip_code`,
                     `age_code` AS `age_code`,
                     `sex_value` AS `sex_value`,
-                    `disease_code` AS `s`,
-                    CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-                    COALESCE(SUM(`u`), 0) AS `alone`,
+                    `disease_code` AS `code_held`,
+                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+                    COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
                     CASE
-                      WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                      THEN MAX(`r`)
+                      WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                      THEN MAX(`respondent`)
                       ELSE NULL
                     END AS `holder`
                   FROM `sqlanon_script_ed687537_counted`
-                  GROUP BY
-                    `zip_code`,
-                    `age_code`,
-                    `sex_value`,
-                    `disease_code`
+                  GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`
                 ) AS `held`
                   ON `own`.`zip_code` = `held`.`zip_code`
                   AND `own`.`age_code` = `held`.`age_code`
                   AND `own`.`sex_value` = `held`.`sex_value`
-                  AND `own`.`s` = `held`.`s`
+                  AND `own`.`code_held` = `held`.`code_held`
               ) AS `choices`
-              WHERE
-                `choice` = 1
-              GROUP BY
-                `zip_code`,
-                `age_code`,
-                `sex_value`,
-                `s`
+              WHERE `choice` = 1
+              GROUP BY `zip_code`, `age_code`, `sex_value`, `code_held`
             ) AS `assigned`
-            GROUP BY
-              `zip_code`,
-              `age_code`,
-              `sex_value`,
-              `s`
+            GROUP BY `zip_code`, `age_code`, `sex_value`, `code_held`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_labels_disease` AS `reference`
-          ON `cells`.`s` = `reference`.`code`
+        JOIN `sqlanon_script_ed687537_labels_disease` AS `reference` ON `cells`.`code_held` = `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`age_code`,
@@ -1042,14 +807,11 @@ FROM (
           `cells`.`size`,
           `reference`.`level`,
           `reference`.`label`,
-          `reference`.`q`,
+          `reference`.`reference_members`,
           `reference`.`total`,
           `reference`.`levels`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `age_code`,
-        `sex_value`
+      GROUP BY `zip_code`, `age_code`, `sex_value`
     ) AS `part_2`
       ON `part_0`.`zip_code` = `part_2`.`zip_code`
       AND `part_0`.`age_code` = `part_2`.`age_code`
@@ -1059,31 +821,24 @@ FROM (
         `zip_code`,
         `age_code`,
         `sex_value`,
-        COALESCE(SUM(CASE WHEN `m` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_0`
+        COALESCE(SUM(CASE WHEN `members` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_0`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `age_code` AS `age_code`,
           `sex_value` AS `sex_value`,
-          `disease_code` AS `s`,
-          CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-          COALESCE(SUM(`u`), 0) AS `alone`,
+          `disease_code` AS `code_held`,
+          CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+          COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
           CASE
-            WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-            THEN MAX(`r`)
+            WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+            THEN MAX(`respondent`)
             ELSE NULL
           END AS `holder`
         FROM `sqlanon_script_ed687537_counted`
-        GROUP BY
-          `zip_code`,
-          `age_code`,
-          `sex_value`,
-          `disease_code`
+        GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `age_code`,
-        `sex_value`
+      GROUP BY `zip_code`, `age_code`, `sex_value`
     ) AS `part_3`
       ON `part_0`.`zip_code` = `part_3`.`zip_code`
       AND `part_0`.`age_code` = `part_3`.`age_code`
@@ -1096,13 +851,11 @@ FROM (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_1`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_1`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_1`,
         MAX(`steps`) AS `ordered_steps_1`,
         MAX(`total`) AS `ordered_total_1`
       FROM (
@@ -1111,132 +864,94 @@ FROM (
           `cells`.`age_code`,
           `cells`.`sex_value`,
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
           SELECT
             `zip_code`,
             `age_code`,
             `sex_value`,
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER (PARTITION BY `zip_code`, `age_code`, `sex_value`) AS BIGINT) AS `size`
+            `code_held`,
+            `members`,
+            CAST(SUM(`members`) OVER (PARTITION BY `zip_code`, `age_code`, `sex_value`) AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `zip_code`,
-              `age_code`,
-              `sex_value`,
-              `s`,
-              CAST(SUM(`m`) AS BIGINT) AS `m`
+            SELECT `zip_code`, `age_code`, `sex_value`, `code_held`, CAST(SUM(`members`) AS BIGINT) AS `members`
             FROM (
               SELECT
                 `zip_code` AS `zip_code`,
                 `age_code` AS `age_code`,
                 `sex_value` AS `sex_value`,
-                `stage_code` AS `s`,
-                CAST(SUM(`u`) AS BIGINT) AS `m`
+                `stage_code` AS `code_held`,
+                CAST(SUM(`lone_respondents`) AS BIGINT) AS `members`
               FROM `sqlanon_script_ed687537_counted`
-              WHERE
-                `r` IS NULL
-              GROUP BY
-                `zip_code`,
-                `age_code`,
-                `sex_value`,
-                `stage_code`
+              WHERE `respondent` IS NULL
+              GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`
               UNION ALL
-              SELECT
-                `zip_code`,
-                `age_code`,
-                `sex_value`,
-                `s`,
-                COUNT(*) AS `m`
+              SELECT `zip_code`, `age_code`, `sex_value`, `code_held`, COUNT(*) AS `members`
               FROM (
                 SELECT
                   `own`.`zip_code`,
                   `own`.`age_code`,
                   `own`.`sex_value`,
-                  `own`.`s`,
+                  `own`.`code_held`,
                   ROW_NUMBER() OVER (
                     PARTITION BY `own`.`zip_code`, `own`.`age_code`, `own`.`sex_value`, `own`.`who`
-                    ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
+                    ORDER BY `held`.`members` DESC, `own`.`code_held` NULLS LAST
                   ) AS `choice`
                 FROM (
                   SELECT
                     `zip_code` AS `zip_code`,
                     `age_code` AS `age_code`,
                     `sex_value` AS `sex_value`,
-                    `stage_code` AS `s`,
-                    `r` AS `who`
+                    `stage_code` AS `code_held`,
+                    `respondent` AS `who`
                   FROM `sqlanon_script_ed687537_counted`
-                  WHERE
-                    NOT `r` IS NULL
-                  GROUP BY
-                    `zip_code`,
-                    `age_code`,
-                    `sex_value`,
-                    `stage_code`,
-                    `r`
+                  WHERE NOT `respondent` IS NULL
+                  GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`, `respondent`
                 ) AS `own`
                 JOIN (
                   SELECT
                     `zip_code` AS `zip_code`,
                     `age_code` AS `age_code`,
                     `sex_value` AS `sex_value`,
-                    `stage_code` AS `s`,
-                    CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-                    COALESCE(SUM(`u`), 0) AS `alone`,
+                    `stage_code` AS `code_held`,
+                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+                    COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
                     CASE
-                      WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                      THEN MAX(`r`)
+                      WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                      THEN MAX(`respondent`)
                       ELSE NULL
                     END AS `holder`
                   FROM `sqlanon_script_ed687537_counted`
-                  GROUP BY
-                    `zip_code`,
-                    `age_code`,
-                    `sex_value`,
-                    `stage_code`
+                  GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`
                 ) AS `held`
                   ON `own`.`zip_code` = `held`.`zip_code`
                   AND `own`.`age_code` = `held`.`age_code`
                   AND `own`.`sex_value` = `held`.`sex_value`
-                  AND `own`.`s` = `held`.`s`
+                  AND `own`.`code_held` = `held`.`code_held`
               ) AS `choices`
-              WHERE
-                `choice` = 1
-              GROUP BY
-                `zip_code`,
-                `age_code`,
-                `sex_value`,
-                `s`
+              WHERE `choice` = 1
+              GROUP BY `zip_code`, `age_code`, `sex_value`, `code_held`
             ) AS `assigned`
-            GROUP BY
-              `zip_code`,
-              `age_code`,
-              `sex_value`,
-              `s`
+            GROUP BY `zip_code`, `age_code`, `sex_value`, `code_held`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_distribution_stage` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+        JOIN `sqlanon_script_ed687537_distribution_stage` AS `reference` ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`zip_code`,
           `cells`.`age_code`,
           `cells`.`sex_value`,
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `age_code`,
-        `sex_value`
+      GROUP BY `zip_code`, `age_code`, `sex_value`
     ) AS `part_4`
       ON `part_0`.`zip_code` = `part_4`.`zip_code`
       AND `part_0`.`age_code` = `part_4`.`age_code`
@@ -1246,31 +961,24 @@ FROM (
         `zip_code`,
         `age_code`,
         `sex_value`,
-        COALESCE(SUM(CASE WHEN `m` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_1`
+        COALESCE(SUM(CASE WHEN `members` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_1`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `age_code` AS `age_code`,
           `sex_value` AS `sex_value`,
-          `stage_code` AS `s`,
-          CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-          COALESCE(SUM(`u`), 0) AS `alone`,
+          `stage_code` AS `code_held`,
+          CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+          COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
           CASE
-            WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-            THEN MAX(`r`)
+            WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+            THEN MAX(`respondent`)
             ELSE NULL
           END AS `holder`
         FROM `sqlanon_script_ed687537_counted`
-        GROUP BY
-          `zip_code`,
-          `age_code`,
-          `sex_value`,
-          `stage_code`
+        GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `age_code`,
-        `sex_value`
+      GROUP BY `zip_code`, `age_code`, `sex_value`
     ) AS `part_5`
       ON `part_0`.`zip_code` = `part_5`.`zip_code`
       AND `part_0`.`age_code` = `part_5`.`age_code`
@@ -1280,115 +988,81 @@ FROM (
         `zip_code`,
         `age_code`,
         `sex_value`,
-        MAX(`m`) AS `first_1`,
-        COALESCE(SUM(CASE WHEN `place` >= 2 THEN `m` ELSE 0 END), 0) AS `tail_2_1`
+        MAX(`members`) AS `first_1`,
+        COALESCE(SUM(CASE WHEN `place` >= 2 THEN `members` ELSE 0 END), 0) AS `tail_2_1`
       FROM (
         SELECT
           `zip_code`,
           `age_code`,
           `sex_value`,
-          `m`,
-          ROW_NUMBER() OVER (PARTITION BY `zip_code`, `age_code`, `sex_value` ORDER BY `m` DESC, `s` NULLS LAST) AS `place`
+          `members`,
+          ROW_NUMBER() OVER (
+            PARTITION BY `zip_code`, `age_code`, `sex_value`
+            ORDER BY `members` DESC, `code_held` NULLS LAST
+          ) AS `place`
         FROM (
-          SELECT
-            `zip_code`,
-            `age_code`,
-            `sex_value`,
-            `s`,
-            CAST(SUM(`m`) AS BIGINT) AS `m`
+          SELECT `zip_code`, `age_code`, `sex_value`, `code_held`, CAST(SUM(`members`) AS BIGINT) AS `members`
           FROM (
             SELECT
               `zip_code` AS `zip_code`,
               `age_code` AS `age_code`,
               `sex_value` AS `sex_value`,
-              `stage_code` AS `s`,
-              CAST(SUM(`u`) AS BIGINT) AS `m`
+              `stage_code` AS `code_held`,
+              CAST(SUM(`lone_respondents`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ed687537_counted`
-            WHERE
-              `r` IS NULL
-            GROUP BY
-              `zip_code`,
-              `age_code`,
-              `sex_value`,
-              `stage_code`
+            WHERE `respondent` IS NULL
+            GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`
             UNION ALL
-            SELECT
-              `zip_code`,
-              `age_code`,
-              `sex_value`,
-              `s`,
-              COUNT(*) AS `m`
+            SELECT `zip_code`, `age_code`, `sex_value`, `code_held`, COUNT(*) AS `members`
             FROM (
               SELECT
                 `own`.`zip_code`,
                 `own`.`age_code`,
                 `own`.`sex_value`,
-                `own`.`s`,
+                `own`.`code_held`,
                 ROW_NUMBER() OVER (
                   PARTITION BY `own`.`zip_code`, `own`.`age_code`, `own`.`sex_value`, `own`.`who`
-                  ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST
+                  ORDER BY `held`.`members` DESC, `own`.`code_held` NULLS LAST
                 ) AS `choice`
               FROM (
                 SELECT
                   `zip_code` AS `zip_code`,
                   `age_code` AS `age_code`,
                   `sex_value` AS `sex_value`,
-                  `stage_code` AS `s`,
-                  `r` AS `who`
+                  `stage_code` AS `code_held`,
+                  `respondent` AS `who`
                 FROM `sqlanon_script_ed687537_counted`
-                WHERE
-                  NOT `r` IS NULL
-                GROUP BY
-                  `zip_code`,
-                  `age_code`,
-                  `sex_value`,
-                  `stage_code`,
-                  `r`
+                WHERE NOT `respondent` IS NULL
+                GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`, `respondent`
               ) AS `own`
               JOIN (
                 SELECT
                   `zip_code` AS `zip_code`,
                   `age_code` AS `age_code`,
                   `sex_value` AS `sex_value`,
-                  `stage_code` AS `s`,
-                  CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-                  COALESCE(SUM(`u`), 0) AS `alone`,
+                  `stage_code` AS `code_held`,
+                  CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+                  COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
                   CASE
-                    WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                    THEN MAX(`r`)
+                    WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                    THEN MAX(`respondent`)
                     ELSE NULL
                   END AS `holder`
                 FROM `sqlanon_script_ed687537_counted`
-                GROUP BY
-                  `zip_code`,
-                  `age_code`,
-                  `sex_value`,
-                  `stage_code`
+                GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`
               ) AS `held`
                 ON `own`.`zip_code` = `held`.`zip_code`
                 AND `own`.`age_code` = `held`.`age_code`
                 AND `own`.`sex_value` = `held`.`sex_value`
-                AND `own`.`s` = `held`.`s`
+                AND `own`.`code_held` = `held`.`code_held`
             ) AS `choices`
-            WHERE
-              `choice` = 1
-            GROUP BY
-              `zip_code`,
-              `age_code`,
-              `sex_value`,
-              `s`
+            WHERE `choice` = 1
+            GROUP BY `zip_code`, `age_code`, `sex_value`, `code_held`
           ) AS `assigned`
-          GROUP BY
-            `zip_code`,
-            `age_code`,
-            `sex_value`,
-            `s`
+          GROUP BY `zip_code`, `age_code`, `sex_value`, `code_held`
         ) AS `cells`
       ) AS `held`
-      GROUP BY
-        `zip_code`,
-        `age_code`,
-        `sex_value`
+      GROUP BY `zip_code`, `age_code`, `sex_value`
     ) AS `part_6`
       ON `part_0`.`zip_code` = `part_6`.`zip_code`
       AND `part_0`.`age_code` = `part_6`.`age_code`
@@ -1399,12 +1073,9 @@ FROM (
       `zip_code` AS `zip_code`,
       `age_code` AS `age_code`,
       `sex_value` AS `sex_value`,
-      CAST(SUM(`w`) AS BIGINT) AS `w`
+      CAST(SUM(`population_rows`) AS BIGINT) AS `population_rows`
     FROM `sqlanon_script_ed687537_everybody`
-    GROUP BY
-      `zip_code`,
-      `age_code`,
-      `sex_value`
+    GROUP BY `zip_code`, `age_code`, `sex_value`
   ) AS `everybody`
     ON `found`.`zip_code` = `everybody`.`zip_code`
     AND `found`.`age_code` = `everybody`.`age_code`
@@ -1414,13 +1085,7 @@ FROM (
 -- Stop if a value lies outside its hierarchy.
 SELECT
   CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM `sqlanon_script_ed687537_classes`
-      WHERE
-        `zip_code` IS NULL OR `age_code` IS NULL
-    )
+    WHEN (SELECT COUNT(*) = 0 FROM `sqlanon_script_ed687537_classes` WHERE `zip_code` IS NULL OR `age_code` IS NULL)
     THEN 1
     ELSE RAISE_ERROR('sqlanon: a value lies outside its hierarchy')
   END AS `audit`;
@@ -1429,8 +1094,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT `kept` THEN `n` ELSE 0 END), 0) * 4 <= COALESCE(SUM(`n`), 0) * 1
+      SELECT COALESCE(SUM(CASE WHEN NOT `kept` THEN `n` ELSE 0 END), 0) * 4 <= COALESCE(SUM(`n`), 0) * 1
       FROM `sqlanon_script_ed687537_classes`
     )
     THEN 1
@@ -1442,56 +1106,40 @@ DROP TABLE IF EXISTS `sqlanon_script_ed687537_blanked`;
 CREATE TABLE `sqlanon_script_ed687537_blanked` AS
 SELECT
   `size` >= 2
-  AND `w` >= 3
+  AND `population_rows` >= 3
   AND (
     (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(10 AS DECIMAL(38, 0))
-    ) <= (
-      CAST(`w` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0))
-    )
+    ) <= (CAST(`population_rows` AS DECIMAL(38, 0)) * CAST(9 AS DECIMAL(38, 0)))
     AND (
       CAST(`size` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-    ) >= (
-      CAST(`w` AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0))
-    )
+    ) >= (CAST(`population_rows` AS DECIMAL(38, 0)) * CAST(0 AS DECIMAL(38, 0)))
   )
-  AND (
-    `distinct_0` >= 2 AND `size` >= 2
-  )
-  AND (
-    CAST(`climbed_0` AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
-  ) <= (
+  AND (`distinct_0` >= 2 AND `size` >= 2)
+  AND (CAST(`climbed_0` AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))) <= (
     CAST(`size` AS DECIMAL(38, 0)) * CAST(3 AS DECIMAL(38, 0)) * CAST(`climbed_levels_0` AS DECIMAL(38, 0)) * CAST(`climbed_total_0` AS DECIMAL(38, 0))
   )
   AND (
     CAST(`share_0_0` AS DECIMAL(38, 0)) * CAST(5 AS DECIMAL(38, 0))
-  ) <= (
-    CAST(`size` AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
-  )
+  ) <= (CAST(`size` AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0)))
   AND `enhanced_gains_5_1_0` = 0
   AND `far_3_1_0` = 0
   AND (
     CAST(`first_1` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
-  ) < (
-    CAST(`tail_2_1` AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0))
-  )
+  ) < (CAST(`tail_2_1` AS DECIMAL(38, 0)) * CAST(4 AS DECIMAL(38, 0)))
   AND (
     CAST((
-      `gaps_1` + (
-        CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_1` AS DECIMAL(38, 0))
-      )
+      `gaps_1` + (CAST(`size` AS DECIMAL(38, 0)) * CAST(`before_1` AS DECIMAL(38, 0)))
     ) AS DECIMAL(38, 0)) * CAST(2 AS DECIMAL(38, 0))
   ) <= (
     CAST(`size` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0)) * CAST(`ordered_steps_1` AS DECIMAL(38, 0)) * CAST(`ordered_total_1` AS DECIMAL(38, 0))
   )
-  AND (
-    `distinct_1` >= 2 AND `size` >= 2
-  ) AS `satisfied`
+  AND (`distinct_1` >= 2 AND `size` >= 2) AS `satisfied`
 FROM (
   SELECT
     `found`.`n` AS `n`,
     COALESCE(`found`.`size`, 0) AS `size`,
-    COALESCE(`everybody`.`w`, 0) AS `w`,
+    COALESCE(`everybody`.`population_rows`, 0) AS `population_rows`,
     `found`.`share_0_0`,
     `found`.`enhanced_gains_5_1_0`,
     `found`.`far_3_1_0`,
@@ -1527,10 +1175,9 @@ FROM (
     FROM (
       SELECT
         SUM(`n`) AS `n`,
-        CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `size`
+        CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `size`
       FROM (
-        SELECT
-          `counted`.*
+        SELECT `counted`.*
         FROM `sqlanon_script_ed687537_counted` AS `counted`
         INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
           ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1541,20 +1188,18 @@ FROM (
     ) AS `part_0`
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN `is_0` THEN `m` ELSE 0 END), 0) AS `share_0_0`,
+        COALESCE(SUM(CASE WHEN `is_0` THEN `members` ELSE 0 END), 0) AS `share_0_0`,
         COALESCE(
           SUM(
             CASE
               WHEN (
-                CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
+                CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0)) * CAST(1 AS DECIMAL(38, 0))
               ) > (
-                CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
+                CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)) * CAST(6 AS DECIMAL(38, 0))
               )
-              OR (
-                CAST(`m` AS DOUBLE) * CAST(`total` AS DOUBLE)
-              ) / (
-                CAST(`size` AS DOUBLE) * CAST(`q` AS DOUBLE)
-              ) - 1 > LN(CAST(`total` AS DOUBLE) / CAST(`q` AS DOUBLE))
+              OR (CAST(`members` AS DOUBLE) * CAST(`total` AS DOUBLE)) / (
+                CAST(`size` AS DOUBLE) * CAST(`reference_members` AS DOUBLE)
+              ) - 1 > LN(CAST(`total` AS DOUBLE) / CAST(`reference_members` AS DOUBLE))
               THEN 1
               ELSE 0
             END
@@ -1567,10 +1212,8 @@ FROM (
               WHEN ABS(
                 LN(
                   (
-                    CAST(`m` AS DOUBLE) * CAST(`total` AS DOUBLE)
-                  ) / (
-                    CAST(`size` AS DOUBLE) * CAST(`q` AS DOUBLE)
-                  )
+                    CAST(`members` AS DOUBLE) * CAST(`total` AS DOUBLE)
+                  ) / (CAST(`size` AS DOUBLE) * CAST(`reference_members` AS DOUBLE))
                 )
               ) > CAST(3 AS DOUBLE)
               THEN 1
@@ -1581,29 +1224,25 @@ FROM (
         ) AS `far_3_1_0`
       FROM (
         SELECT
-          `cells`.`s`,
-          `cells`.`m`,
+          `cells`.`code_held`,
+          `cells`.`members`,
           `cells`.`size`,
-          `reference`.`q_held` AS `q`,
+          `reference`.`reference_held` AS `reference_members`,
           `reference`.*
         FROM (
-          SELECT
-            `held`.`s`,
-            `held`.`m`,
-            `sizes`.`size`
+          SELECT `held`.`code_held`, `held`.`members`, `sizes`.`size`
           FROM (
             SELECT
-              `disease_code` AS `s`,
-              CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-              COALESCE(SUM(`u`), 0) AS `alone`,
+              `disease_code` AS `code_held`,
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+              COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
               CASE
-                WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                THEN MAX(`r`)
+                WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                THEN MAX(`respondent`)
                 ELSE NULL
               END AS `holder`
             FROM (
-              SELECT
-                `counted`.*
+              SELECT `counted`.*
               FROM `sqlanon_script_ed687537_counted` AS `counted`
               INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                 ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1611,15 +1250,12 @@ FROM (
                 AND `counted`.`sex_value` = `verdict`.`sex_value`
                 AND NOT `verdict`.`kept`
             ) AS `counted`
-            GROUP BY
-              `disease_code`
+            GROUP BY `disease_code`
           ) AS `held`
           CROSS JOIN (
-            SELECT
-              CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `size`
+            SELECT CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `size`
             FROM (
-              SELECT
-                `counted`.*
+              SELECT `counted`.*
               FROM `sqlanon_script_ed687537_counted` AS `counted`
               INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                 ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1630,7 +1266,7 @@ FROM (
           ) AS `sizes`
         ) AS `cells`
         JOIN `sqlanon_script_ed687537_distribution_disease` AS `reference`
-          ON `cells`.`s` = `reference`.`code`
+          ON `cells`.`code_held` = `reference`.`code`
       ) AS `held`
     ) AS `part_1`
     CROSS JOIN (
@@ -1638,10 +1274,8 @@ FROM (
         SUM(
           GREATEST(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            ),
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0))),
             0
           )
         ) AS `climbed_0`,
@@ -1650,26 +1284,18 @@ FROM (
       FROM (
         SELECT
           `cells`.`size`,
-          `reference`.`q`,
+          `reference`.`reference_members`,
           `reference`.`total`,
           `reference`.`levels`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
-          SELECT
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER () AS BIGINT) AS `size`
+          SELECT `code_held`, `members`, CAST(SUM(`members`) OVER () AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `s`,
-              CAST(SUM(`m`) AS BIGINT) AS `m`
+            SELECT `code_held`, CAST(SUM(`members`) AS BIGINT) AS `members`
             FROM (
-              SELECT
-                `disease_code` AS `s`,
-                CAST(SUM(`u`) AS BIGINT) AS `m`
+              SELECT `disease_code` AS `code_held`, CAST(SUM(`lone_respondents`) AS BIGINT) AS `members`
               FROM (
-                SELECT
-                  `counted`.*
+                SELECT `counted`.*
                 FROM `sqlanon_script_ed687537_counted` AS `counted`
                 INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                   ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1677,25 +1303,18 @@ FROM (
                   AND `counted`.`sex_value` = `verdict`.`sex_value`
                   AND NOT `verdict`.`kept`
               ) AS `counted`
-              WHERE
-                `r` IS NULL
-              GROUP BY
-                `disease_code`
+              WHERE `respondent` IS NULL
+              GROUP BY `disease_code`
               UNION ALL
-              SELECT
-                `s`,
-                COUNT(*) AS `m`
+              SELECT `code_held`, COUNT(*) AS `members`
               FROM (
                 SELECT
-                  `own`.`s`,
-                  ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+                  `own`.`code_held`,
+                  ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`members` DESC, `own`.`code_held` NULLS LAST) AS `choice`
                 FROM (
-                  SELECT
-                    `disease_code` AS `s`,
-                    `r` AS `who`
+                  SELECT `disease_code` AS `code_held`, `respondent` AS `who`
                   FROM (
-                    SELECT
-                      `counted`.*
+                    SELECT `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
                     INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                       ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1703,25 +1322,21 @@ FROM (
                       AND `counted`.`sex_value` = `verdict`.`sex_value`
                       AND NOT `verdict`.`kept`
                   ) AS `counted`
-                  WHERE
-                    NOT `r` IS NULL
-                  GROUP BY
-                    `disease_code`,
-                    `r`
+                  WHERE NOT `respondent` IS NULL
+                  GROUP BY `disease_code`, `respondent`
                 ) AS `own`
                 JOIN (
                   SELECT
-                    `disease_code` AS `s`,
-                    CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-                    COALESCE(SUM(`u`), 0) AS `alone`,
+                    `disease_code` AS `code_held`,
+                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+                    COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
                     CASE
-                      WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                      THEN MAX(`r`)
+                      WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                      THEN MAX(`respondent`)
                       ELSE NULL
                     END AS `holder`
                   FROM (
-                    SELECT
-                      `counted`.*
+                    SELECT `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
                     INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                       ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1729,47 +1344,40 @@ FROM (
                       AND `counted`.`sex_value` = `verdict`.`sex_value`
                       AND NOT `verdict`.`kept`
                   ) AS `counted`
-                  GROUP BY
-                    `disease_code`
-                ) AS `held`
-                  ON `own`.`s` = `held`.`s`
+                  GROUP BY `disease_code`
+                ) AS `held` ON `own`.`code_held` = `held`.`code_held`
               ) AS `choices`
-              WHERE
-                `choice` = 1
-              GROUP BY
-                `s`
+              WHERE `choice` = 1
+              GROUP BY `code_held`
             ) AS `assigned`
-            GROUP BY
-              `s`
+            GROUP BY `code_held`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_labels_disease` AS `reference`
-          ON `cells`.`s` = `reference`.`code`
+        JOIN `sqlanon_script_ed687537_labels_disease` AS `reference` ON `cells`.`code_held` = `reference`.`code`
         GROUP BY
           `cells`.`size`,
           `reference`.`level`,
           `reference`.`label`,
-          `reference`.`q`,
+          `reference`.`reference_members`,
           `reference`.`total`,
           `reference`.`levels`
       ) AS `held`
     ) AS `part_2`
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN `m` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_0`
+        COALESCE(SUM(CASE WHEN `members` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_0`
       FROM (
         SELECT
-          `disease_code` AS `s`,
-          CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-          COALESCE(SUM(`u`), 0) AS `alone`,
+          `disease_code` AS `code_held`,
+          CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+          COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
           CASE
-            WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-            THEN MAX(`r`)
+            WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+            THEN MAX(`respondent`)
             ELSE NULL
           END AS `holder`
         FROM (
-          SELECT
-            `counted`.*
+          SELECT `counted`.*
           FROM `sqlanon_script_ed687537_counted` AS `counted`
           INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
             ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1777,8 +1385,7 @@ FROM (
             AND `counted`.`sex_value` = `verdict`.`sex_value`
             AND NOT `verdict`.`kept`
         ) AS `counted`
-        GROUP BY
-          `disease_code`
+        GROUP BY `disease_code`
       ) AS `held`
     ) AS `part_3`
     CROSS JOIN (
@@ -1786,39 +1393,29 @@ FROM (
         SUM(
           ABS(
             (
-              CAST(`m` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
-            ) - (
-              CAST(`size` AS DECIMAL(38, 0)) * CAST(`q` AS DECIMAL(38, 0))
-            )
+              CAST(`members` AS DECIMAL(38, 0)) * CAST(`total` AS DECIMAL(38, 0))
+            ) - (CAST(`size` AS DECIMAL(38, 0)) * CAST(`reference_members` AS DECIMAL(38, 0)))
           )
         ) AS `gaps_1`,
-        MAX(`q_everywhere`) - SUM(`q`) AS `before_1`,
+        MAX(`reference_everywhere`) - SUM(`reference_members`) AS `before_1`,
         MAX(`steps`) AS `ordered_steps_1`,
         MAX(`total`) AS `ordered_total_1`
       FROM (
         SELECT
           `cells`.`size`,
-          `reference`.`q_below` AS `q`,
+          `reference`.`reference_below` AS `reference_members`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`,
-          CAST(SUM(`cells`.`m`) AS BIGINT) AS `m`
+          CAST(SUM(`cells`.`members`) AS BIGINT) AS `members`
         FROM (
-          SELECT
-            `s`,
-            `m`,
-            CAST(SUM(`m`) OVER () AS BIGINT) AS `size`
+          SELECT `code_held`, `members`, CAST(SUM(`members`) OVER () AS BIGINT) AS `size`
           FROM (
-            SELECT
-              `s`,
-              CAST(SUM(`m`) AS BIGINT) AS `m`
+            SELECT `code_held`, CAST(SUM(`members`) AS BIGINT) AS `members`
             FROM (
-              SELECT
-                `stage_code` AS `s`,
-                CAST(SUM(`u`) AS BIGINT) AS `m`
+              SELECT `stage_code` AS `code_held`, CAST(SUM(`lone_respondents`) AS BIGINT) AS `members`
               FROM (
-                SELECT
-                  `counted`.*
+                SELECT `counted`.*
                 FROM `sqlanon_script_ed687537_counted` AS `counted`
                 INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                   ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1826,25 +1423,18 @@ FROM (
                   AND `counted`.`sex_value` = `verdict`.`sex_value`
                   AND NOT `verdict`.`kept`
               ) AS `counted`
-              WHERE
-                `r` IS NULL
-              GROUP BY
-                `stage_code`
+              WHERE `respondent` IS NULL
+              GROUP BY `stage_code`
               UNION ALL
-              SELECT
-                `s`,
-                COUNT(*) AS `m`
+              SELECT `code_held`, COUNT(*) AS `members`
               FROM (
                 SELECT
-                  `own`.`s`,
-                  ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+                  `own`.`code_held`,
+                  ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`members` DESC, `own`.`code_held` NULLS LAST) AS `choice`
                 FROM (
-                  SELECT
-                    `stage_code` AS `s`,
-                    `r` AS `who`
+                  SELECT `stage_code` AS `code_held`, `respondent` AS `who`
                   FROM (
-                    SELECT
-                      `counted`.*
+                    SELECT `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
                     INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                       ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1852,25 +1442,21 @@ FROM (
                       AND `counted`.`sex_value` = `verdict`.`sex_value`
                       AND NOT `verdict`.`kept`
                   ) AS `counted`
-                  WHERE
-                    NOT `r` IS NULL
-                  GROUP BY
-                    `stage_code`,
-                    `r`
+                  WHERE NOT `respondent` IS NULL
+                  GROUP BY `stage_code`, `respondent`
                 ) AS `own`
                 JOIN (
                   SELECT
-                    `stage_code` AS `s`,
-                    CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-                    COALESCE(SUM(`u`), 0) AS `alone`,
+                    `stage_code` AS `code_held`,
+                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+                    COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
                     CASE
-                      WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                      THEN MAX(`r`)
+                      WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                      THEN MAX(`respondent`)
                       ELSE NULL
                     END AS `holder`
                   FROM (
-                    SELECT
-                      `counted`.*
+                    SELECT `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
                     INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                       ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1878,47 +1464,40 @@ FROM (
                       AND `counted`.`sex_value` = `verdict`.`sex_value`
                       AND NOT `verdict`.`kept`
                   ) AS `counted`
-                  GROUP BY
-                    `stage_code`
-                ) AS `held`
-                  ON `own`.`s` = `held`.`s`
+                  GROUP BY `stage_code`
+                ) AS `held` ON `own`.`code_held` = `held`.`code_held`
               ) AS `choices`
-              WHERE
-                `choice` = 1
-              GROUP BY
-                `s`
+              WHERE `choice` = 1
+              GROUP BY `code_held`
             ) AS `assigned`
-            GROUP BY
-              `s`
+            GROUP BY `code_held`
           ) AS `cells`
         ) AS `cells`
-        JOIN `sqlanon_script_ed687537_distribution_stage` AS `reference`
-          ON `cells`.`s` <= `reference`.`code`
+        JOIN `sqlanon_script_ed687537_distribution_stage` AS `reference` ON `cells`.`code_held` <= `reference`.`code`
         GROUP BY
           `cells`.`size`,
           `reference`.`code`,
-          `reference`.`q_below`,
+          `reference`.`reference_below`,
           `reference`.`total`,
-          `reference`.`q_everywhere`,
+          `reference`.`reference_everywhere`,
           `reference`.`steps`
       ) AS `held`
     ) AS `part_4`
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN `m` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_1`
+        COALESCE(SUM(CASE WHEN `members` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_1`
       FROM (
         SELECT
-          `stage_code` AS `s`,
-          CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-          COALESCE(SUM(`u`), 0) AS `alone`,
+          `stage_code` AS `code_held`,
+          CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+          COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
           CASE
-            WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-            THEN MAX(`r`)
+            WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+            THEN MAX(`respondent`)
             ELSE NULL
           END AS `holder`
         FROM (
-          SELECT
-            `counted`.*
+          SELECT `counted`.*
           FROM `sqlanon_script_ed687537_counted` AS `counted`
           INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
             ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1926,29 +1505,21 @@ FROM (
             AND `counted`.`sex_value` = `verdict`.`sex_value`
             AND NOT `verdict`.`kept`
         ) AS `counted`
-        GROUP BY
-          `stage_code`
+        GROUP BY `stage_code`
       ) AS `held`
     ) AS `part_5`
     CROSS JOIN (
       SELECT
-        MAX(`m`) AS `first_1`,
-        COALESCE(SUM(CASE WHEN `place` >= 2 THEN `m` ELSE 0 END), 0) AS `tail_2_1`
+        MAX(`members`) AS `first_1`,
+        COALESCE(SUM(CASE WHEN `place` >= 2 THEN `members` ELSE 0 END), 0) AS `tail_2_1`
       FROM (
-        SELECT
-          `m`,
-          ROW_NUMBER() OVER (ORDER BY `m` DESC, `s` NULLS LAST) AS `place`
+        SELECT `members`, ROW_NUMBER() OVER (ORDER BY `members` DESC, `code_held` NULLS LAST) AS `place`
         FROM (
-          SELECT
-            `s`,
-            CAST(SUM(`m`) AS BIGINT) AS `m`
+          SELECT `code_held`, CAST(SUM(`members`) AS BIGINT) AS `members`
           FROM (
-            SELECT
-              `stage_code` AS `s`,
-              CAST(SUM(`u`) AS BIGINT) AS `m`
+            SELECT `stage_code` AS `code_held`, CAST(SUM(`lone_respondents`) AS BIGINT) AS `members`
             FROM (
-              SELECT
-                `counted`.*
+              SELECT `counted`.*
               FROM `sqlanon_script_ed687537_counted` AS `counted`
               INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                 ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1956,25 +1527,18 @@ FROM (
                 AND `counted`.`sex_value` = `verdict`.`sex_value`
                 AND NOT `verdict`.`kept`
             ) AS `counted`
-            WHERE
-              `r` IS NULL
-            GROUP BY
-              `stage_code`
+            WHERE `respondent` IS NULL
+            GROUP BY `stage_code`
             UNION ALL
-            SELECT
-              `s`,
-              COUNT(*) AS `m`
+            SELECT `code_held`, COUNT(*) AS `members`
             FROM (
               SELECT
-                `own`.`s`,
-                ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`m` DESC, `own`.`s` NULLS LAST) AS `choice`
+                `own`.`code_held`,
+                ROW_NUMBER() OVER (PARTITION BY `own`.`who` ORDER BY `held`.`members` DESC, `own`.`code_held` NULLS LAST) AS `choice`
               FROM (
-                SELECT
-                  `stage_code` AS `s`,
-                  `r` AS `who`
+                SELECT `stage_code` AS `code_held`, `respondent` AS `who`
                 FROM (
-                  SELECT
-                    `counted`.*
+                  SELECT `counted`.*
                   FROM `sqlanon_script_ed687537_counted` AS `counted`
                   INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                     ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -1982,25 +1546,21 @@ FROM (
                     AND `counted`.`sex_value` = `verdict`.`sex_value`
                     AND NOT `verdict`.`kept`
                 ) AS `counted`
-                WHERE
-                  NOT `r` IS NULL
-                GROUP BY
-                  `stage_code`,
-                  `r`
+                WHERE NOT `respondent` IS NULL
+                GROUP BY `stage_code`, `respondent`
               ) AS `own`
               JOIN (
                 SELECT
-                  `stage_code` AS `s`,
-                  CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) AS `m`,
-                  COALESCE(SUM(`u`), 0) AS `alone`,
+                  `stage_code` AS `code_held`,
+                  CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
+                  COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
                   CASE
-                    WHEN CAST(COALESCE(SUM(`u`), 0) + COUNT(DISTINCT `r`) AS BIGINT) = 1
-                    THEN MAX(`r`)
+                    WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
+                    THEN MAX(`respondent`)
                     ELSE NULL
                   END AS `holder`
                 FROM (
-                  SELECT
-                    `counted`.*
+                  SELECT `counted`.*
                   FROM `sqlanon_script_ed687537_counted` AS `counted`
                   INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
                     ON `counted`.`zip_code` = `verdict`.`zip_code`
@@ -2008,28 +1568,21 @@ FROM (
                     AND `counted`.`sex_value` = `verdict`.`sex_value`
                     AND NOT `verdict`.`kept`
                 ) AS `counted`
-                GROUP BY
-                  `stage_code`
-              ) AS `held`
-                ON `own`.`s` = `held`.`s`
+                GROUP BY `stage_code`
+              ) AS `held` ON `own`.`code_held` = `held`.`code_held`
             ) AS `choices`
-            WHERE
-              `choice` = 1
-            GROUP BY
-              `s`
+            WHERE `choice` = 1
+            GROUP BY `code_held`
           ) AS `assigned`
-          GROUP BY
-            `s`
+          GROUP BY `code_held`
         ) AS `cells`
       ) AS `held`
     ) AS `part_6`
   ) AS `found`
   LEFT JOIN (
-    SELECT
-      CAST(SUM(`w`) AS BIGINT) AS `w`
+    SELECT CAST(SUM(`population_rows`) AS BIGINT) AS `population_rows`
     FROM `sqlanon_script_ed687537_everybody`
-  ) AS `everybody`
-    ON TRUE
+  ) AS `everybody` ON TRUE
 ) AS `blanked`;
 
 -- The release, with person for the audit, in no order that tells of the source.
@@ -2046,191 +1599,129 @@ FROM `source_table` AS `source`
 LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
   ON (
     CASE
-      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-      THEN RTRIM(CAST(`source`.`zip` AS STRING))
+      WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
       ELSE CAST(`source`.`zip` AS STRING)
     END
   ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
-LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age`
-  ON `source`.`age` = `hierarchy_age`.`value`
+LEFT JOIN `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy_age` ON `source`.`age` = `hierarchy_age`.`value`
 INNER JOIN `sqlanon_script_ed687537_classes` AS `class`
-  ON CASE
-    WHEN (
-      CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
-        ELSE CAST(`source`.`zip` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY IS NULL
-    THEN 0
-    ELSE `hierarchy_zip`.`code_1`
-  END = `class`.`zip_code`
+  ON CASE WHEN `source`.`zip` IS NULL THEN 0 ELSE `hierarchy_zip`.`code_1` END = `class`.`zip_code`
   AND CASE WHEN `source`.`age` IS NULL THEN 0 ELSE `hierarchy_age`.`code_1` END = `class`.`age_code`
   AND COALESCE(
     '=' || (
       CASE
-        WHEN TYPEOF(`source`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`sex` AS STRING))
+        WHEN TYPEOF(`source`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`sex` AS STRING))
         ELSE CAST(`source`.`sex` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     ''
   ) = `class`.`sex_value`
-WHERE
-  `class`.`kept`
-  OR COALESCE((
-    SELECT
-      `satisfied`
-    FROM `sqlanon_script_ed687537_blanked`
-  ), FALSE)
-ORDER BY
-  RAND();
+WHERE `class`.`kept` OR COALESCE((SELECT `satisfied` FROM `sqlanon_script_ed687537_blanked`), FALSE)
+ORDER BY RAND();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
--- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0`;
-CREATE TABLE `sqlanon_script_ed687537_audit_0` AS
-SELECT
-  COALESCE(SUM(`rows`), 0) AS `rows`,
-  COUNT(*) AS `classes`,
-  COALESCE(MIN(`size`), 0) AS `smallest_class`,
-  COALESCE(SUM(CASE WHEN `size` < 2 THEN 1 ELSE 0 END), 0) AS `classes_failing_k`
-FROM (
-  SELECT
-    COUNT(
-      DISTINCT (
-        CASE
-          WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`person` AS STRING))
-          ELSE CAST(`audited`.`person` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY
-    ) + MAX(
-      CASE
-        WHEN (
-          CASE
-            WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`person` AS STRING))
-            ELSE CAST(`audited`.`person` AS STRING)
-          END
-        ) COLLATE UTF8_BINARY IS NULL
-        THEN 1
-        ELSE 0
-      END
-    ) AS `size`,
-    COUNT(*) AS `rows`
-  FROM `sqlanon_script_ed687537_staged` AS `audited`
-  GROUP BY
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
-        ELSE CAST(`audited`.`zip` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY,
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
-        ELSE CAST(`audited`.`age` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY,
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
-        ELSE CAST(`audited`.`sex` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY
-) AS `classes`;
-
--- Audit: stop unless there are classes and every one has at least 2 persons.
+-- Audit: stop unless there are classes in the staged table and every one has at least 2 persons.
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
-      FROM `sqlanon_script_ed687537_audit_0`
+      SELECT COALESCE(SUM(CASE WHEN `size` < 2 THEN 1 ELSE 0 END), 0) = 0 AND COALESCE(SUM(`rows`), 0) > 0
+      FROM (
+        SELECT
+          COUNT(
+            DISTINCT (
+              CASE
+                WHEN TYPEOF(`audited`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`person` AS STRING))
+                ELSE CAST(`audited`.`person` AS STRING)
+              END
+            ) COLLATE UTF8_BINARY
+          ) + MAX(
+            CASE
+              WHEN (
+                CASE
+                  WHEN TYPEOF(`audited`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`person` AS STRING))
+                  ELSE CAST(`audited`.`person` AS STRING)
+                END
+              ) COLLATE UTF8_BINARY IS NULL
+              THEN 1
+              ELSE 0
+            END
+          ) AS `size`,
+          COUNT(*) AS `rows`
+        FROM `sqlanon_script_ed687537_staged` AS `audited`
+        GROUP BY
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+              ELSE CAST(`audited`.`zip` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY,
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
+              ELSE CAST(`audited`.`age` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY,
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+              ELSE CAST(`audited`.`sex` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY
+      ) AS `classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: k')
   END AS `audit`;
-
--- Audit: the values of disease.
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0_0_values`;
-CREATE TABLE `sqlanon_script_ed687537_audit_0_0_values` AS
-SELECT
-  (
-    SELECT
-      COUNT(*)
-    FROM `sqlanon_script_ed687537_staged` AS `audited`
-  ) AS `rows`,
-  (
-    SELECT
-      COUNT(*)
-    FROM `source_table` AS `source`
-  ) AS `reference_rows`,
-  COUNT(*) AS `distinct_values`,
-  COALESCE(SUM(CASE WHEN `value` IS NULL THEN 1 ELSE 0 END), 0) AS `nulls`,
-  0 AS `outside_order`,
-  COALESCE(SUM(CASE WHEN `covered` IS NULL AND NOT `value` IS NULL THEN 1 ELSE 0 END), 0) AS `outside_hierarchy`
-FROM (
-  SELECT
-    `domain`.`value`,
-    (
-      CASE
-        WHEN TYPEOF(`taxonomy`.`value`) LIKE 'char(%'
-        THEN RTRIM(CAST(`taxonomy`.`value` AS STRING))
-        ELSE CAST(`taxonomy`.`value` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY AS `covered`
-  FROM (
-    SELECT DISTINCT
-      (
-        CASE
-          WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`disease` AS STRING))
-          ELSE CAST(`audited`.`disease` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `value`
-    FROM `sqlanon_script_ed687537_staged` AS `audited`
-    UNION
-    SELECT DISTINCT
-      (
-        CASE
-          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`disease` AS STRING))
-          ELSE CAST(`source`.`disease` AS STRING)
-        END
-      ) COLLATE UTF8_BINARY AS `value`
-    FROM `source_table` AS `source`
-  ) AS `domain`
-  LEFT JOIN (
-    SELECT
-      `value`,
-      `label_1`,
-      `label_2`
-    FROM `sqlanon_script_ed687537_hierarchy_disease`
-    WHERE
-      NOT `value` IS NULL
-  ) AS `taxonomy`
-    ON `domain`.`value` = (
-      CASE
-        WHEN TYPEOF(`taxonomy`.`value`) LIKE 'char(%'
-        THEN RTRIM(CAST(`taxonomy`.`value` AS STRING))
-        ELSE CAST(`taxonomy`.`value` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY
-) AS `known`;
 
 -- Audit: stop unless every value of disease has a place in its order and in its hierarchy.
 SELECT
   CASE
     WHEN (
       SELECT
-        MAX(`outside_order`) = 0 AND MAX(`outside_hierarchy`) = 0 AND MIN(`reference_rows`) > 0
-      FROM `sqlanon_script_ed687537_audit_0_0_values`
+        0 = 0
+        AND COALESCE(SUM(CASE WHEN `covered` IS NULL AND NOT `value` IS NULL THEN 1 ELSE 0 END), 0) = 0
+        AND (SELECT COUNT(*) FROM `source_table` AS `source`) > 0
+      FROM (
+        SELECT
+          `domain`.`value`,
+          (
+            CASE
+              WHEN TYPEOF(`taxonomy`.`value`) LIKE 'char(%' THEN RTRIM(CAST(`taxonomy`.`value` AS STRING))
+              ELSE CAST(`taxonomy`.`value` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY AS `covered`
+        FROM (
+          SELECT DISTINCT
+            (
+              CASE
+                WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+                ELSE CAST(`audited`.`disease` AS STRING)
+              END
+            ) COLLATE UTF8_BINARY AS `value`
+          FROM `sqlanon_script_ed687537_staged` AS `audited`
+          UNION
+          SELECT DISTINCT
+            (
+              CASE
+                WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
+                ELSE CAST(`source`.`disease` AS STRING)
+              END
+            ) COLLATE UTF8_BINARY AS `value`
+          FROM `source_table` AS `source`
+        ) AS `domain`
+        LEFT JOIN (
+          SELECT `value`, `label_1`, `label_2`
+          FROM `sqlanon_script_ed687537_hierarchy_disease`
+          WHERE NOT `value` IS NULL
+        ) AS `taxonomy`
+          ON `domain`.`value` = (
+            CASE
+              WHEN TYPEOF(`taxonomy`.`value`) LIKE 'char(%' THEN RTRIM(CAST(`taxonomy`.`value` AS STRING))
+              ELSE CAST(`taxonomy`.`value` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY
+      ) AS `known`
     )
     THEN 1
     ELSE RAISE_ERROR(
@@ -2242,15 +1733,12 @@ SELECT
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0_0`;
 CREATE TABLE `sqlanon_script_ed687537_audit_0_0` AS
 WITH `sqlanon_audit_domain` AS (
-  SELECT
-    `value`,
-    ROW_NUMBER() OVER (ORDER BY `value`) AS `code`
+  SELECT `value`, ROW_NUMBER() OVER (ORDER BY `value`) AS `code`
   FROM (
     SELECT DISTINCT
       (
         CASE
-          WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+          WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
           ELSE CAST(`audited`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY AS `value`
@@ -2259,8 +1747,7 @@ WITH `sqlanon_audit_domain` AS (
     SELECT DISTINCT
       (
         CASE
-          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`disease` AS STRING))
+          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
           ELSE CAST(`source`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY AS `value`
@@ -2270,16 +1757,14 @@ WITH `sqlanon_audit_domain` AS (
   SELECT
     (
       CASE
-        WHEN TYPEOF(`source`.`person`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`person` AS STRING))
+        WHEN TYPEOF(`source`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`person` AS STRING))
         ELSE CAST(`source`.`person` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `person`,
     CASE
       WHEN (
         CASE
-          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`disease` AS STRING))
+          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
           ELSE CAST(`source`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY IS NULL
@@ -2292,24 +1777,21 @@ WITH `sqlanon_audit_domain` AS (
   LEFT JOIN `sqlanon_audit_domain` AS `domain`
     ON (
       CASE
-        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`disease` AS STRING))
+        WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
         ELSE CAST(`source`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY = `domain`.`value`
   GROUP BY
     (
       CASE
-        WHEN TYPEOF(`source`.`person`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`person` AS STRING))
+        WHEN TYPEOF(`source`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`person` AS STRING))
         ELSE CAST(`source`.`person` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     CASE
       WHEN (
         CASE
-          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`disease` AS STRING))
+          WHEN TYPEOF(`source`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`disease` AS STRING))
           ELSE CAST(`source`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY IS NULL
@@ -2317,12 +1799,7 @@ WITH `sqlanon_audit_domain` AS (
       ELSE `domain`.`code`
     END
 ), `sqlanon_audit_source_placed` AS (
-  SELECT
-    1 AS `class`,
-    `person`,
-    `code`,
-    `rows`,
-    COUNT(*) OVER (PARTITION BY `code`) AS `held`
+  SELECT 1 AS `class`, `person`, `code`, `rows`, COUNT(*) OVER (PARTITION BY `code`) AS `held`
   FROM `sqlanon_audit_source_holdings` AS `source_holdings`
 ), `sqlanon_audit_source_chosen` AS (
   SELECT
@@ -2342,9 +1819,7 @@ WITH `sqlanon_audit_domain` AS (
     CAST(SUM(`rows`) AS BIGINT) AS `rows`,
     COUNT(CASE WHEN `place` = 1 AND `least` = 1 THEN 1 END) AS `sole`
   FROM `sqlanon_audit_source_chosen` AS `source_chosen`
-  GROUP BY
-    `class`,
-    `code`
+  GROUP BY `class`, `code`
 ), `sqlanon_audit_counted` AS (
   SELECT
     `domain`.`value`,
@@ -2352,8 +1827,7 @@ WITH `sqlanon_audit_domain` AS (
     COALESCE(`source_cells`.`members`, 0) AS `reference`,
     COALESCE(`source_cells`.`held`, 0) AS `held_reference`
   FROM `sqlanon_audit_domain` AS `domain`
-  LEFT JOIN `sqlanon_audit_source_cells` AS `source_cells`
-    ON `domain`.`code` = `source_cells`.`code`
+  LEFT JOIN `sqlanon_audit_source_cells` AS `source_cells` ON `domain`.`code` = `source_cells`.`code`
 ), `sqlanon_audit_labelled` AS (
   SELECT
     `counted`.*,
@@ -2361,18 +1835,13 @@ WITH `sqlanon_audit_domain` AS (
     CAST(SUM(`counted`.`reference`) OVER (PARTITION BY `taxonomy`.`label_1`) AS BIGINT) AS `reference_1`
   FROM `sqlanon_audit_counted` AS `counted`
   LEFT JOIN (
-    SELECT
-      `value`,
-      `label_1`,
-      `label_2`
+    SELECT `value`, `label_1`, `label_2`
     FROM `sqlanon_script_ed687537_hierarchy_disease`
-    WHERE
-      NOT `value` IS NULL
+    WHERE NOT `value` IS NULL
   ) AS `taxonomy`
     ON `counted`.`value` = (
       CASE
-        WHEN TYPEOF(`taxonomy`.`value`) LIKE 'char(%'
-        THEN RTRIM(CAST(`taxonomy`.`value` AS STRING))
+        WHEN TYPEOF(`taxonomy`.`value`) LIKE 'char(%' THEN RTRIM(CAST(`taxonomy`.`value` AS STRING))
         ELSE CAST(`taxonomy`.`value` AS STRING)
       END
     ) COLLATE UTF8_BINARY
@@ -2385,8 +1854,7 @@ WITH `sqlanon_audit_domain` AS (
     CASE
       WHEN (
         CASE
-          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%'
-          THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
+          WHEN TYPEOF(CAST(`value` AS STRING)) LIKE 'char(%' THEN RTRIM(CAST(CAST(`value` AS STRING) AS STRING))
           ELSE CAST(CAST(`value` AS STRING) AS STRING)
         END
       ) COLLATE UTF8_BINARY = 'flu'
@@ -2398,37 +1866,32 @@ WITH `sqlanon_audit_domain` AS (
   SELECT
     (
       CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
         ELSE CAST(`audited`.`zip` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_0`,
+    ) COLLATE UTF8_BINARY AS `key_0`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
+        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
         ELSE CAST(`audited`.`age` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_1`,
+    ) COLLATE UTF8_BINARY AS `key_1`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
         ELSE CAST(`audited`.`sex` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_2`,
+    ) COLLATE UTF8_BINARY AS `key_2`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`person` AS STRING))
+        WHEN TYPEOF(`audited`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`person` AS STRING))
         ELSE CAST(`audited`.`person` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `person`,
     CASE
       WHEN (
         CASE
-          WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+          WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
           ELSE CAST(`audited`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY IS NULL
@@ -2441,45 +1904,39 @@ WITH `sqlanon_audit_domain` AS (
   LEFT JOIN `sqlanon_audit_domain` AS `domain`
     ON (
       CASE
-        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+        WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
         ELSE CAST(`audited`.`disease` AS STRING)
       END
     ) COLLATE UTF8_BINARY = `domain`.`value`
   GROUP BY
     (
       CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
         ELSE CAST(`audited`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     (
       CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
+        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
         ELSE CAST(`audited`.`age` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     (
       CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
         ELSE CAST(`audited`.`sex` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     (
       CASE
-        WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`person` AS STRING))
+        WHEN TYPEOF(`audited`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`person` AS STRING))
         ELSE CAST(`audited`.`person` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     CASE
       WHEN (
         CASE
-          WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%'
-          THEN RTRIM(CAST(`audited`.`disease` AS STRING))
+          WHEN TYPEOF(`audited`.`disease`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`disease` AS STRING))
           ELSE CAST(`audited`.`disease` AS STRING)
         END
       ) COLLATE UTF8_BINARY IS NULL
@@ -2488,11 +1945,11 @@ WITH `sqlanon_audit_domain` AS (
     END
 ), `sqlanon_audit_audited_placed` AS (
   SELECT
-    MIN(`number`) OVER (PARTITION BY `k_0`, `k_1`, `k_2`) AS `class`,
+    MIN(`number`) OVER (PARTITION BY `key_0`, `key_1`, `key_2`) AS `class`,
     `person`,
     `code`,
     `rows`,
-    COUNT(*) OVER (PARTITION BY `k_0`, `k_1`, `k_2`, `code`) AS `held`
+    COUNT(*) OVER (PARTITION BY `key_0`, `key_1`, `key_2`, `code`) AS `held`
   FROM `sqlanon_audit_audited_holdings` AS `audited_holdings`
 ), `sqlanon_audit_audited_chosen` AS (
   SELECT
@@ -2512,9 +1969,7 @@ WITH `sqlanon_audit_domain` AS (
     CAST(SUM(`rows`) AS BIGINT) AS `rows`,
     COUNT(CASE WHEN `place` = 1 AND `least` = 1 THEN 1 END) AS `sole`
   FROM `sqlanon_audit_audited_chosen` AS `audited_chosen`
-  GROUP BY
-    `class`,
-    `code`
+  GROUP BY `class`, `code`
 ), `sqlanon_audit_sizes` AS (
   SELECT
     `class`,
@@ -2535,8 +1990,7 @@ WITH `sqlanon_audit_domain` AS (
     `sizes`.`sole`,
     `reference`.*
   FROM `sqlanon_audit_sizes` AS `sizes`
-  JOIN `sqlanon_audit_reference` AS `reference`
-    ON `sizes`.`code` = `reference`.`code`
+  JOIN `sqlanon_audit_reference` AS `reference` ON `sizes`.`code` = `reference`.`code`
 ), `sqlanon_audit_sorted` AS (
   SELECT
     *,
@@ -2583,9 +2037,7 @@ WITH `sqlanon_audit_domain` AS (
         CASE
           WHEN CASE
             WHEN `held_reference` >= 1
-            THEN (
-              CAST(`held` AS DOUBLE) * CAST(`total` AS DOUBLE)
-            ) / (
+            THEN (CAST(`held` AS DOUBLE) * CAST(`total` AS DOUBLE)) / (
               CAST(`size` AS DOUBLE) * CAST(`held_reference` AS DOUBLE)
             ) - CAST(1 AS DOUBLE) > LN(CAST(`total` AS DOUBLE) / CAST(`held_reference` AS DOUBLE))
             ELSE FALSE
@@ -2597,10 +2049,7 @@ WITH `sqlanon_audit_domain` AS (
       0
     ) AS `beyond_logarithm`
   FROM `sqlanon_audit_sorted` AS `sorted`
-  GROUP BY
-    `class`,
-    `size`,
-    `rows`
+  GROUP BY `class`, `size`, `rows`
 )
 SELECT
   COUNT(*) AS `classes`,
@@ -2634,12 +2083,8 @@ SELECT
     SUM(
       CASE
         WHEN `outside` = 0
-        AND LN((
-          `lift_greatest` * CAST(`total` AS DOUBLE)
-        ) / CAST(`size` AS DOUBLE)) <= CAST(3 AS DOUBLE)
-        AND LN((
-          `lift_least` * CAST(`total` AS DOUBLE)
-        ) / CAST(`size` AS DOUBLE)) >= -CAST(3 AS DOUBLE)
+        AND LN((`lift_greatest` * CAST(`total` AS DOUBLE)) / CAST(`size` AS DOUBLE)) <= CAST(3 AS DOUBLE)
+        AND LN((`lift_least` * CAST(`total` AS DOUBLE)) / CAST(`size` AS DOUBLE)) >= -CAST(3 AS DOUBLE)
         THEN 0
         ELSE 1
       END
@@ -2652,8 +2097,7 @@ FROM `sqlanon_audit_measured` AS `measured`;
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2664,8 +2108,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2676,8 +2119,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_2`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_2`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2688,8 +2130,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_3`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_3`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2700,8 +2141,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_4`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_4`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_0`
     )
     THEN 1
@@ -2712,24 +2152,19 @@ SELECT
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0_1`;
 CREATE TABLE `sqlanon_script_ed687537_audit_0_1` AS
 WITH `sqlanon_audit_domain` AS (
-  SELECT
-    `value`,
-    ROW_NUMBER() OVER (ORDER BY `value`) AS `code`
+  SELECT `value`, ROW_NUMBER() OVER (ORDER BY `value`) AS `code`
   FROM (
-    SELECT DISTINCT
-      `audited`.`stage` AS `value`
+    SELECT DISTINCT `audited`.`stage` AS `value`
     FROM `sqlanon_script_ed687537_staged` AS `audited`
     UNION
-    SELECT DISTINCT
-      `source`.`stage` AS `value`
+    SELECT DISTINCT `source`.`stage` AS `value`
     FROM `source_table` AS `source`
   ) AS `found`
 ), `sqlanon_audit_source_holdings` AS (
   SELECT
     (
       CASE
-        WHEN TYPEOF(`source`.`person`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`person` AS STRING))
+        WHEN TYPEOF(`source`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`person` AS STRING))
         ELSE CAST(`source`.`person` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `person`,
@@ -2737,24 +2172,17 @@ WITH `sqlanon_audit_domain` AS (
     COUNT(*) AS `rows`,
     ROW_NUMBER() OVER (ORDER BY 1 NULLS LAST) AS `number`
   FROM `source_table` AS `source`
-  LEFT JOIN `sqlanon_audit_domain` AS `domain`
-    ON `source`.`stage` = `domain`.`value`
+  LEFT JOIN `sqlanon_audit_domain` AS `domain` ON `source`.`stage` = `domain`.`value`
   GROUP BY
     (
       CASE
-        WHEN TYPEOF(`source`.`person`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`person` AS STRING))
+        WHEN TYPEOF(`source`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`person` AS STRING))
         ELSE CAST(`source`.`person` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     CASE WHEN `source`.`stage` IS NULL THEN 1 ELSE `domain`.`code` END
 ), `sqlanon_audit_source_placed` AS (
-  SELECT
-    1 AS `class`,
-    `person`,
-    `code`,
-    `rows`,
-    COUNT(*) OVER (PARTITION BY `code`) AS `held`
+  SELECT 1 AS `class`, `person`, `code`, `rows`, COUNT(*) OVER (PARTITION BY `code`) AS `held`
   FROM `sqlanon_audit_source_holdings` AS `source_holdings`
 ), `sqlanon_audit_source_chosen` AS (
   SELECT
@@ -2774,9 +2202,7 @@ WITH `sqlanon_audit_domain` AS (
     CAST(SUM(`rows`) AS BIGINT) AS `rows`,
     COUNT(CASE WHEN `place` = 1 AND `least` = 1 THEN 1 END) AS `sole`
   FROM `sqlanon_audit_source_chosen` AS `source_chosen`
-  GROUP BY
-    `class`,
-    `code`
+  GROUP BY `class`, `code`
 ), `sqlanon_audit_counted` AS (
   SELECT
     `domain`.`value`,
@@ -2784,12 +2210,9 @@ WITH `sqlanon_audit_domain` AS (
     COALESCE(`source_cells`.`members`, 0) AS `reference`,
     COALESCE(`source_cells`.`held`, 0) AS `held_reference`
   FROM `sqlanon_audit_domain` AS `domain`
-  LEFT JOIN `sqlanon_audit_source_cells` AS `source_cells`
-    ON `domain`.`code` = `source_cells`.`code`
+  LEFT JOIN `sqlanon_audit_source_cells` AS `source_cells` ON `domain`.`code` = `source_cells`.`code`
 ), `sqlanon_audit_ranked` AS (
-  SELECT
-    *,
-    `code` AS `rank`
+  SELECT *, `code` AS `rank`
   FROM `sqlanon_audit_counted` AS `counted`
 ), `sqlanon_audit_placed` AS (
   SELECT
@@ -2815,29 +2238,25 @@ WITH `sqlanon_audit_domain` AS (
   SELECT
     (
       CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
         ELSE CAST(`audited`.`zip` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_0`,
+    ) COLLATE UTF8_BINARY AS `key_0`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
+        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
         ELSE CAST(`audited`.`age` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_1`,
+    ) COLLATE UTF8_BINARY AS `key_1`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
         ELSE CAST(`audited`.`sex` AS STRING)
       END
-    ) COLLATE UTF8_BINARY AS `k_2`,
+    ) COLLATE UTF8_BINARY AS `key_2`,
     (
       CASE
-        WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`person` AS STRING))
+        WHEN TYPEOF(`audited`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`person` AS STRING))
         ELSE CAST(`audited`.`person` AS STRING)
       END
     ) COLLATE UTF8_BINARY AS `person`,
@@ -2845,45 +2264,40 @@ WITH `sqlanon_audit_domain` AS (
     COUNT(*) AS `rows`,
     ROW_NUMBER() OVER (ORDER BY 1 NULLS LAST) AS `number`
   FROM `sqlanon_script_ed687537_staged` AS `audited`
-  LEFT JOIN `sqlanon_audit_domain` AS `domain`
-    ON `audited`.`stage` = `domain`.`value`
+  LEFT JOIN `sqlanon_audit_domain` AS `domain` ON `audited`.`stage` = `domain`.`value`
   GROUP BY
     (
       CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
         ELSE CAST(`audited`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     (
       CASE
-        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`age` AS STRING))
+        WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
         ELSE CAST(`audited`.`age` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     (
       CASE
-        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+        WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
         ELSE CAST(`audited`.`sex` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     (
       CASE
-        WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`person` AS STRING))
+        WHEN TYPEOF(`audited`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`person` AS STRING))
         ELSE CAST(`audited`.`person` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     CASE WHEN `audited`.`stage` IS NULL THEN 1 ELSE `domain`.`code` END
 ), `sqlanon_audit_audited_placed` AS (
   SELECT
-    MIN(`number`) OVER (PARTITION BY `k_0`, `k_1`, `k_2`) AS `class`,
+    MIN(`number`) OVER (PARTITION BY `key_0`, `key_1`, `key_2`) AS `class`,
     `person`,
     `code`,
     `rows`,
-    COUNT(*) OVER (PARTITION BY `k_0`, `k_1`, `k_2`, `code`) AS `held`
+    COUNT(*) OVER (PARTITION BY `key_0`, `key_1`, `key_2`, `code`) AS `held`
   FROM `sqlanon_audit_audited_holdings` AS `audited_holdings`
 ), `sqlanon_audit_audited_chosen` AS (
   SELECT
@@ -2903,9 +2317,7 @@ WITH `sqlanon_audit_domain` AS (
     CAST(SUM(`rows`) AS BIGINT) AS `rows`,
     COUNT(CASE WHEN `place` = 1 AND `least` = 1 THEN 1 END) AS `sole`
   FROM `sqlanon_audit_audited_chosen` AS `audited_chosen`
-  GROUP BY
-    `class`,
-    `code`
+  GROUP BY `class`, `code`
 ), `sqlanon_audit_sizes` AS (
   SELECT
     `class`,
@@ -2926,8 +2338,7 @@ WITH `sqlanon_audit_domain` AS (
     `sizes`.`sole`,
     `reference`.*
   FROM `sqlanon_audit_sizes` AS `sizes`
-  JOIN `sqlanon_audit_reference` AS `reference`
-    ON `sizes`.`code` = `reference`.`code`
+  JOIN `sqlanon_audit_reference` AS `reference` ON `sizes`.`code` = `reference`.`code`
 ), `sqlanon_audit_spread` AS (
   SELECT
     *,
@@ -2942,36 +2353,18 @@ WITH `sqlanon_audit_domain` AS (
     *,
     `reached` * CAST((
       `total`
-    ) DIV (
-      `size`
-    ) AS BIGINT) + CAST((
-      `reached` * (
-        `total` % `size`
-      )
-    ) DIV (
-      `size`
-    ) AS BIGINT) AS `mark`
+    ) DIV (`size`) AS BIGINT) + CAST((`reached` * (`total` % `size`)) DIV (`size`) AS BIGINT) AS `mark`
   FROM `sqlanon_audit_spread` AS `spread`
 ), `sqlanon_audit_marks` AS (
-  SELECT
-    `mark`,
-    MAX(`place`) AS `place`,
-    MAX(`upto`) AS `upto`
+  SELECT `mark`, MAX(`place`) AS `place`, MAX(`upto`) AS `upto`
   FROM (
-    SELECT
-      `below` AS `mark`,
-      `place`,
-      `before` + CAST(`below` AS DECIMAL(38, 0)) AS `upto`
+    SELECT `below` AS `mark`, `place`, `before` + CAST(`below` AS DECIMAL(38, 0)) AS `upto`
     FROM `sqlanon_audit_reference` AS `reference`
     UNION ALL
-    SELECT DISTINCT
-      `mark`,
-      0 AS `place`,
-      CAST(0 AS DECIMAL(38, 0)) AS `upto`
+    SELECT DISTINCT `mark`, 0 AS `place`, CAST(0 AS DECIMAL(38, 0)) AS `upto`
     FROM `sqlanon_audit_walked` AS `walked`
   ) AS `both`
-  GROUP BY
-    `mark`
+  GROUP BY `mark`
 ), `sqlanon_audit_crossings` AS (
   SELECT
     `mark`,
@@ -2990,13 +2383,11 @@ WITH `sqlanon_audit_domain` AS (
     ) + CAST(`size` AS DECIMAL(38, 0)) * (
       CAST(`before` AS DECIMAL(38, 0)) + CAST(COALESCE(`next_before`, `work`) AS DECIMAL(38, 0)) - 2 * CAST(LEAST(GREATEST(`crossing_upto`, `before`), COALESCE(`next_before`, `work`)) AS DECIMAL(38, 0))
     ) + CASE
-      WHEN `last_place` IS NULL
-      THEN CAST(`size` AS DECIMAL(38, 0)) * CAST(`before` AS DECIMAL(38, 0))
+      WHEN `last_place` IS NULL THEN CAST(`size` AS DECIMAL(38, 0)) * CAST(`before` AS DECIMAL(38, 0))
       ELSE CAST(0 AS DECIMAL(38, 0))
     END AS `stretch`
   FROM `sqlanon_audit_walked` AS `walked`
-  JOIN `sqlanon_audit_crossings` AS `crossings`
-    ON `walked`.`mark` = `crossings`.`mark`
+  JOIN `sqlanon_audit_crossings` AS `crossings` ON `walked`.`mark` = `crossings`.`mark`
 ), `sqlanon_audit_measured` AS (
   SELECT
     `class`,
@@ -3010,10 +2401,7 @@ WITH `sqlanon_audit_domain` AS (
     SUM(`stretch`) AS `stretches`,
     GREATEST(MAX(`places`) - 1, 1) AS `steps`
   FROM `sqlanon_audit_sorted` AS `sorted`
-  GROUP BY
-    `class`,
-    `size`,
-    `rows`
+  GROUP BY `class`, `size`, `rows`
 )
 SELECT
   COUNT(*) AS `classes`,
@@ -3045,8 +2433,7 @@ FROM `sqlanon_audit_measured` AS `measured`;
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_0`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_1`
     )
     THEN 1
@@ -3057,8 +2444,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_1`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_1`
     )
     THEN 1
@@ -3069,8 +2455,7 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_2`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
+      SELECT MAX(`classes_failing_2`) = 0 AND MAX(`uncounted`) = 0 AND MIN(`classes`) > 0
       FROM `sqlanon_script_ed687537_audit_0_1`
     )
     THEN 1
@@ -3103,11 +2488,9 @@ FROM (
     `rows`,
     CASE
       WHEN `size` >= 1
-      AND CAST(`k_0` AS STRING) = '*'
-      AND (
-        CAST(`k_1` AS STRING) = '*' OR `k_1` IS NULL
-      )
-      AND CAST(`k_2` AS STRING) = '*'
+      AND CAST(`key_0` AS STRING) = '*'
+      AND (CAST(`key_1` AS STRING) = '*' OR `key_1` IS NULL)
+      AND CAST(`key_2` AS STRING) = '*'
       THEN CAST(SUM(`population`) OVER () AS BIGINT)
       ELSE `population`
     END AS `population`
@@ -3116,16 +2499,15 @@ FROM (
       CAST(SUM(`size`) AS BIGINT) AS `size`,
       CAST(SUM(`rows`) AS BIGINT) AS `rows`,
       CAST(SUM(`population`) AS BIGINT) AS `population`,
-      `k_0`,
-      `k_1`,
-      `k_2`
+      `key_0`,
+      `key_1`,
+      `key_2`
     FROM (
       SELECT
         COUNT(
           DISTINCT (
             CASE
-              WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-              THEN RTRIM(CAST(`audited`.`person` AS STRING))
+              WHEN TYPEOF(`audited`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`person` AS STRING))
               ELSE CAST(`audited`.`person` AS STRING)
             END
           ) COLLATE UTF8_BINARY
@@ -3133,8 +2515,7 @@ FROM (
           CASE
             WHEN (
               CASE
-                WHEN TYPEOF(`audited`.`person`) LIKE 'char(%'
-                THEN RTRIM(CAST(`audited`.`person` AS STRING))
+                WHEN TYPEOF(`audited`.`person`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`person` AS STRING))
                 ELSE CAST(`audited`.`person` AS STRING)
               END
             ) COLLATE UTF8_BINARY IS NULL
@@ -3146,45 +2527,39 @@ FROM (
         CAST(0 AS BIGINT) AS `population`,
         (
           CASE
-            WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+            WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
             ELSE CAST(`audited`.`zip` AS STRING)
           END
-        ) COLLATE UTF8_BINARY AS `k_0`,
+        ) COLLATE UTF8_BINARY AS `key_0`,
         (
           CASE
-            WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`age` AS STRING))
+            WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
             ELSE CAST(`audited`.`age` AS STRING)
           END
-        ) COLLATE UTF8_BINARY AS `k_1`,
+        ) COLLATE UTF8_BINARY AS `key_1`,
         (
           CASE
-            WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+            WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
             ELSE CAST(`audited`.`sex` AS STRING)
           END
-        ) COLLATE UTF8_BINARY AS `k_2`
+        ) COLLATE UTF8_BINARY AS `key_2`
       FROM `sqlanon_script_ed687537_staged` AS `audited`
       GROUP BY
         (
           CASE
-            WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+            WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
             ELSE CAST(`audited`.`zip` AS STRING)
           END
         ) COLLATE UTF8_BINARY,
         (
           CASE
-            WHEN TYPEOF(`audited`.`age`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`age` AS STRING))
+            WHEN TYPEOF(`audited`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`age` AS STRING))
             ELSE CAST(`audited`.`age` AS STRING)
           END
         ) COLLATE UTF8_BINARY,
         (
           CASE
-            WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%'
-            THEN RTRIM(CAST(`audited`.`sex` AS STRING))
+            WHEN TYPEOF(`audited`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`sex` AS STRING))
             ELSE CAST(`audited`.`sex` AS STRING)
           END
         ) COLLATE UTF8_BINARY
@@ -3195,36 +2570,29 @@ FROM (
         COUNT(*) AS `population`,
         (
           CASE
-            WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`population`.`zip` AS STRING))
+            WHEN TYPEOF(`population`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`population`.`zip` AS STRING))
             ELSE CAST(`population`.`zip` AS STRING)
           END
-        ) COLLATE UTF8_BINARY AS `k_0`,
+        ) COLLATE UTF8_BINARY AS `key_0`,
         (
           CASE
-            WHEN TYPEOF(`population`.`age`) LIKE 'char(%'
-            THEN RTRIM(CAST(`population`.`age` AS STRING))
+            WHEN TYPEOF(`population`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`population`.`age` AS STRING))
             ELSE CAST(`population`.`age` AS STRING)
           END
-        ) COLLATE UTF8_BINARY AS `k_1`,
+        ) COLLATE UTF8_BINARY AS `key_1`,
         (
           CASE
-            WHEN TYPEOF(`population`.`sex`) LIKE 'char(%'
-            THEN RTRIM(CAST(`population`.`sex` AS STRING))
+            WHEN TYPEOF(`population`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`population`.`sex` AS STRING))
             ELSE CAST(`population`.`sex` AS STRING)
           END
-        ) COLLATE UTF8_BINARY AS `k_2`
+        ) COLLATE UTF8_BINARY AS `key_2`
       FROM (
-        SELECT
-          `hierarchy_zip`.`label_1` AS `zip`,
-          `hierarchy_age`.`label_1` AS `age`,
-          `source`.`sex` AS `sex`
+        SELECT `hierarchy_zip`.`label_1` AS `zip`, `hierarchy_age`.`label_1` AS `age`, `source`.`sex` AS `sex`
         FROM `people` AS `source`
         LEFT JOIN `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy_zip`
           ON (
             CASE
-              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`source`.`zip` AS STRING))
+              WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
               ELSE CAST(`source`.`zip` AS STRING)
             END
           ) COLLATE UTF8_BINARY = `hierarchy_zip`.`value`
@@ -3234,30 +2602,24 @@ FROM (
       GROUP BY
         (
           CASE
-            WHEN TYPEOF(`population`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`population`.`zip` AS STRING))
+            WHEN TYPEOF(`population`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`population`.`zip` AS STRING))
             ELSE CAST(`population`.`zip` AS STRING)
           END
         ) COLLATE UTF8_BINARY,
         (
           CASE
-            WHEN TYPEOF(`population`.`age`) LIKE 'char(%'
-            THEN RTRIM(CAST(`population`.`age` AS STRING))
+            WHEN TYPEOF(`population`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`population`.`age` AS STRING))
             ELSE CAST(`population`.`age` AS STRING)
           END
         ) COLLATE UTF8_BINARY,
         (
           CASE
-            WHEN TYPEOF(`population`.`sex`) LIKE 'char(%'
-            THEN RTRIM(CAST(`population`.`sex` AS STRING))
+            WHEN TYPEOF(`population`.`sex`) LIKE 'char(%' THEN RTRIM(CAST(`population`.`sex` AS STRING))
             ELSE CAST(`population`.`sex` AS STRING)
           END
         ) COLLATE UTF8_BINARY
     ) AS `both`
-    GROUP BY
-      `k_0`,
-      `k_1`,
-      `k_2`
+    GROUP BY `key_0`, `key_1`, `key_2`
   ) AS `labelled`
 ) AS `matched`;
 
@@ -3265,8 +2627,7 @@ FROM (
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_k_map`) = 0 AND MIN(`population_rows`) > 0
+      SELECT MAX(`classes_failing_k_map`) = 0 AND MIN(`population_rows`) > 0
       FROM `sqlanon_script_ed687537_audit_0_population`
     )
     THEN 1
@@ -3277,81 +2638,77 @@ SELECT
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_delta_presence`) = 0 AND MIN(`population_rows`) > 0
+      SELECT MAX(`classes_failing_delta_presence`) = 0 AND MIN(`population_rows`) > 0
       FROM `sqlanon_script_ed687537_audit_0_population`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: delta_presence')
   END AS `audit`;
 
--- Audit: stop unless zip shows labels of level 1 alone.
+-- Audit: stop unless columns show labels of their levels alone: zip of level 1, age of level 1.
 SELECT
   CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`zip`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`zip` AS STRING))
-              ELSE CAST(`published`.`zip` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_ed687537_staged` AS `published`
-        EXCEPT
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-              THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-              ELSE CAST(`hierarchy`.`label_1` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy`
-      ) AS `other_labels`
-      WHERE
-        NOT `shown` IS NULL AND `shown` <> '*'
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: zip shows labels of another level')
-  END AS `audit`;
-
--- Audit: stop unless age shows labels of level 1 alone.
-SELECT
-  CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`age`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`age` AS STRING))
-              ELSE CAST(`published`.`age` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_ed687537_staged` AS `published`
-        EXCEPT
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%'
-              THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
-              ELSE CAST(`hierarchy`.`label_1` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy`
-      ) AS `other_labels`
-      WHERE
-        NOT `shown` IS NULL AND `shown` <> '*'
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: age shows labels of another level')
-  END AS `audit`;
+    WHEN `wrong` IS NULL THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: ' || `wrong` || ' shows labels of another level')
+  END AS `audit`
+FROM (
+  SELECT
+    MIN(
+      CASE
+        WHEN NOT `published`.`zip` IS NULL
+        AND `labels_of_zip`.`allowed_label` IS NULL
+        AND (
+          CASE
+            WHEN TYPEOF(`published`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`zip` AS STRING))
+            ELSE CAST(`published`.`zip` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY <> '*'
+        THEN 'zip'
+        WHEN NOT `published`.`age` IS NULL
+        AND `labels_of_age`.`allowed_label` IS NULL
+        AND (
+          CASE
+            WHEN TYPEOF(`published`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`age` AS STRING))
+            ELSE CAST(`published`.`age` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY <> '*'
+        THEN 'age'
+      END
+    ) AS `wrong`
+  FROM `sqlanon_script_ed687537_staged` AS `published`
+  LEFT JOIN (
+    SELECT DISTINCT
+      (
+        CASE
+          WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+          ELSE CAST(`hierarchy`.`label_1` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY AS `allowed_label`
+    FROM `sqlanon_script_ed687537_hierarchy_zip` AS `hierarchy`
+  ) AS `labels_of_zip`
+    ON (
+      CASE
+        WHEN TYPEOF(`published`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`zip` AS STRING))
+        ELSE CAST(`published`.`zip` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `labels_of_zip`.`allowed_label`
+  LEFT JOIN (
+    SELECT DISTINCT
+      (
+        CASE
+          WHEN TYPEOF(`hierarchy`.`label_1`) LIKE 'char(%' THEN RTRIM(CAST(`hierarchy`.`label_1` AS STRING))
+          ELSE CAST(`hierarchy`.`label_1` AS STRING)
+        END
+      ) COLLATE UTF8_BINARY AS `allowed_label`
+    FROM `sqlanon_script_ed687537_hierarchy_age` AS `hierarchy`
+  ) AS `labels_of_age`
+    ON (
+      CASE
+        WHEN TYPEOF(`published`.`age`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`age` AS STRING))
+        ELSE CAST(`published`.`age` AS STRING)
+      END
+    ) COLLATE UTF8_BINARY = `labels_of_age`.`allowed_label`
+) AS `found`;
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
@@ -3362,21 +2719,13 @@ SELECT
           SUM(
             CASE
               WHEN `kept`
-              OR COALESCE((
-                SELECT
-                  `satisfied`
-                FROM `sqlanon_script_ed687537_blanked`
-              ), FALSE)
+              OR COALESCE((SELECT `satisfied` FROM `sqlanon_script_ed687537_blanked`), FALSE)
               THEN `n`
               ELSE 0
             END
           ),
           0
-        ) = (
-          SELECT
-            COUNT(*)
-          FROM `sqlanon_script_ed687537_staged`
-        )
+        ) = (SELECT COUNT(*) FROM `sqlanon_script_ed687537_staged`)
       FROM `sqlanon_script_ed687537_classes`
     )
     THEN 1
@@ -3388,15 +2737,9 @@ SELECT
 -- The audited rows without the key of the person, in an order of their own.
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_staging`;
 CREATE TABLE `sqlanon_script_ed687537_staging` AS
-SELECT
-  `zip`,
-  `age`,
-  `sex`,
-  `disease`,
-  `stage`
+SELECT `zip`, `age`, `sex`, `disease`, `stage`
 FROM `sqlanon_script_ed687537_staged`
-ORDER BY
-  RAND();
+ORDER BY RAND();
 
 -- Stop unless no row was lost.
 SELECT
@@ -3404,14 +2747,9 @@ SELECT
     WHEN (
       SELECT
         (
-          SELECT
-            COUNT(*)
+          SELECT COUNT(*)
           FROM `sqlanon_script_ed687537_staging`
-        ) = (
-          SELECT
-            COUNT(*)
-          FROM `sqlanon_script_ed687537_staged`
-        )
+        ) = (SELECT COUNT(*) FROM `sqlanon_script_ed687537_staged`)
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: rows were lost after the audit')
@@ -3421,8 +2759,7 @@ SELECT
 DROP TABLE IF EXISTS `release_table`;
 
 -- From here on it is published.
-ALTER TABLE `sqlanon_script_ed687537_staging`
-RENAME TO `release_table`;
+ALTER TABLE `sqlanon_script_ed687537_staging` RENAME TO `release_table`;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
@@ -3431,8 +2768,6 @@ DROP TABLE IF EXISTS `sqlanon_script_ed687537_staging`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0_population`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0_1`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0_0`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0_0_values`;
-DROP TABLE IF EXISTS `sqlanon_script_ed687537_audit_0`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_staged`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_blanked`;
 DROP TABLE IF EXISTS `sqlanon_script_ed687537_classes`;

@@ -19,21 +19,18 @@ SET spark.sql.preserveCharVarcharTypeInfo = TRUE;
 SELECT
   CASE
     WHEN (
-      SELECT
-        COUNT(*) = 0
+      SELECT COUNT(*) = 0
       FROM `source_table` AS `source`
       WHERE
         NOT (
           CASE
-            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`zip` AS STRING))
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
             ELSE CAST(`source`.`zip` AS STRING)
           END
         ) COLLATE UTF8_BINARY IS NULL
         AND NOT CAST((
           CASE
-            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-            THEN RTRIM(CAST(`source`.`zip` AS STRING))
+            WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
             ELSE CAST(`source`.`zip` AS STRING)
           END
         ) COLLATE UTF8_BINARY AS STRING) IN ('94138', '94139', '94141', '94142')
@@ -47,17 +44,13 @@ SELECT
 -- The classes of the generalized quasi-identifier, each with its verdict.
 DROP TABLE IF EXISTS `sqlanon_script_38d0283e_classes`;
 CREATE TABLE `sqlanon_script_38d0283e_classes` AS
-SELECT
-  `zip_value`,
-  COUNT(*) AS `n`,
-  COUNT(*) >= 2 AS `kept`
+SELECT `zip_value`, COUNT(*) AS `n`, COUNT(*) >= 2 AS `kept`
 FROM (
   SELECT
     COALESCE(
       '=' || (
         CASE
-          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-          THEN RTRIM(CAST(`source`.`zip` AS STRING))
+          WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
           ELSE CAST(`source`.`zip` AS STRING)
         END
       ) COLLATE UTF8_BINARY,
@@ -65,8 +58,7 @@ FROM (
     ) AS `zip_value`
   FROM `source_table` AS `source`
 ) AS `coded`
-GROUP BY
-  `zip_value`;
+GROUP BY `zip_value`;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
@@ -74,8 +66,7 @@ GROUP BY
 SELECT
   CASE
     WHEN (
-      SELECT
-        COALESCE(SUM(CASE WHEN NOT `kept` THEN `n` ELSE 0 END), 0) <= 1
+      SELECT COALESCE(SUM(CASE WHEN NOT `kept` THEN `n` ELSE 0 END), 0) <= 1
       FROM `sqlanon_script_38d0283e_classes`
     )
     THEN 1
@@ -85,92 +76,72 @@ SELECT
 -- The release, in no order that tells of the source.
 DROP TABLE IF EXISTS `sqlanon_script_38d0283e_staging`;
 CREATE TABLE `sqlanon_script_38d0283e_staging` AS
-SELECT
-  'person' AS `race`,
-  `source`.`zip`
+SELECT 'person' AS `race`, `source`.`zip`
 FROM `source_table` AS `source`
 INNER JOIN `sqlanon_script_38d0283e_classes` AS `class`
   ON COALESCE(
     '=' || (
       CASE
-        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`source`.`zip` AS STRING))
+        WHEN TYPEOF(`source`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`source`.`zip` AS STRING))
         ELSE CAST(`source`.`zip` AS STRING)
       END
     ) COLLATE UTF8_BINARY,
     ''
   ) = `class`.`zip_value`
-WHERE
-  `class`.`kept`
-ORDER BY
-  RAND();
+WHERE `class`.`kept`
+ORDER BY RAND();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
--- Audit: the classes in the staged table.
-DROP TABLE IF EXISTS `sqlanon_script_38d0283e_audit_0`;
-CREATE TABLE `sqlanon_script_38d0283e_audit_0` AS
-SELECT
-  COALESCE(SUM(`size`), 0) AS `rows`,
-  COUNT(*) AS `classes`,
-  COALESCE(MIN(`size`), 0) AS `smallest_class`,
-  COALESCE(SUM(CASE WHEN `size` < 2 THEN 1 ELSE 0 END), 0) AS `classes_failing_k`
-FROM (
-  SELECT
-    COUNT(*) AS `size`
-  FROM `sqlanon_script_38d0283e_staging` AS `audited`
-  GROUP BY
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`race`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`race` AS STRING))
-        ELSE CAST(`audited`.`race` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY,
-    (
-      CASE
-        WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%'
-        THEN RTRIM(CAST(`audited`.`zip` AS STRING))
-        ELSE CAST(`audited`.`zip` AS STRING)
-      END
-    ) COLLATE UTF8_BINARY
-) AS `classes`;
-
--- Audit: stop unless there are classes and every one has at least 2 rows.
+-- Audit: stop unless there are classes in the staged table and every one has at least 2 rows.
 SELECT
   CASE
     WHEN (
-      SELECT
-        MAX(`classes_failing_k`) = 0 AND MIN(`rows`) > 0
-      FROM `sqlanon_script_38d0283e_audit_0`
+      SELECT COALESCE(SUM(CASE WHEN `size` < 2 THEN 1 ELSE 0 END), 0) = 0 AND COALESCE(SUM(`size`), 0) > 0
+      FROM (
+        SELECT COUNT(*) AS `size`
+        FROM `sqlanon_script_38d0283e_staging` AS `audited`
+        GROUP BY
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`race`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`race` AS STRING))
+              ELSE CAST(`audited`.`race` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY,
+          (
+            CASE
+              WHEN TYPEOF(`audited`.`zip`) LIKE 'char(%' THEN RTRIM(CAST(`audited`.`zip` AS STRING))
+              ELSE CAST(`audited`.`zip` AS STRING)
+            END
+          ) COLLATE UTF8_BINARY
+      ) AS `classes`
     )
     THEN 1
     ELSE RAISE_ERROR('sqlanon: the release fails its audit: k')
   END AS `audit`;
 
--- Audit: stop unless race shows labels of level 1 alone.
+-- Audit: stop unless columns show labels of their levels alone: race of level 1.
 SELECT
   CASE
-    WHEN (
-      SELECT
-        COUNT(*) = 0
-      FROM (
-        SELECT
-          (
-            CASE
-              WHEN TYPEOF(`published`.`race`) LIKE 'char(%'
-              THEN RTRIM(CAST(`published`.`race` AS STRING))
-              ELSE CAST(`published`.`race` AS STRING)
-            END
-          ) COLLATE UTF8_BINARY AS `shown`
-        FROM `sqlanon_script_38d0283e_staging` AS `published`
-      ) AS `other_labels`
-      WHERE
-        `shown` IS NULL OR `shown` <> 'person'
-    )
-    THEN 1
-    ELSE RAISE_ERROR('sqlanon: the release fails its audit: race shows labels of another level')
-  END AS `audit`;
+    WHEN `wrong` IS NULL THEN 1
+    ELSE RAISE_ERROR('sqlanon: the release fails its audit: ' || `wrong` || ' shows labels of another level')
+  END AS `audit`
+FROM (
+  SELECT
+    MIN(
+      CASE
+        WHEN `published`.`race` IS NULL
+        OR (
+          CASE
+            WHEN TYPEOF(`published`.`race`) LIKE 'char(%' THEN RTRIM(CAST(`published`.`race` AS STRING))
+            ELSE CAST(`published`.`race` AS STRING)
+          END
+        ) COLLATE UTF8_BINARY <> 'person'
+        THEN 'race'
+      END
+    ) AS `wrong`
+  FROM `sqlanon_script_38d0283e_staging` AS `published`
+) AS `found`;
 
 -- Audit: stop unless the table has exactly the rows of the classes that are released.
 SELECT
@@ -178,8 +149,7 @@ SELECT
     WHEN (
       SELECT
         COALESCE(SUM(CASE WHEN `kept` THEN `n` ELSE 0 END), 0) = (
-          SELECT
-            COUNT(*)
+          SELECT COUNT(*)
           FROM `sqlanon_script_38d0283e_staging`
         )
       FROM `sqlanon_script_38d0283e_classes`
@@ -194,12 +164,10 @@ SELECT
 DROP TABLE IF EXISTS `release_table`;
 
 -- From here on it is published.
-ALTER TABLE `sqlanon_script_38d0283e_staging`
-RENAME TO `release_table`;
+ALTER TABLE `sqlanon_script_38d0283e_staging` RENAME TO `release_table`;
 
 -- 06_clean_up.sql: nothing is left of the script but the release.
 
 -- Drop the scratch tables.
-DROP TABLE IF EXISTS `sqlanon_script_38d0283e_audit_0`;
 DROP TABLE IF EXISTS `sqlanon_script_38d0283e_staging`;
 DROP TABLE IF EXISTS `sqlanon_script_38d0283e_classes`;

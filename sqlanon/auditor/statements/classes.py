@@ -8,11 +8,12 @@ the audited table would hide it from the steps after it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from sqlglot import exp
 
-from sqlanon.sql.build import all_of, count, is_null, named, subquery, total, total_where, with_queries
+from sqlanon.sql.build import all_of, count, equal, is_null, named, subquery, total, total_where, with_queries
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 BUCKETS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
@@ -34,13 +35,40 @@ def classes_of_persons(relation: exp.Expression, keys: Sequence[exp.Expression],
     return _grouped(exp.select(named(persons, "size"), named(count(), "rows")).from_(relation, copy=False), keys)
 
 
-def class_sizes(
+@dataclass(frozen=True)
+class AuditQuestion:
+    """Figures over the rows of a query. An engine asks for all of them in one row; a script asserts some where they
+    stand, or keeps that row as a table to assert several.
+    """
+
+    title: str
+    rows: exp.Select
+    """A query without items."""
+    figures: Figures
+
+    def measured(self) -> exp.Select:
+        """One row: the figures in their order."""
+        return self.rows.copy().select(*(value.copy() for value in self.figures.values()), copy=False)
+
+    def kept(self) -> exp.Select:
+        """The same row with names."""
+        items = [named(value.copy(), name) for name, value in self.figures.items()]
+        return self.rows.copy().select(*items, copy=False)
+
+    def holds(self, zero: Sequence[str], positive: Sequence[str]) -> exp.Select:
+        """TRUE when these figures are 0, and those more than 0."""
+        conditions = [equal(self.figures[name].copy(), literal(0)) for name in zero]
+        conditions += [exp.GT(this=self.figures[name].copy(), expression=literal(0)) for name in positive]
+        return self.rows.copy().select(all_of(conditions), copy=False)
+
+
+def size_question(
     relation: exp.Expression, keys: Sequence[exp.Expression], person: exp.Expression | None, k: int
-) -> exp.Select:
-    """One row: the figures of `size_figures`."""
+) -> AuditQuestion:
+    """The sizes of the classes of a table: the figures of `size_figures`."""
     found = classes(relation, keys) if person is None else classes_of_persons(relation, keys, person)
-    figures = size_figures(k, "size" if person is None else "rows")
-    return exp.select(*figures.values()).from_(subquery(found, "classes"), copy=False)
+    rows = exp.select().from_(subquery(found, "classes"), copy=False)
+    return AuditQuestion("audit", rows, size_figures(k, "size" if person is None else "rows"))
 
 
 def size_figures(k: int, rows: str = "size") -> Figures:
@@ -72,13 +100,6 @@ def person_count(relation: exp.Expression, person: exp.Expression) -> exp.Select
     """How many persons there are, those without a name as one."""
     distinct = exp.select(named(person, "person")).distinct(copy=False).from_(relation, copy=False)
     return exp.select(count()).from_(subquery(distinct, "persons"), copy=False)
-
-
-def holds_k_anonymity(relation: exp.Expression, keys: Sequence[exp.Expression], k: int) -> exp.Select:
-    """TRUE when the table has rows and no class below k; for the assertion in scripts."""
-    smallest = exp.Coalesce(this=exp.Min(this=column("size")), expressions=[literal(0)])
-    query = exp.select(exp.GTE(this=smallest, expression=literal(k))).from_("classes")
-    return with_queries(query, {"classes": classes(relation, keys)})
 
 
 def _grouped(select: exp.Select, keys: Sequence[exp.Expression]) -> exp.Select:

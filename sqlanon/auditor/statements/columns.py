@@ -9,13 +9,24 @@ are counted side by side instead, in one GROUP BY (`side_by_side`). The answer i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from sqlglot import exp
 
 from sqlanon.auditor.statements import models
-from sqlanon.auditor.statements.classes import NARROW, WIDE, Steps, greatest, least, statement, step, times, wide
+from sqlanon.auditor.statements.classes import (
+    NARROW,
+    WIDE,
+    AuditQuestion,
+    Steps,
+    greatest,
+    least,
+    statement,
+    step,
+    times,
+    wide,
+)
 from sqlanon.auditor.statements.values import (
     AuditedValues,
     CountedSide,
@@ -41,7 +52,7 @@ def cells(audited: CountedSide, keys: Sequence[exp.Expression]) -> Steps:
 
 
 def _by_windows(audited: CountedSide, keys: Sequence[exp.Expression]) -> Steps:
-    names = [f"k_{position}" for position in range(len(keys))]
+    names = [f"key_{position}" for position in range(len(keys))]
     items = [named(key.copy(), name) for name, key in zip(names, keys, strict=True)]
     grouped = exp.select(*items, named(audited.value.copy(), "value"), named(count(), "members"))
     grouped = _grouped(grouped.from_(audited.relation.copy(), copy=False), [*keys, audited.value])
@@ -392,8 +403,22 @@ class ColumnStatement:
             failing = exp.Case().when(passes.copy(), literal(0)).else_(value)
             self.figures[f"{figure}_failing_{name}"] = total(failing)
 
-    def sql(self) -> exp.Select:
-        """The whole statement; its one row has the figures in their order."""
+    def question(self, name: str) -> AuditQuestion:
+        """The figures of the column, over one row for each class."""
+        return AuditQuestion(f"audit {name}", self._rows(), self.figures)
+
+    def tests(self, name: str) -> AuditQuestion:
+        """The classes, those whose values were not all counted, and those that fail each test: nothing else."""
+        figures = {"classes": count(), "uncounted": self.figures["uncounted"]}
+        figures |= {test: value for test, value in self.figures.items() if test.startswith("classes_failing_")}
+        read = {item.name for value in figures.values() for item in value.find_all(exp.Column)}
+        aggregates = {alias: value for alias, value in self.aggregates.items() if alias in read}
+        # What a statement is made with is overwritten: only what the tests read is computed.
+        fewer = replace(self)
+        fewer.aggregates, fewer.figures = aggregates, figures
+        return fewer.question(name)
+
+    def _rows(self) -> exp.Select:
         height = 0 if self.values.taxonomy is None else self.values.taxonomy.height
         sorts = self.ranked or self.values.ordered or height > 0
         queries = reference_queries(self.values)
@@ -404,8 +429,7 @@ class ColumnStatement:
             if sorts:
                 queries |= sorted_cells(ranked=self.ranked, ordered=self.values.ordered, height=height)
             queries["measured"] = self._measured("sorted" if sorts else "weighed")
-        answer = exp.select(*self.figures.values()).from_(step("measured"), copy=False)
-        return statement(answer, queries)
+        return statement(exp.select().from_(step("measured"), copy=False), queries)
 
     def _side_by_side(self) -> Steps:
         flags = [f"flag_{position}" for position in range(len(self.values.flagged))]

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.classes import Figures, classes, classes_of_persons, product
+from sqlanon.auditor.statements.classes import AuditQuestion, Figures, classes, classes_of_persons, product
 from sqlanon.hierarchies.base import TOP
 from sqlanon.sql.build import all_of, count, equal, is_null, named, subquery, total, total_where
 from sqlanon.sql.relations import cast, column, literal
@@ -33,7 +33,7 @@ def matched_classes(
     Where rows may be blanked, `blanks` tells of each key whether NULL may stand there instead of `*`. Anybody could be
     behind such a row.
     """
-    names = [f"k_{position}" for position in range(len(keys))]
+    names = [f"key_{position}" for position in range(len(keys))]
     own = classes(audited, keys) if person is None else classes_of_persons(audited, keys, person)
     if person is None:
         own = own.select(named(count(), "rows"), copy=False)
@@ -88,9 +88,9 @@ def population_figures(k_map: int | None, presence: tuple[Decimal, Decimal] | No
     return figures
 
 
-def population_query(matched: exp.Select, figures: Figures) -> exp.Select:
-    """One row of figures."""
-    return exp.select(*figures.values()).from_(subquery(matched, "matched"), copy=False)
+def population_question(matched: exp.Select, figures: Figures) -> AuditQuestion:
+    """The figures of `population_figures` over matched classes."""
+    return AuditQuestion("audit population", exp.select().from_(subquery(matched, "matched"), copy=False), figures)
 
 
 def _within(least: Decimal, greatest: Decimal) -> exp.Expression:

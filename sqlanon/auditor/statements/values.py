@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.classes import Steps, step, wide
+from sqlanon.auditor.statements.classes import AuditQuestion, Steps, step, wide
 from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total
 from sqlanon.sql.relations import cast, column, literal
 
@@ -26,7 +26,7 @@ def holdings(
     once, for the value of theirs that most of the class hold, the first in value order among equals), rows, and sole
     (persons counted here that alone hold some value).
     """
-    names = [f"k_{position}" for position in range(len(keys))]
+    names = [f"key_{position}" for position in range(len(keys))]
     return {
         f"{prefix}_holdings": _holdings(rows, dict(zip(names, keys, strict=True)), person, code),
         f"{prefix}_placed": _placed(f"{prefix}_holdings", names),
@@ -138,26 +138,25 @@ class AuditedValues:
         return self.audited if self.source is None else self.source
 
 
-def domain_counts(values: AuditedValues) -> exp.Select:
-    """One row: the rows of the table and of the reference, distinct values, whether NULL is one of them, how many
-    values the declared order does not list, how many the taxonomy does not cover.
+def domain_question(name: str, values: AuditedValues) -> AuditQuestion:
+    """What there is to compare of a column: the rows of the table and of the reference, distinct values, whether NULL
+    is one of them, how many values the declared order does not list, how many the taxonomy does not cover.
     """
     outside_order = exp.GT(this=_rank(values), expression=literal(len(values.order)))
-    uncovered = is_null(column("covered"))
-    select = exp.select(
-        scalar(exp.select(count()).from_(values.audited.relation.copy(), copy=False)),
-        scalar(exp.select(count()).from_(values.reference.relation.copy(), copy=False)),
-        count(),
-        _number(is_null(column("value"))),
-        _number(outside_order) if values.order else literal(0),
-        _number(exp.And(this=uncovered, expression=is_present(column("value")))) if values.taxonomy else literal(0),
-    )
-    distinct = _distinct_values(values)
-    if values.taxonomy is None:
-        return select.from_(subquery(distinct, "domain"), copy=False)
-    items = [column("value", "domain"), named(values.taxonomy.value.copy(), "covered")]
-    joined = _with_taxonomy(exp.select(*items).from_(subquery(distinct, "domain"), copy=False), values.taxonomy)
-    return select.from_(subquery(joined, "known"), copy=False)
+    uncovered = exp.And(this=is_null(column("covered")), expression=is_present(column("value")))
+    figures: dict[str, exp.Expression] = {
+        "rows": scalar(exp.select(count()).from_(values.audited.relation.copy(), copy=False)),
+        "reference_rows": scalar(exp.select(count()).from_(values.reference.relation.copy(), copy=False)),
+        "distinct_values": count(),
+        "nulls": _number(is_null(column("value"))),
+        "outside_order": _number(outside_order) if values.order else literal(0),
+        "outside_hierarchy": _number(uncovered) if values.taxonomy else literal(0),
+    }
+    known = subquery(_distinct_values(values), "domain")
+    if values.taxonomy is not None:
+        items = [column("value", "domain"), named(values.taxonomy.value.copy(), "covered")]
+        known = subquery(_with_taxonomy(exp.select(*items).from_(known, copy=False), values.taxonomy), "known")
+    return AuditQuestion(f"values of {name}", exp.select().from_(known, copy=False), figures)
 
 
 def reference_queries(values: AuditedValues) -> Steps:

@@ -19,6 +19,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.catalog import fill, parsed, quoted_name
 from sqlanon.engines.session import require_transaction
 from sqlanon.errors import EngineError, SourceError
+from sqlanon.sql.build import swap_by_name
 from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, named_tables, table_expression
 
 _HERE = "select current_database(), current_schema()"
@@ -165,9 +166,10 @@ def replace(engine: Engine, staging: Table, target: Table) -> None:
         raise EngineError(f"the target {target} is a view: drop it first or choose another target")
     surviving = {column.name.lower() for column in engine.columns(staging)}
     kept = _keepsakes(engine, found, target, surviving) if found else []
+    drop, rename = swap_by_name(staging, target)
     if found:
-        _run(engine, exp.Drop(tables=[table_expression(target)], kind="TABLE"))
-    _move(engine, staging, target)
+        _run(engine, drop)
+    _move(engine, staging, target, rename)
     for statement in kept:
         _make_again(engine, target, statement)
 
@@ -190,10 +192,9 @@ def _abandoned(name: str) -> bool:
     return run is not None and not scratch.is_live(run)
 
 
-def _move(engine: Engine, staging: Table, target: Table) -> None:
+def _move(engine: Engine, staging: Table, target: Table, rename: exp.Alter) -> None:
     if identity(engine, staging)[:2] == identity(engine, target)[:2]:
-        rename = exp.AlterRename(this=exp.Table(this=identifier(target.name)))
-        _run(engine, exp.Alter(this=table_expression(staging), kind="TABLE", actions=[rename]))
+        _run(engine, rename)
         return
     # DuckDB cannot move a table to another schema: the rows are copied within the transaction.
     select = exp.select("*").from_(table_expression(staging))

@@ -17,7 +17,8 @@ from sqlanon.engines.catalog import fill, quoted_name
 from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.session import require_transaction
 from sqlanon.errors import EngineError, SourceError
-from sqlanon.sql.relations import Table, identifier, literal, table_expression
+from sqlanon.sql.build import swap_by_name
+from sqlanon.sql.relations import Table, literal, table_expression
 
 OWNER: Final = """
 select format('ALTER TABLE %s OWNER TO %I', cast(:name as text), pg_get_userbyid(t.relowner)), 'the owner'
@@ -180,7 +181,7 @@ def replace(engine: Engine, staging: Table, target: Table) -> None:
     if old is not None:
         _refuse_what_would_be_lost(engine, old, target)
         kept = _keepsakes(engine, old, new, target)
-        _run(engine, exp.Drop(tables=[table_expression(target)], kind="TABLE"))
+        _run(engine, swap_by_name(staging, target)[0])
     _move(engine, new, staging, target)
     for text, description in kept:
         _make_again(engine, target, text, description)
@@ -227,13 +228,13 @@ def _move(engine: Engine, new: ReplacedTable, staging: Table, target: Table) -> 
         logged = exp.AlterSet(option=exp.var("LOGGED"))
         _run(engine, exp.Alter(this=table_expression(staging), kind="TABLE", actions=[logged]))
     schema = schema_of(engine, target)
-    moved = Table((schema, staging.name))
+    moved = staging
     if schema != new.schema:
+        moved = Table((schema, staging.name))
         name = quoted_name(staging, "postgres")
         ((text,),) = engine.query(Statement("replace", fill(_SET_SCHEMA, "postgres", staging=name, schema=schema)))
         _run(engine, _verbatim(text))
-    rename = exp.AlterRename(this=exp.Table(this=identifier(target.name)))
-    _run(engine, exp.Alter(this=table_expression(moved), kind="TABLE", actions=[rename]))
+    _run(engine, swap_by_name(moved, target)[1])
 
 
 def _make_again(engine: Engine, target: Table, text: str, description: str) -> None:

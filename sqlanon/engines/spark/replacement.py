@@ -20,7 +20,7 @@ from sqlanon.engines.session import require_transaction
 from sqlanon.engines.spark.base import SparkBase
 from sqlanon.engines.spark.catalog import Details, details, identity, is_forgotten, locate, names_like
 from sqlanon.errors import EngineError, UsageError
-from sqlanon.sql.build import create_table_as, drop_table, rename_table
+from sqlanon.sql.build import create_table_as, drop_table, rename_table, swap_at_once
 from sqlanon.sql.relations import Table, identifier, literal, table_expression
 
 SETTING = "spark.sqlanon.publish"
@@ -175,13 +175,8 @@ def _refuse(target: Table, old: Details, new: Details) -> None:
 
 def create_or_replace(staging: Table, target: Table, provider: str) -> exp.Create:
     """The statement that replaces a table of a versioned format in one commit."""
-    return exp.Create(
-        this=table_expression(target),
-        kind="TABLE",
-        replace=True,
-        properties=exp.Properties(expressions=[exp.FileFormatProperty(this=exp.var(provider))]),
-        expression=exp.select("*").from_(table_expression(staging)),
-    )
+    rows = exp.select("*").from_(table_expression(staging))
+    return swap_at_once(target, rows, [exp.FileFormatProperty(this=exp.var(provider))])
 
 
 def keepsakes(table: Table, old: Details, engine: SparkBase, staging: Table) -> list[exp.Expression]:

@@ -22,7 +22,7 @@ from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
 from sqlanon.engines.sqlalchemy.catalog import identity, kind_of, schema_of
 from sqlanon.engines.sqlalchemy.probe import TRAITS, probe
 from sqlanon.errors import EngineError, SourceError, UsageError
-from sqlanon.sql.build import create_table_as, drop_table, drop_view, rename_table, subquery
+from sqlanon.sql.build import create_table_as, drop_table, drop_view, rename_table, subquery, swap_by_name
 from sqlanon.sql.relations import File, Query, Relation, Table, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
@@ -40,7 +40,7 @@ def replace(engine: SQLAlchemyBase, staging: Table, target: Table, surviving: se
     if Capability.TRANSACTIONAL_DDL in engine.capabilities:
         kept = _keepsakes(engine, target, target, surviving) if kind else []
         if kind:
-            _run(engine, exp.Drop(tables=[table_expression(target)], kind="TABLE"))
+            _run(engine, swap_by_name(staging, target)[0])
         _move(engine, staging, target)
         _make_again(engine, target, kept)
     elif kind:

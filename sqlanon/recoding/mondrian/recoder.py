@@ -173,7 +173,7 @@ class Partitioning:
         ]
         others = [] if self.plain and not relaxed else [*self.made.coded]
         if self.made.persons:
-            others += ["r", "u"]
+            others += ["respondent", "lone_respondents"]
         if relaxed:
             others += ["first_row", "last_row"]
         guided = [(item, domains[item.position].table) for item in dimensions if item.levels]

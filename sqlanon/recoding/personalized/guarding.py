@@ -58,7 +58,7 @@ class Guarded:
     @property
     def more(self) -> list[str]:
         """What cells hold to count persons."""
-        return [] if self.breach.primary else ["r", "u"]
+        return [] if self.breach.primary else ["respondent", "lone_respondents"]
 
     @property
     def held(self) -> list[str]:
@@ -96,7 +96,7 @@ def guard(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Guarded:
     if hierarchy is None:
         raise UsageError(f"privacy.personalized: column '{asked.asked.column}' has no taxonomy")
     guards, leaves = _guards(run, made, asked, hierarchy)
-    more = ["r", "u"] if made.persons else []
+    more = ["respondent", "lone_respondents"] if made.persons else []
     codes = (f"s_{asked.column}", f"s_{asked.guarding}")
     cells = personalized_sql.cells(made.table, guards, codes, made.ordinals, more)
     taxonomy = personalized_sql.taxonomy(hierarchy.table.table, hierarchy.height, leaves)

@@ -102,7 +102,7 @@ def _part(
 def trial_people(rows: Table, groups: Table, attributes: Sequence[Attribute]) -> exp.Query:
     """The distinct persons of every part, `m`. On a side of a cut is who has a row there: by first and last row."""
     whole = query(
-        "select :part as g, count(distinct w.r) + sum(w.u) as m from w group by w.g",
+        "select :part as g, count(distinct w.respondent) + sum(w.lone_respondents) as m from w group by w.g",
         {"w": rows},
         part=_whole(attributes),
     )
@@ -113,8 +113,8 @@ def _people(rows: Table, groups: Table, item: Attribute, attributes: Sequence[At
     own = column(item.ordinal, "w")
     if not item.natural:
         return query(
-            "select :part as g, count(distinct w.r) + sum(w.u) as m from w join e on w.g = e.g join r on :o = r.o"
-            " where :lo < :hi group by :part",
+            "select :part as g, count(distinct w.respondent) + sum(w.lone_respondents) as m from w"
+            " join e on w.g = e.g join r on :o = r.o where :lo < :hi group by :part",
             {"w": rows, "e": groups, "r": item.reach},
             part=_branch(item, attributes, "w"),
             o=own,
@@ -122,15 +122,16 @@ def _people(rows: Table, groups: Table, item: Attribute, attributes: Sequence[At
             hi=column(f"hi_{item.position}", "e"),
         )
     persons = query(
-        "select w.g, w.r, min(:o) as low, max(:o) as high from w where w.r is not null group by w.g, w.r",
+        "select w.g, w.respondent, min(:o) as low, max(:o) as high from w"
+        " where w.respondent is not null group by w.g, w.respondent",
         {"w": rows},
         o=own,
     )
     ends = query(
         "select g, low as o, 0 as side, count(*) as m from p group by g, low"
         " union all select g, high as o, 1 as side, count(*) as m from p group by g, high"
-        " union all select w.g, :o as o, 0 as side, sum(w.u) as m from w group by w.g, :o"
-        " union all select w.g, :o as o, 1 as side, sum(w.u) as m from w group by w.g, :o",
+        " union all select w.g, :o as o, 0 as side, sum(w.lone_respondents) as m from w group by w.g, :o"
+        " union all select w.g, :o as o, 1 as side, sum(w.lone_respondents) as m from w group by w.g, :o",
         {"p": persons, "w": rows},
         o=own,
     )

@@ -2,8 +2,9 @@
 
 `taxonomy` has a row for each leaf `v` and level `l`: its `node` there and the leaves `size` below that. `cells` hold
 for each group `g` (before there are groups, for each combination of ordinals) the rows `n` by leaf `v` and guarding
-node, given by its level `gl` (-1: none) and size `gs`; where persons are counted also `r` and `u`: persons are the
-distinct `r` and the sum of `u`. `people` holds for each group the number `m` that stands for n in Theorems 1 and 2.
+node, given by its level `gl` (-1: none) and size `gs`; where persons are counted also `respondent` and
+`lone_respondents`: persons are the distinct ones of the first and the sum of the second. `people` holds for each group
+the number `m` that stands for n in Theorems 1 and 2.
 """
 
 from __future__ import annotations
@@ -278,7 +279,7 @@ def finished(rows: Table, groups: Table, held: Sequence[str], done: exp.Expressi
 def folded(done: Table, below: tuple[Table, Table] | None, more: Sequence[str]) -> exp.Select:
     """The cells of all groups of a round: its finished ones, and the parts of the others, folded into them."""
     names = [*COUNTS, "n", *more]
-    keys = ["g", *COUNTS, *(name for name in more if name == "r")]
+    keys = ["g", *COUNTS, *(name for name in more if name == "respondent")]
     sources: list[exp.Query] = [
         exp.select(column("g"), *(column(name) for name in names)).from_(table_expression(done), copy=False)
     ]
@@ -288,7 +289,11 @@ def folded(done: Table, below: tuple[Table, Table] | None, more: Sequence[str]) 
         sources.append(part.select(*(column(name, "c") for name in names), copy=False))
     select = exp.select(*(column(name) for name in keys))
     select = select.select(
-        *(named(exp.Sum(this=column(name)), name) for name in ("n", *(m for m in more if m == "u"))), copy=False
+        *(
+            named(exp.Sum(this=column(name)), name)
+            for name in ("n", *(name for name in more if name == "lone_respondents"))
+        ),
+        copy=False,
     )
     everything = exp.Subquery(this=union_all(sources), alias=exp.TableAlias(this=exp.to_identifier("f", quoted=True)))
     return select.from_(everything, copy=False).group_by(*(column(name) for name in keys), copy=False)
@@ -319,7 +324,7 @@ def judged_cells(cells_table: Table, judged: Table, more: Sequence[str]) -> exp.
 
 def people(cells_table: Table, *, persons: bool) -> exp.Select:
     """What stands for n of the theorems: the rows of each group, or its distinct persons."""
-    number = expression("count(distinct r) + sum(u)") if persons else expression("sum(n)")
+    number = expression("count(distinct respondent) + sum(lone_respondents)") if persons else expression("sum(n)")
     return query("select g, :number as m from c group by g", {"c": cells_table}, number=number)
 
 
@@ -389,8 +394,8 @@ def kept(rounds: Sequence[tuple[Table, Table]]) -> exp.Query:
 
 def class_cells(cells_table: Table, assignment: Table, ordinals: Sequence[str], more: Sequence[str]) -> exp.Select:
     """The cells of each class."""
-    keys = ["v", "gl", "gs", *(name for name in more if name == "r")]
-    sums = ["n", *(name for name in more if name == "u")]
+    keys = ["v", "gl", "gs", *(name for name in more if name == "respondent")]
+    sums = ["n", *(name for name in more if name == "lone_respondents")]
     select = exp.select(named(column("class", "a"), "g"), *(column(name, "c") for name in keys))
     select = select.select(*(named(exp.Sum(this=column(name, "c")), name) for name in sums), copy=False)
     on = exp.and_(*(equal(column(name, "c"), column(name, "a")) for name in ordinals))

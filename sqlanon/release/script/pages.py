@@ -5,7 +5,7 @@ Knows how a dialect wants things written; runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 
@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from sqlanon.engines.scripting import Scripting, resolved
 from sqlanon.recoding.kinds import FullDomain
+from sqlanon.release.steps import PublishStep
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.columns import accepted_columns
@@ -65,15 +66,17 @@ class Pages:
         """What a scratch table of the script is called."""
         return Table((*self._schema, f"{self._prefix}{name}"))
 
-    def stage(
-        self, comment: str, target: Table, create: Callable[[Table], exp.Create], drop: Callable[[Table], exp.Drop]
-    ) -> Table:
-        """Make a table or view beside the target that is no scratch table: it may take the target's name."""
-        staging = target.beside(f"{self._prefix}staging")
-        self.add(comment, drop(staging), create(staging))
-        if not self.scripting.transactional:
-            self._drops.append(drop(staging))
-        return staging
+    def staging(self, target: Table) -> Table:
+        """What lies beside the target until it takes its name."""
+        return target.beside(f"{self._prefix}staging")
+
+    def stage(self, step: PublishStep, drop: exp.Drop) -> None:
+        """Make what lies beside the target: no scratch table, for it may take the target's name."""
+        if self.scripting.transactional:
+            self.add(step.comment, step.statement)
+        else:
+            self.add(step.comment, drop, step.statement)
+            self._drops.append(drop.copy())
 
     def create(self, comment: str, name: str, query: exp.Query) -> Table:
         """Make a scratch table from a query."""
@@ -99,6 +102,10 @@ class Pages:
     def stop_unless(self, comment: str, condition: exp.Select, message: str) -> None:
         """An assertion: the script goes on only when the condition yields TRUE."""
         self.add(comment, self.scripting.assertion(condition, f"sqlanon: {message}"))
+
+    def stop_at(self, comment: str, found: exp.Select, before: str, after: str) -> None:
+        """An assertion: the script goes on only where `wrong` is NULL, and tells it otherwise."""
+        self.add(comment, self.scripting.refusal(found, f"sqlanon: {before}", after))
 
     def drop_made(self) -> None:
         """Drop every scratch table, the last one first."""

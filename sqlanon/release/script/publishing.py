@@ -1,110 +1,53 @@
 """The last chapters of a script: the staged release, its audit as assertions, the swap.
 
-The audit measures every model again by the auditor's own statements, as named tables of one row that the script looks
-at; it shares no predicate and no count with what made the table, and reads its published values, the source and the
-population. The key of the person is in a scratch table only, where persons are counted; the target never holds it.
+The steps are those that publish carries out (`release.steps`), the questions of the audit those that an engine answers
+(`auditor.questions`): they share no predicate and no count with what made the table, and read its published values, the
+source and the population. The key of the person is in a scratch table only; the target never holds it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlanon.auditor.models import ask
-from sqlanon.auditor.policy_statements import Published, only_labels_of
-from sqlanon.auditor.request import Opened, Request, null_is_blank, text_key
-from sqlanon.auditor.statements.classes import classes, classes_of_persons
+from sqlanon.auditor.policy_statements import LabelQuestion, LabelsShown, Published
+from sqlanon.auditor.questions import Sides, against_population, asked_models, audited_values, sizes_of_classes
+from sqlanon.auditor.request import Opened, Request
+from sqlanon.auditor.statements.classes import AuditQuestion
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
-from sqlanon.auditor.statements.population import matched_classes, population_figures, population_query
-from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy, domain_counts
-from sqlanon.engines.base import ColumnInfo, Engine
+from sqlanon.auditor.statements.values import domain_question
+from sqlanon.engines.base import Engine
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.release.classes import (
     LiveRelease,
     generalized_columns,
-    label_checks,
+    in_one_query,
+    level_question,
     population_labels,
     release_query,
 )
 from sqlanon.release.script.counting import Verdicts, stop_at_limit
 from sqlanon.release.script.pages import Pages
-from sqlanon.release.steps import CLASSES, AnyStep, Release, coverage
-from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
-from sqlanon.sql.build import (
-    all_of,
-    any_of,
-    count,
-    create_table_as,
-    create_view,
-    drop_table,
-    drop_view,
-    equal,
-    is_null,
-    named,
-    row_count,
-    scalar,
-    subquery,
-    total,
-    total_where,
+from sqlanon.release.steps import (
+    CLASSES,
+    AnyStep,
+    Release,
+    audited_rows,
+    coverage,
+    released_columns,
+    show_view,
+    stage_audited,
+    stage_table,
+    stage_view,
+    staged_rows,
 )
+from sqlanon.source.binding import Binding
+from sqlanon.spec.models import SensitiveModel
+from sqlanon.sql.build import all_of, any_of, drop_table, drop_view, equal, is_null, scalar, total_where
 from sqlanon.sql.relations import File, Query, Table, column, literal, table_expression
 from sqlanon.sql.traits import Traits
-
-DOMAIN = ("rows", "reference_rows", "distinct_values", "nulls", "outside_order", "outside_hierarchy")
-"""What `domain_counts` counts, in its order."""
-
-
-def named_sizes(
-    relation: exp.Expression, keys: Sequence[exp.Expression], person: exp.Expression | None, k: int
-) -> exp.Select:
-    """One row: the rows of a table, its classes, the smallest of them, and how many are smaller than k."""
-    found = classes(relation, keys) if person is None else classes_of_persons(relation, keys, person)
-    smallest = exp.Coalesce(this=exp.Min(this=column("size")), expressions=[literal(0)])
-    below = exp.LT(this=column("size"), expression=literal(k))
-    figures = {
-        "rows": total(column("size" if person is None else "rows")),
-        "classes": count(),
-        "smallest_class": smallest,
-        "classes_failing_k": total_where(below, literal(1)),
-    }
-    return exp.select(*_named(figures)).from_(subquery(found, "classes"), copy=False)
-
-
-def named_domain(values: AuditedValues) -> exp.Select:
-    """One row: what there is to compare of a sensitive column, and what an order or a hierarchy leaves out."""
-    select = domain_counts(values)
-    select.set("expressions", [named(item, name) for name, item in zip(DOMAIN, select.expressions, strict=True)])
-    return select
-
-
-def named_tests(statement: ColumnStatement) -> exp.Select:
-    """One row: the classes, those whose values were not all counted, and those that fail each test."""
-    figures = {"classes": count(), "uncounted": statement.figures["uncounted"]}
-    figures |= {name: value for name, value in statement.figures.items() if name.startswith("classes_failing_")}
-    statement.figures = {name: named(value, name) for name, value in figures.items()}
-    read = {item.name for value in figures.values() for item in value.find_all(exp.Column)}
-    statement.aggregates = {name: value for name, value in statement.aggregates.items() if name in read}
-    return statement.sql()
-
-
-def named_figures(select: exp.Select, figures: Mapping[str, exp.Expression], wanted: Iterable[str]) -> exp.Select:
-    """A select of figures with some of them left, and named."""
-    select.set("expressions", _named({name: figures[name] for name in wanted}))
-    return select
-
-
-def nothing_fails(table: Table, zero: Sequence[str], positive: Sequence[str] = ()) -> exp.Select:
-    """TRUE when the one row of a table has 0 in these columns, and more than 0 in those; not TRUE without a row."""
-    conditions = [equal(exp.Max(this=column(name)), literal(0)) for name in zero]
-    conditions += [exp.GT(this=exp.Min(this=column(name)), expression=literal(0)) for name in positive]
-    return exp.select(all_of(conditions)).from_(table_expression(table))
-
-
-def _named(figures: Mapping[str, exp.Expression]) -> list[exp.Expression]:
-    return [named(value, name) for name, value in figures.items()]
-
 
 UNKNOWN = ColumnDomain(rows=2**40, reference_rows=2**40, values=2**40, has_null=True)
 """Nobody knows how much data a script will read: products are wide, values may be many."""
@@ -134,8 +77,19 @@ class AuditedGroup:
         return f" of {self.name}" if self.name else ""
 
 
+@dataclass(frozen=True)
+class AuditVerdict:
+    """What must be true of the figures of a question: some are 0, others more than 0."""
+
+    holds: str
+    """What is required, to be read after `stop unless`."""
+    message: str
+    zero: tuple[str, ...]
+    positive: tuple[str, ...]
+
+
 class Auditor:
-    """Writes the audit of one staged table."""
+    """Writes the audit of one staged table: the questions of `auditor.questions`, with what must hold of each."""
 
     def __init__(
         self,
@@ -157,6 +111,7 @@ class Auditor:
         infos = {info.name: info for info in binding.columns}
         self._source = Opened(binding.source, "source", infos, self._traits)
         self._audited = Opened(staged, "audited", infos | dict(generalized_columns(release)), self._traits)
+        self._sides = Sides(self._audited, self._source, spec.respondent, spec.respondent)
         self._population = (
             None
             if everybody is None
@@ -164,7 +119,7 @@ class Auditor:
         )
 
     def write(self) -> None:
-        """Write a measurement and an assertion for each requirement of each quasi-identifier."""
+        """Write every requirement of each quasi-identifier."""
         privacy = self._request.privacy
         groups = privacy.groups(self._request.quasi_identifier).items()
         for number, (name, (columns, k)) in enumerate(groups):
@@ -177,29 +132,114 @@ class Auditor:
             if self._population is not None:
                 self._against(group, self._population)
 
+    def _ask(self, question: AuditQuestion, place: str, comment: str, verdicts: Sequence[AuditVerdict]) -> None:
+        """One verdict is asserted where it stands; several are asserted of a table of one row."""
+        if len(verdicts) == 1:
+            [verdict] = verdicts
+            holds = question.holds(verdict.zero, verdict.positive)
+            self._pages.stop_unless(f"Audit: stop unless {verdict.holds}.", holds, f"{FAILS}: {verdict.message}")
+            return
+        table = self._pages.create(f"Audit: {comment}.", place, question.kept())
+        for verdict in verdicts:
+            conditions = [equal(exp.Max(this=column(name)), literal(0)) for name in verdict.zero]
+            conditions += [exp.GT(this=exp.Min(this=column(name)), expression=literal(0)) for name in verdict.positive]
+            holds = exp.select(all_of(conditions)).from_(table_expression(table))
+            self._pages.stop_unless(f"Audit: stop unless {verdict.holds}.", holds, f"{FAILS}: {verdict.message}")
+
+    def _sizes(self, group: AuditedGroup) -> None:
+        unit = "rows" if self._request.respondent is None else "persons"
+        verdict = AuditVerdict(
+            f"there are classes{group.words} in the staged table and every one has at least {group.k} {unit}",
+            f"k{group.words}",
+            ("classes_at_risk",),
+            ("rows",),
+        )
+        question = sizes_of_classes(self._sides, group.columns, group.k)
+        self._ask(question, f"audit_{group.number}", f"the classes{group.words} in the staged table", [verdict])
+
+    def _column(self, group: AuditedGroup, name: str, models: Sequence[SensitiveModel]) -> None:
+        place = f"audit_{group.number}_{self._request.columns.index(name)}"
+        values = audited_values(self._sides, name, models, self._taxonomy(name))
+        if not group.number and (values.order or values.taxonomy):
+            # Once for each column: every value has its place in the order and in the hierarchy that models go by.
+            comparable = AuditVerdict(
+                f"every value of {name} has a place in its order and in its hierarchy",
+                f"a value of {name} has no place in its order or hierarchy",
+                ("outside_order", "outside_hierarchy"),
+                ("reference_rows",),
+            )
+            self._ask(domain_question(name, values), f"{place}_values", f"the values of {name}", [comparable])
+        keys = [self._audited.key(key) for key in (*group.columns, *self._request.others(name))]
+        statement = ColumnStatement(values, keys, UNKNOWN)
+        verdicts = [
+            AuditVerdict(
+                f"{item.question.model} of {name} holds{group.words}: {item.question.asked}",
+                f"{item.question.model} {name}{group.words}",
+                (f"classes_failing_{item.name}", "uncounted"),
+                ("classes",),
+            )
+            for item in asked_models(models, statement, {})
+        ]
+        comment = f"{name} in the classes{group.words} of the staged table, and how many of them fail"
+        self._ask(statement.tests(name), place, comment, verdicts)
+
+    def _taxonomy(self, name: str) -> Opened | None:
+        """The labels of a sensitive column: its value and one label for each level."""
+        relation = self._taxonomies.get(name)
+        if relation is None:
+            return None
+        info = self._source.columns[name]
+        labels = [item.alias_or_name for item in relation.select.selects]
+        infos = {label: replace(info, name=label) for label in labels}
+        return Opened(relation, "taxonomy", infos, self._traits)
+
+    def _against(self, group: AuditedGroup, population: Opened) -> None:
+        question = against_population(self._sides, population, group.columns, self._request.privacy)
+        failing = [name for name in question.figures if name.startswith("classes_failing_")]
+        asked = {name: question.figures[name] for name in ("population_rows", "classes", *failing)}
+        models = [name.removeprefix("classes_failing_") for name in failing]
+        verdicts = [
+            AuditVerdict(
+                f"{model}{group.words} holds",
+                f"{model}{group.words}",
+                (f"classes_failing_{model}",),
+                ("population_rows",),
+            )
+            for model in models
+        ]
+        comment = f"the classes{group.words} of the staged table, matched with the population"
+        self._ask(replace(question, figures=asked), f"audit_{group.number}_population", comment, verdicts)
+
     def expect_labels(self, engine: Engine, release: Release, steps: Sequence[AnyStep] = ()) -> None:
         """Stop unless every quasi-identifier shows labels of its level alone, whatever its classes satisfy.
 
         A view has no tables of hierarchies: its `steps` make them within the query.
         """
-        for check in label_checks(engine, release, self._audited.relation, steps):
-            self._pages.stop_unless(
-                f"Audit: stop unless {check.column} shows labels of level {check.level} alone.",
-                check.holds,
-                f"{FAILS}: {check.column} shows labels of another level",
+        question, levels = level_question(engine, release, self._audited.relation)
+        if levels:
+            shown = ", ".join(f"{name} of level {level}" for name, level in levels.items())
+            self._pages.stop_at(
+                f"Audit: stop unless columns show labels of their levels alone: {shown}.",
+                in_one_query(question.first_wrong(), steps),
+                f"{FAILS}: ",
+                " shows labels of another level",
             )
 
     def expect_listed(self, allowed: Labels, blank: bool) -> None:
         """Stop unless columns that regions recode show labels of a list that the spec was asked about."""
-        table = Published(self._audited.relation, self._audited.columns, self._traits)
+        shown = []
         for number, (name, labels) in enumerate(allowed.items()):
             comment = f"Audit: the labels that {name} may show, each of them allowed by the spec."
             listed = self._pages.create_text(comment, f"audit_labels_{number}", ["label"], [[item] for item in labels])
             text = self._traits.key(column("label", "hierarchy"), Family.TEXT)
-            self._pages.stop_unless(
-                f"Audit: stop unless {name} shows these labels alone.",
-                only_labels_of(table, name, listed, text, [TOP] if blank else []),
-                f"{FAILS}: {name} shows labels that the spec does not allow",
+            shown.append(LabelsShown(name, listed, text, (TOP,) if blank else ()))
+        if shown:
+            table = Published(self._audited.relation, self._audited.columns, self._traits)
+            self._pages.stop_at(
+                f"Audit: stop unless columns show these labels alone: {', '.join(allowed)}.",
+                LabelQuestion(table, shown).first_wrong(),
+                f"{FAILS}: ",
+                " shows labels that the spec does not allow",
             )
 
     def expect_fields(self, names: Sequence[str], target: File) -> None:
@@ -220,118 +260,13 @@ class Auditor:
 
     def expect_rows(self, expected: exp.Expression, classes: Table) -> None:
         """Stop unless the table has the rows of the released classes."""
-        found = scalar(row_count(table_expression(self._staged)))
+        found = scalar(staged_rows(self._staged))
         holds = exp.select(equal(expected, found)).from_(table_expression(classes))
         self._pages.stop_unless(
             "Audit: stop unless the table has exactly the rows of the classes that are released.",
             holds,
             f"{FAILS}: it has other rows than expected",
         )
-
-    def _sizes(self, group: AuditedGroup) -> None:
-        query = named_sizes(self._audited.expression(), self._keys(group.columns), self._person(), group.k)
-        unit = "rows" if self._person() is None else "persons"
-        comment = f"Audit: the classes{group.words} in the staged table."
-        table = self._pages.create(comment, f"audit_{group.number}", query)
-        self._pages.stop_unless(
-            f"Audit: stop unless there are classes{group.words} and every one has at least {group.k} {unit}.",
-            nothing_fails(table, ["classes_failing_k"], ["rows"]),
-            f"{FAILS}: k{group.words}",
-        )
-
-    def _column(self, group: AuditedGroup, name: str, models: Sequence[SensitiveModel]) -> None:
-        place = f"audit_{group.number}_{self._request.columns.index(name)}"
-        values = self._values(name, models)
-        self._comparable(group, name, values, place)
-        keys = self._keys([*group.columns, *self._request.others(name)])
-        statement = ColumnStatement(values, keys, UNKNOWN)
-        asked = [
-            ask(entry, f"{position}", flag, statement, {}) for position, (entry, flag) in enumerate(_numbered(models))
-        ]
-        comment = f"Audit: {name} in the classes{group.words} of the staged table, and how many of them fail."
-        table = self._pages.create(comment, place, named_tests(statement))
-        for item in asked:
-            question = item.question
-            self._pages.stop_unless(
-                f"Audit: stop unless {question.model} of {name} holds{group.words}: {question.asked}.",
-                nothing_fails(table, [f"classes_failing_{item.name}", "uncounted"], ["classes"]),
-                f"{FAILS}: {question.model} {name}{group.words}",
-            )
-
-    def _comparable(self, group: AuditedGroup, name: str, values: AuditedValues, place: str) -> None:
-        """Once for each column: every value has its place in the order and in the hierarchy that models go by."""
-        if group.number or not (values.order or values.taxonomy):
-            return
-        table = self._pages.create(f"Audit: the values of {name}.", f"{place}_values", named_domain(values))
-        self._pages.stop_unless(
-            f"Audit: stop unless every value of {name} has a place in its order and in its hierarchy.",
-            nothing_fails(table, ["outside_order", "outside_hierarchy"], ["reference_rows"]),
-            f"{FAILS}: a value of {name} has no place in its order or hierarchy",
-        )
-
-    def _values(self, name: str, models: Sequence[SensitiveModel]) -> AuditedValues:
-        ordered = [entry for entry in models if isinstance(entry, TCloseness) and entry.distance == "ordered"]
-        source = self._source
-        person = self._request.respondent
-        return AuditedValues(
-            audited=CountedSide(self._audited.expression(), self._audited.key(name), self._person()),
-            source=CountedSide(source.expression(), source.key(name), None if person is None else source.key(person)),
-            text=text_key(column("value"), source.family(name), self._traits),
-            flagged=tuple(entry.value for entry in models if isinstance(entry, Alpha)),
-            ordered=bool(ordered),
-            order=ordered[0].order if ordered else (),
-            taxonomy=self._taxonomy(name),
-        )
-
-    def _taxonomy(self, name: str) -> Taxonomy | None:
-        relation = self._taxonomies.get(name)
-        if relation is None:
-            return None
-        info = ColumnInfo("value", self._source.columns[name].type, self._source.family(name))
-        opened = Opened(relation, "taxonomy", {"value": info}, self._traits)
-        # The columns of a taxonomy are its value and one label for each level.
-        height = len(relation.select.selects) - 1
-        return Taxonomy(opened.expression(), opened.key("value"), height)
-
-    def _against(self, group: AuditedGroup, population: Opened) -> None:
-        privacy = self._request.privacy
-        matched = matched_classes(
-            self._audited.expression(),
-            self._keys(group.columns),
-            self._person(),
-            population.expression(),
-            [population.key(name) for name in group.columns],
-            null_is_blank(group.columns, self._audited, population) if privacy.suppression.mode == "blank" else (),
-        )
-        bounds = privacy.delta_presence
-        figures = population_figures(privacy.k_map, None if bounds is None else (bounds.min, bounds.max))
-        failing = [name for name in figures if name.startswith("classes_failing_")]
-        wanted = ["population_rows", "classes", *failing]
-        query = named_figures(population_query(matched, figures), figures, wanted)
-        comment = f"Audit: the classes{group.words} of the staged table, matched with the population."
-        table = self._pages.create(comment, f"audit_{group.number}_population", query)
-        for name in failing:
-            model = name.removeprefix("classes_failing_")
-            self._pages.stop_unless(
-                f"Audit: stop unless {model}{group.words} holds.",
-                nothing_fails(table, [name], ["population_rows"]),
-                f"{FAILS}: {model}{group.words}",
-            )
-
-    def _keys(self, names: Sequence[str]) -> list[exp.Expression]:
-        return [self._audited.key(name) for name in names]
-
-    def _person(self) -> exp.Expression | None:
-        name = self._request.respondent
-        return None if name is None else self._audited.key(name)
-
-
-def _numbered(models: Sequence[SensitiveModel]) -> Iterator[tuple[SensitiveModel, int]]:
-    """Each entry with its number among those that name a value."""
-    flags = 0
-    for entry in models:
-        yield entry, flags
-        flags += isinstance(entry, Alpha)
 
 
 AUDIT = "the staged table is measured from scratch, and the script stops where a requirement does not hold."
@@ -347,14 +282,15 @@ def write_table(
 ) -> None:
     """Stage, audit and swap a table, or write a file; columns that regions recode show `allowed` labels alone."""
     binding, target = release.binding, release.binding.target
-    person = [] if binding.respondent is None else [binding.respondent.name]
     query = release_query(engine, release, verdicts.measured, blank=verdicts.blank, with_respondent=True)
     renamed = isinstance(target, Table) and not pages.scripting.replaces
-    if isinstance(target, Table) and renamed and not person:
-        staged = _stage(pages, target, "The release, in no order that tells of the source.", query)
+    if isinstance(target, Table) and renamed and not binding.persons:
+        staging = pages.staging(target)
+        pages.stage(stage_table(staging, query, pages.scripting.traits), drop_table(staging))
+        staged = staging
     else:
-        with_person = f", with {person[0]} for the audit" if person else ""
-        staged = pages.create(f"The release{with_person}, in no order that tells of the source.", "staged", query)
+        step = audited_rows(binding, pages.name, query)
+        staged = pages.create(step.comment, step.name, step.query)
     pages.open("audit", AUDIT)
     auditor = Auditor(pages, engine, release, staged, taxonomies, population_labels(engine, release))
     auditor.write()
@@ -364,13 +300,17 @@ def write_table(
         auditor.expect_fields(binding.released, target)
     auditor.expect_rows(total_where(verdicts.released(), column("n")), verdicts.measured.table)
     pages.open("swap", "what was audited becomes visible under the name of the target.")
-    columns: list[exp.Expression] = [column(name) for name in binding.released]
     if isinstance(target, File):
-        _write_file(pages, staged, target, columns if person else None)
-    elif renamed and person:
-        _swap(pages, _without_person(pages, target, staged, columns), target, columns)
-    else:
-        _swap(pages, staged, target, columns)
+        _write_file(pages, binding, staged, target)
+        return
+    if renamed and binding.persons:
+        staging = pages.staging(target)
+        pages.stage(stage_audited(binding, staged, staging, pages.scripting.traits), drop_table(staging))
+        counts = [scalar(staged_rows(table)) for table in (staging, staged)]
+        pages.stop_unless("Stop unless no row was lost.", exp.select(equal(*counts)), "rows were lost after the audit")
+        staged = staging
+    for comment, statement in pages.scripting.swap(staged, target, [column(name) for name in binding.released]):
+        pages.add(comment, statement)
 
 
 def write_view(pages: Pages, engine: Engine, live: LiveRelease, classes_table: Table, taxonomies: Taxonomies) -> None:
@@ -379,13 +319,8 @@ def write_view(pages: Pages, engine: Engine, live: LiveRelease, classes_table: T
     target = release.binding.target
     if not isinstance(target, Table):
         raise ValueError("a view has a name")
-    query = live.rows(engine)
-    staging = pages.stage(
-        "The release, computed whenever it is read.",
-        target,
-        lambda view: create_view(view, query, traits, replace=False),
-        drop_view,
-    )
+    query, staging = live.rows(engine), pages.staging(target)
+    pages.stage(stage_view(staging, query, traits), drop_view(staging))
     audited = staging
     if release.binding.persons:
         rows = live.rows(engine, with_respondent=True)
@@ -396,8 +331,8 @@ def write_view(pages: Pages, engine: Engine, live: LiveRelease, classes_table: T
     auditor.expect_labels(engine, live.release, live.steps)
     auditor.expect_rows(_shown(release), classes_table)
     pages.open("swap", "the audited view takes the place of the target.")
-    pages.add("The staging view is no longer needed.", drop_view(staging))
-    pages.add("The view itself.", create_view(target, query.copy(), traits, replace=True))
+    for step in show_view(staging, target, query, traits):
+        pages.add(step.comment, step.statement)
 
 
 def _shown(release: Release) -> exp.Expression:
@@ -420,27 +355,8 @@ def write_judged_view(pages: Pages, engine: Engine, live: LiveRelease) -> Table:
     return table
 
 
-def _stage(pages: Pages, target: Table, comment: str, query: exp.Query) -> Table:
-    """A table beside the target that can take its name."""
-    traits = pages.scripting.traits
-    return pages.stage(comment, target, lambda table: create_table_as(table, query, traits, scratch=False), drop_table)
-
-
-def _without_person(pages: Pages, target: Table, staged: Table, columns: list[exp.Expression]) -> Table:
-    rows = exp.select(*columns).from_(table_expression(staged)).order_by(exp.Rand())
-    staging = _stage(pages, target, "The audited rows without the key of the person, in an order of their own.", rows)
-    counts = [scalar(row_count(table_expression(table))) for table in (staging, staged)]
-    pages.stop_unless("Stop unless no row was lost.", exp.select(equal(*counts)), "rows were lost after the audit")
-    return staging
-
-
-def _swap(pages: Pages, staging: Table, target: Table, columns: list[exp.Expression]) -> None:
-    for comment, statement in pages.scripting.swap(staging, target, [item.copy() for item in columns]):
-        pages.add(comment, statement)
-
-
-def _write_file(pages: Pages, staged: Table, target: File, columns: list[exp.Expression] | None) -> None:
-    if columns is not None:
-        rows = exp.select(*columns).from_(table_expression(staged)).order_by(exp.Rand())
+def _write_file(pages: Pages, binding: Binding, staged: Table, target: File) -> None:
+    if binding.persons:
+        rows = released_columns(binding, staged)
         staged = pages.create("The audited rows without the key of the person.", "file", rows)
     pages.add(f"Write the file {target}.", pages.scripting.traits.copy_to_file(staged, target))

@@ -157,7 +157,7 @@ def test_the_audit_measures_the_enumeration_of_reconstructions(shared_engine: En
         linked = Linked(
             given(shown),
             given(guarding),
-            given([{"class": 1, "m": number}]),
+            given([{"class": 1, "persons": number}]),
             audit_breaches.GuardingTaxonomy(given(paths), taxonomy.height, has_null=False),
         )
         asked = Personalized(column="a", guarding="b", p_breach=Decimal("0.5"), primary=primary)
