@@ -34,24 +34,31 @@ class Improvement:
 
     def of(self, groups: Table, near: Table) -> Table:
         """Groups that cost as much as the given ones or less: `v`, its rows `a` to `b`, group `g`, and `changed`."""
-        groups = self._create("groups", _as_given(groups))
-        while self.rounds < MOST_ROUNDS:
-            pieces = self._create("pieces", _pieces(groups, self._vertices))
-            together = self._create("together", _together(pieces, near, self._k))
-            [(looked_at,)] = self._engine.query(Statement("improve", _looked_at(pieces, together)))
-            splits, number = pieces, 0
-            if 0 < int(looked_at or 0) <= MOST_LOOKED_AT:
-                self.rounds += 1
-                prices = self._create("prices", _prices(pieces, self._steps))
-                splits = self._create("splits", _splits(pieces, together, prices, self._steps, self._k))
-                made, number = self._scratch.create_counted("improve", "i_made", _made(splits))
-            if not number:
-                break
+        better: Table | None = self._create("groups", _as_given(groups))
+        while better is not None:
+            groups = better
+            better = self._round(groups, near) if self.rounds < MOST_ROUNDS else None
+        return groups
+
+    def _round(self, groups: Table, near: Table) -> Table | None:
+        """Groups that cost less, in place of the given ones; None where nothing is saved, or too much to look at."""
+        pieces = self._create("pieces", _pieces(groups, self._vertices))
+        together = self._create("together", _together(pieces, near, self._k))
+        [(looked_at,)] = self._engine.query(Statement("improve", _looked_at(pieces, together)))
+        if not 0 < int(looked_at or 0) <= MOST_LOOKED_AT:
+            self._scratch.drop(pieces, together)
+            return None
+        self.rounds += 1
+        prices = self._create("prices", _prices(pieces, self._steps))
+        splits = self._create("splits", _splits(pieces, together, prices, self._steps, self._k))
+        made, number = self._scratch.create_counted("improve", "i_made", _made(splits))
+        better = None
+        if number:
             parted = self._create("parted", _parted(pieces, together, made, self._steps))
             better = self._create("groups", _regrouped(groups, parted))
-            self._scratch.drop(groups, pieces, together, prices, splits, made, parted)
-            groups = better
-        return groups
+            self._scratch.drop(parted, groups)
+        self._scratch.drop(pieces, together, prices, splits, made)
+        return better
 
     def _create(self, name: str, query: exp.Query) -> Table:
         return self._scratch.create("improve", f"i_{name}", query)
