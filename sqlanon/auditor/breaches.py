@@ -18,9 +18,8 @@ from sqlanon.auditor.figures import Check, ModelQuestion
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.spec import Personalized
-from sqlanon.sql.build import named, union_all, with_queries
+from sqlanon.sql.build import expression, named, query, union_all, with_queries
 from sqlanon.sql.relations import Table, column, literal
-from sqlanon.sql.template import expression, query
 
 BUCKETS = 100
 """Probabilities are reported in steps of this many to one."""

@@ -26,8 +26,8 @@ from sqlanon.source.combinations import Combinations, Domain, combine, has_null
 from sqlanon.source.frequency import Base, scan, store_hierarchies
 from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
+from sqlanon.sql.build import query
 from sqlanon.sql.relations import Relation, Table, column, table_expression
-from sqlanon.sql.template import query
 
 FEW_COVERS = 8
 """Up to so many labels of a column that cover one value, on average, rows are matched label by label."""

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.source.combination_statements import label_ends
-from sqlanon.sql.build import equal, named, union_all
+from sqlanon.sql.build import equal, expression, named, query, union_all
 from sqlanon.sql.relations import Table, column, literal, table_expression
-from sqlanon.sql.template import expression, query
 
 LISTING = ("label", "low", "high", "low_open", "high_open", "number", "with_null")
 """What is loaded of each label: its text, its bounds where it looks like an interval, and whether NULL is in it."""

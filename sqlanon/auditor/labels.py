@@ -18,9 +18,8 @@ from sqlanon.engines.base import Statement
 from sqlanon.source.binding import ORDERED, BoundColumn
 from sqlanon.source.combination_statements import label_ends
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import union_all
+from sqlanon.sql.build import query, union_all
 from sqlanon.sql.relations import Table, column
-from sqlanon.sql.template import query
 
 NULL = "NULL"
 SHORTENED = ".. "

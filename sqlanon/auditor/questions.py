@@ -11,9 +11,14 @@ from dataclasses import dataclass
 
 from sqlanon.auditor.models import AskedModel, ask
 from sqlanon.auditor.request import Opened, null_is_blank, text_key
-from sqlanon.auditor.statements.classes import AuditQuestion, size_question
+from sqlanon.auditor.statements.classes import (
+    AuditQuestion,
+    matched_classes,
+    population_figures,
+    population_question,
+    size_question,
+)
 from sqlanon.auditor.statements.columns import ColumnStatement
-from sqlanon.auditor.statements.population import matched_classes, population_figures, population_question
 from sqlanon.auditor.statements.values import AuditedValues, CountedSide, Taxonomy
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family

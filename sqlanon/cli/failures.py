@@ -1,6 +1,7 @@
-"""Errors as people and programs see them: one line on stderr, an exit code, an object with --json.
+"""Errors and logs as people and programs see them on stderr: a line each, an exit code, an object with --json.
 
-Never a data value or a password: an unexpected error is named by its type only, unless --debug asks for the trace.
+Never a data value, a password or the text of a statement: an unexpected error is named by its type only, unless --debug
+asks for the trace.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ import json
 import sys
 import traceback
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlanon.cli.log import log
 from sqlanon.cli.words import one_line
 from sqlanon.errors import EngineError, SpecError, SqlanonError
+
+if TYPE_CHECKING:
+    from sqlanon.engines.base import TraceEvent
 
 INTERRUPTED = 130
 INTERNAL = 4
@@ -78,3 +83,28 @@ def report(failure: Failure, error: BaseException, *, as_json: bool, debug: bool
 def _usage(error: click.UsageError) -> str:
     where = error.ctx.command_path if error.ctx is not None else "sqlanon"
     return f"{one_line(error.format_message()).rstrip('.')}; see '{where} --help'"
+
+
+def log(event: str, **content: Any) -> None:
+    """Write one line."""
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    click.echo(json.dumps({"time": time, "event": event, **content}, default=str), err=True)
+
+
+def statement(event: TraceEvent) -> None:
+    """A hook on the trace: what ended is logged."""
+    if event.seconds is not None:
+        rows = event.rows if event.rows is not None and event.rows >= 0 else None
+        log(
+            "statement",
+            run=event.run,
+            step=event.step,
+            seconds=round(event.seconds, 6),
+            rows=rows,
+            failed=event.failed,
+        )
+
+
+def phase(run: str, name: str, seconds: float) -> None:
+    """A phase of a run that ended."""
+    log("phase", run=run, phase=name, seconds=round(seconds, 6))

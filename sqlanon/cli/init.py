@@ -101,7 +101,7 @@ def _text(
 def _place(relation: Relation, folder: Path) -> str:
     """A source or target as the spec writes it: paths relative to its folder."""
     from sqlanon.draft.drafting import yaml_value
-    from sqlanon.hierarchies.names import join_name
+    from sqlanon.hierarchies.definition import join_name
     from sqlanon.sql.relations import File, Table
 
     match relation:

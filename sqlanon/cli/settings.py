@@ -1,4 +1,4 @@
-"""The flags that every command takes, and the object that carries them.
+"""The flags that every command takes, the object that carries them, and the progress that a terminal shows meanwhile.
 
 Loads rich and the pipeline only when a command uses them.
 """
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sqlanon.cli import log
-from sqlanon.cli.failures import Interrupted
+from sqlanon.cli.failures import Interrupted, log, phase, statement
 from sqlanon.cli.words import one_line, seconds
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sqlanon.engines.base import TraceEvent, TraceHook
+    from sqlanon.search.base import Progress
     from sqlanon.source.run import Options
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -55,7 +55,7 @@ class Settings:
     def note(self, text: str) -> None:
         """A remark on stderr."""
         if self.log_json:
-            log.log("note", message=text)
+            log("note", message=text)
             return
         click.echo(f"sqlanon: {one_line(text)}", err=True)
 
@@ -71,7 +71,6 @@ class Settings:
 
         `writes` and `lock` are files that the command is going to write.
         """
-        from sqlanon.cli.progress import display
         from sqlanon.source.run import Options
 
         watched = not quiet and sys.stderr.isatty() and not (self.as_json or self.show_sql or self.log_json)
@@ -83,7 +82,7 @@ class Settings:
                     all_minimal,
                     hooks,
                     progress,
-                    log.phase if self.log_json else None,
+                    phase if self.log_json else None,
                     writes=tuple(writes),
                     writes_lock=lock,
                 )
@@ -96,7 +95,7 @@ class Settings:
         if self.show_sql:
             yield self._trace
         if self.log_json:
-            yield log.statement
+            yield statement
 
     def _placing(self, event: TraceEvent) -> None:
         if event.step in PUTTING_IN_PLACE:
@@ -166,3 +165,37 @@ def _finite(value: Any) -> Any:
 def phases(spent: dict[str, float]) -> str:
     """Seconds per phase, on one line."""
     return ", ".join(f"{phase} {seconds(value)}" for phase, value in spent.items())
+
+
+Listeners = tuple["TraceHook | None", "Progress | None"]
+
+
+@contextmanager
+def display(*, shown: bool) -> Iterator[Listeners]:
+    """A hook for statements and a callback for the search that keep the display current."""
+    if not shown:
+        yield None, None
+        return
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Display
+
+    from sqlanon.cli.console import console
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=30),
+        TextColumn("{task.fields[nodes]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Display(*columns, console=console(sys.stderr), transient=True) as live:
+        task = live.add_task("connecting", total=None, nodes="")
+
+        def step(event: TraceEvent) -> None:
+            if event.seconds is None:
+                live.update(task, description=one_line(event.step))
+
+        def search(checks: int, undecided: int) -> None:
+            live.update(task, completed=checks, total=checks + undecided, nodes=f"{checks} nodes")
+
+        yield step, search

@@ -18,7 +18,7 @@ from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.hierarchies.choice import described
 from sqlanon.insight.together import Finding, Together
-from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.metrics.base import accuracy, completeness
 from sqlanon.planning.frontier import Cell, Compared, Comparison, Frontier
 from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult

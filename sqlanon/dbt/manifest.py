@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlanon.errors import SpecError, UsageError
-from sqlanon.hierarchies.names import join_name
+from sqlanon.hierarchies.definition import join_name
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.spec.privacy import MODELS
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, final
 
 from sqlglot import exp
 
-from sqlanon.engines.catalog import fill
+from sqlanon.engines.dialects import fill
 from sqlanon.errors import EngineError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Query, Relation, Table, named_tables, table_expression

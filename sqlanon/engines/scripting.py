@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
-from sqlanon.engines.catalog import fill, parsed
+from sqlanon.engines.dialects import fill, parsed
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import (
     assertion,

@@ -16,9 +16,8 @@ from sqlglot import exp
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.source.frequency_statements import HierarchyTable, Layout, Shape, masked, path, united
 from sqlanon.sql.build import all_of, concat, count, equal, named, subquery, total_of, total_where, with_queries
-from sqlanon.sql.classes import Population, classes
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
-from sqlanon.sql.values import Counted, Keys, Measures, ValueTables, joined
+from sqlanon.sql.values import Counted, Keys, Measures, Population, ValueTables, classes, joined
 
 
 @dataclass(frozen=True)

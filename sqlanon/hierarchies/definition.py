@@ -1,18 +1,20 @@
-"""The base of every pydantic model of the spec, the few checks that builders share, and how a check refuses.
+"""The base of every pydantic model of the spec, names as it writes them, and how its checks refuse.
 
 Pure. Models are frozen and refuse unknown keys; their errors never carry the value that was refused. A check that spans
-keys raises `refuse(...)` with several problems at once; the loader finds the line of each by its path.
+keys raises `refuse(...)` with several problems at once; the loader finds the line of each by its path. In names of
+tables and schemas dots separate, double quotes protect; whether a name exists is the catalog's business.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from sqlanon.hierarchies.base import Family
@@ -109,3 +111,57 @@ def refuse(findings: Iterable[Finding]) -> None:
     if listed:
         summary = "; ".join(message for _, message in listed)
         raise PydanticCustomError(SEVERAL, "{summary}", {"summary": summary, "findings": listed})
+
+
+_PART = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
+
+
+def split_name(text: str) -> tuple[str, ...]:
+    """The parts of a dotted name, outermost first.
+
+    >>> split_name('raw."my.table"')
+    ('raw', 'my.table')
+    """
+    parts: list[str] = []
+    position = 0
+    while True:
+        match = _PART.match(text, position)
+        part = match and ((match[1] or "").replace('""', '"') or (match[2] or "").strip())
+        if match is None or not part:
+            raise ValueError('a name like table, schema.table or schema."my.table" is expected')
+        parts.append(part)
+        position = match.end()
+        if position == len(text):
+            return tuple(parts)
+        if text[position] != ".":
+            raise ValueError('in a quoted name, only a dot may follow the closing quote; write a quote itself as ""')
+        position += 1
+
+
+def join_name(parts: tuple[str, ...]) -> str:
+    """The dotted name that splits into these parts.
+
+    >>> join_name(('raw', 'my.table'))
+    'raw."my.table"'
+    """
+    return ".".join(part if re.fullmatch(r"\w+", part) else '"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def _parts(value: object) -> object:
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("a name in text is expected")
+    parts = split_name(value)
+    if len(parts) > 3:
+        raise ValueError("a name has at most three parts: catalog.schema.name; quote a part that holds a dot")
+    return parts
+
+
+NameParts = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_parts),
+    PlainSerializer(join_name, return_type=str),
+    WithJsonSchema({"type": "string", "minLength": 1}),
+]
+"""A name split into its parts; written in the spec as text."""

@@ -10,8 +10,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from sqlanon.hierarchies.base import Family, Reference
-from sqlanon.hierarchies.definition import Definition, require_few_levels
-from sqlanon.hierarchies.names import NameParts
+from sqlanon.hierarchies.definition import Definition, NameParts, require_few_levels
 
 ColumnName = Annotated[str, Field(min_length=1)]
 

@@ -23,8 +23,8 @@ from sqlanon.insight import workload_statements as workload_sql
 from sqlanon.source.binding import BoundSensitive
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.run import Run
+from sqlanon.sql.build import query
 from sqlanon.sql.relations import Relation, Table, column
-from sqlanon.sql.template import query
 
 LEAST_SELECTIVITY = 0.01
 Interval = tuple[int, int]

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlanon.sql.build import equal, named
+from sqlanon.sql.build import equal, expression, named, query
 from sqlanon.sql.relations import Table, cast, column, table_expression
-from sqlanon.sql.template import expression, query
 
 
 def interval_conditions(loaded: Table) -> exp.Select:

@@ -1,7 +1,8 @@
 """A measure of a release: figures the database sums per node, a score, and lower bounds known beforehand.
 
 Sees nodes, verdicts and static figures of levels; makes expressions over the relation `classes`, runs none. Products
-are taken in types wide enough that every engine returns the same number. The search trusts every bound here.
+are taken in types wide enough that every engine returns the same number. The search trusts every bound here. Accuracy
+and completeness are Samarati's words for the quality of a release (2001, section 6).
 """
 
 from __future__ import annotations
@@ -205,3 +206,22 @@ def _square() -> exp.Expression:
 
 def _when_suppressed(value: exp.Expression) -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=column(KEPT), true=literal(0))], default=value)
+
+
+def accuracy(node: Node, heights: Node) -> float:
+    """One minus the relative height of the generalization.
+
+    >>> accuracy((1, 0), (1, 3))
+    0.75
+    """
+    total = sum(heights)
+    return 1 - sum(node) / total if total else 1.0
+
+
+def completeness(suppressed: int, rows: int) -> float:
+    """Released rows over all rows.
+
+    >>> completeness(2, 8)
+    0.75
+    """
+    return 1 - suppressed / rows if rows else 1.0

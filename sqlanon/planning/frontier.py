@@ -15,7 +15,7 @@ from typing import Any
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation.problem import Problem, lattice_of, requirement_on, solve
 from sqlanon.evaluation.rollups import NodeCounts
-from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.metrics.base import accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.planning.decision import decide, prepare
 from sqlanon.recoding.base import requirement_for

@@ -14,9 +14,8 @@ from functools import reduce
 from sqlglot import exp
 
 from sqlanon.source.combination_statements import range_label
-from sqlanon.sql.build import concat, equal, named, subquery, union_all
+from sqlanon.sql.build import concat, equal, expression, named, query, subquery, union_all
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.template import expression, query
 
 
 @dataclass(frozen=True)

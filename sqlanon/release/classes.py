@@ -12,11 +12,10 @@ from functools import cache
 from sqlglot import exp
 
 from sqlanon.auditor.breaches import Linked
-from sqlanon.auditor.policy import ColumnPolicy, level_shown
-from sqlanon.auditor.policy_statements import LabelQuestion, Published
+from sqlanon.auditor.policy import ColumnPolicy, LabelQuestion, Published, level_shown
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, SpecError, UsageError
-from sqlanon.evaluation.rounds import settle
+from sqlanon.evaluation.rollups import settle
 from sqlanon.hierarchies.base import Family, Reference
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.recoding.released import Judgement, refuse_beyond_limit

@@ -19,8 +19,7 @@ from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
-from sqlanon.sql.names import explained
-from sqlanon.sql.relations import Query, Table
+from sqlanon.sql.relations import Query, Table, explained
 
 
 @dataclass

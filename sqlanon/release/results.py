@@ -13,8 +13,7 @@ from sqlanon.auditor import AuditResult, Bucket
 from sqlanon.auditor.result import bucket_chart
 from sqlanon.errors import RequirementError
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.metrics.base import Verdict
-from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.metrics.base import Verdict, accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
 from sqlanon.release.publication import Publication

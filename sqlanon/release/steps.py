@@ -25,11 +25,9 @@ from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy
 from sqlanon.source.sensitive import codes_query
 from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import all_of, create_table_as, create_view, drop_view, equal, named, row_count
-from sqlanon.sql.classes import Population, classes
-from sqlanon.sql.names import explained
-from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
+from sqlanon.sql.relations import Query, Table, cast, column, explained, literal, table_expression
 from sqlanon.sql.traits import Traits
-from sqlanon.sql.values import Counted, ValueTables, View, relation
+from sqlanon.sql.values import Counted, Population, ValueTables, View, classes, relation
 
 WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})
 """What models read of a class alone, without a look at the whole source."""

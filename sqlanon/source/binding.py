@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Capability, ColumnInfo, Engine
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
-from sqlanon.hierarchies.names import join_name
+from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.reads import Read, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, PSensitive, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import named

@@ -16,9 +16,8 @@ from sqlglot import exp
 
 from sqlanon.source.frequency_statements import HierarchyTable, sensitive_code
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import checksum, concat, count, equal, is_null, mixed, named, subquery, total
+from sqlanon.sql.build import checksum, concat, count, equal, expression, is_null, mixed, named, subquery, total
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.template import expression
 from sqlanon.sql.values import relation, whole
 
 

@@ -30,8 +30,7 @@ from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
 from sqlanon.source.sensitive import SensitiveValues, ValueCodes, store_codes, store_values, unread_values
 from sqlanon.sql.build import row_count
-from sqlanon.sql.names import explained
-from sqlanon.sql.relations import Table, cast, column, table_expression
+from sqlanon.sql.relations import Table, cast, column, explained, table_expression
 from sqlanon.sql.values import Counted
 
 LARGEST_INT = 2**31 - 1

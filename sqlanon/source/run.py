@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from sqlanon.engines.base import Engine, Session, TraceEvent, TraceHook
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
-from sqlanon.hierarchies.names import join_name
+from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.reads import reads_of, refuse_file, refuse_written
 from sqlanon.source.scratch import Scratch, reclaim

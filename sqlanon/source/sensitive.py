@@ -21,8 +21,7 @@ from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import named
-from sqlanon.sql.names import explained
-from sqlanon.sql.relations import Table, column, table_expression
+from sqlanon.sql.relations import Table, column, explained, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import Counted, ValueTables
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlanon.spec.amounts import Limit
 from sqlanon.spec.columns import Column, LevelBounds, Role
-from sqlanon.spec.keys import Recipient
+from sqlanon.spec.keys import Evidence, Limits, Recipient
 from sqlanon.spec.load import json_schema, load_spec, spec_from_dict
 from sqlanon.spec.models import (
     Alpha,
@@ -21,7 +21,6 @@ from sqlanon.spec.models import (
     SensitiveModel,
     TCloseness,
 )
-from sqlanon.spec.operations import Evidence, Limits
 from sqlanon.spec.places import (
     FileSource,
     FileTarget,

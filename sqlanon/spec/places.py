@@ -26,8 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from sqlanon.hierarchies.definition import Definition
-from sqlanon.hierarchies.names import NameParts
+from sqlanon.hierarchies.definition import Definition, NameParts
 
 _FILE = re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE | re.DOTALL)
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

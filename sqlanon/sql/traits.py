@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.names import unquoted
-from sqlanon.sql.relations import File, Query, Relation, Table, cast, identifier, table_expression
+from sqlanon.sql.relations import File, Query, Relation, Table, cast, identifier, table_expression, unquoted
 
 LINE = 90
 """How long a line of pretty SQL may become before it is broken, less its indentation."""

@@ -16,7 +16,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
-from sqlanon.engines.catalog import parsed
+from sqlanon.engines.dialects import parsed
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, StatementTimeout
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import Query, Table, column, identifier, literal, table_expression

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from sqlanon.engines.catalog import data_type, family
+from sqlanon.engines.dialects import data_type, family
 from sqlanon.hierarchies.base import Family
 
 

@@ -19,7 +19,7 @@ from sqlglot import exp, parse_one
 
 from sqlanon import pipeline
 from sqlanon.engines.base import Capability, Engine, Session, Statement
-from sqlanon.engines.catalog import parsed
+from sqlanon.engines.dialects import parsed
 from sqlanon.engines.sqlalchemy import probe as sqlalchemy_probe
 from sqlanon.engines.sqlalchemy.base import _plain
 from sqlanon.engines.sqlalchemy.engine import SQLAlchemyEngine

@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
-from sqlanon.search.schemes.costs import BlockCost, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Block, identity, of_blocks
-from sqlanon.search.schemes.problem import Space
+from sqlanon.search.schemes.problem import BlockCost, CostInterval, CostSide, Generalization, Measured, Space
 
 Combination = tuple[int, ...]
 Counts = Mapping[Combination, int]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlanon.sql.names import KEYWORDS
+from sqlanon.sql.relations import KEYWORDS
 
 GOLDEN = Path(__file__).parents[2] / "sql" / "golden"
 CHANGED = "the SQL has changed: review it and run make golden"

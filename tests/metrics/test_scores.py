@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.lattice import Node, dominates
-from sqlanon.metrics.base import Context, LevelFigures, Verdict
-from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.metrics.base import Context, LevelFigures, Verdict, accuracy, completeness
 from sqlanon.metrics.registry import METRICS, metric_named
 from sqlanon.search.base import Objective, not_better_than
 from tests.kit.examples import share

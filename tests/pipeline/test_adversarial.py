@@ -15,7 +15,7 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import EngineError
-from sqlanon.hierarchies.names import join_name
+from sqlanon.hierarchies.definition import join_name
 from sqlanon.release.results import RunResult
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.papers import adversarial_names, adversarial_values

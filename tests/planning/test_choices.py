@@ -12,7 +12,7 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import Problem, problem_of, solve
-from sqlanon.metrics.quality import accuracy, completeness
+from sqlanon.metrics.base import accuracy, completeness
 from sqlanon.metrics.registry import METRICS
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.results import PlanResult

@@ -15,7 +15,7 @@ from sqlfluff.core import FluffConfig, Linter
 import sqlanon
 from sqlanon.release.script import compiled
 from sqlanon.spec import Spec, spec_from_dict
-from sqlanon.sql.names import LONGEST, explained
+from sqlanon.sql.relations import LONGEST, explained
 
 ROOT = Path(__file__).parents[2]
 MARITAL = {"been_married": ["married", "divorced", "widowed"], "never_married": ["single"]}

@@ -16,14 +16,13 @@ from sqlanon.engines.sqlalchemy.engine import SQLAlchemyEngine
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.search.base import Budget, BudgetSpent
 from sqlanon.search.schemes import exact, heuristics
-from sqlanon.search.schemes.costs import Clock, CostInterval, CostSide, Measured
 from sqlanon.search.schemes.domain import LeafDomain
 from sqlanon.search.schemes.families import SCHEMES, EnumerationTree
-from sqlanon.search.schemes.problem import Space, Techniques
+from sqlanon.search.schemes.problem import Clock, CostInterval, CostSide, Measured, Space, Techniques
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
+from sqlanon.spec.keys import STATEMENT_SECONDS
 from sqlanon.spec.load import json_schema
-from sqlanon.spec.operations import STATEMENT_SECONDS
 from sqlanon.spec.search import SEARCH_SECONDS
 from tests.kit.database import Database, changed
 from tests.kit.fake_schemes import FakeEvaluator

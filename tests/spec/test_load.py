@@ -9,7 +9,7 @@ import pytest
 
 from sqlanon.errors import SpecError
 from sqlanon.hierarchies import Csv, Family, Lookup, Suppression, Tree
-from sqlanon.hierarchies.names import join_name, split_name
+from sqlanon.hierarchies.definition import join_name, split_name
 from sqlanon.spec import (
     Budget,
     FileSource,

@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlanon import pipeline
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SpecError, SqlanonError
-from sqlanon.hierarchies.names import join_name
+from sqlanon.hierarchies.definition import join_name
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.tables import FEW, at, create, quoted, rows, run, stored
 

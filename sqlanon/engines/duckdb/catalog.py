@@ -16,7 +16,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.engines.catalog import fill, parsed, quoted_name
+from sqlanon.engines.dialects import fill, parsed, quoted_name
 from sqlanon.engines.session import require_transaction
 from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.build import swap_by_name

@@ -21,8 +21,7 @@ from sqlglot import exp
 
 from sqlanon.engines import scratch, temporaries
 from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
-from sqlanon.engines.catalog import data_type, family
-from sqlanon.engines.dialects import DUCKDB
+from sqlanon.engines.dialects import DUCKDB, data_type, family
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
 from sqlanon.engines.registry import MEMORY, duckdb_path
 from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, ran_too_long, transaction

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
-from sqlanon.engines.catalog import data_type, family, fill, quoted_name
+from sqlanon.engines.dialects import data_type, family, fill, quoted_name
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import Query, Relation, Table, literal, named_tables

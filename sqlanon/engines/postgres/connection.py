@@ -24,7 +24,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.engines.catalog import fill
+from sqlanon.engines.dialects import fill
 from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.session import busy, refuse_transaction
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, StatementTimeout, UsageError

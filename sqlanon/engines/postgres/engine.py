@@ -17,8 +17,7 @@ from sqlglot import exp
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
-from sqlanon.engines.catalog import fill, quoted_name
-from sqlanon.engines.dialects import POSTGRES
+from sqlanon.engines.dialects import POSTGRES, fill, quoted_name
 from sqlanon.engines.postgres import catalog as postgres_catalog
 from sqlanon.engines.postgres import connection as postgres_locks
 from sqlanon.engines.postgres import replacement as postgres_replace

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.engines.catalog import fill, quoted_name
+from sqlanon.engines.dialects import fill, quoted_name
 from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.session import require_transaction
 from sqlanon.errors import EngineError, SourceError

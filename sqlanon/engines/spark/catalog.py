@@ -20,7 +20,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlanon.engines.base import ColumnInfo, Statement
-from sqlanon.engines.catalog import data_type, family, parsed, quoted_name
+from sqlanon.engines.dialects import data_type, family, parsed, quoted_name
 from sqlanon.engines.spark.base import SparkBase
 from sqlanon.engines.spark.session import SparkError
 from sqlanon.errors import SourceError

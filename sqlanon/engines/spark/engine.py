@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 
 from sqlanon.engines.base import Capability, ColumnInfo, Inspection, Statement
-from sqlanon.engines.catalog import parsed, with_holes_filled
+from sqlanon.engines.dialects import parsed, with_holes_filled
 from sqlanon.engines.session import alone_in_process
 from sqlanon.engines.spark import catalog as spark_catalog
 from sqlanon.engines.spark import replacement as spark_replace

@@ -16,8 +16,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.expressions import DType
 from sqlglot.generators.spark import SparkGenerator
 
-from sqlanon.engines.catalog import parsed, with_holes_filled
-from sqlanon.engines.dialects import NESTED, ordered_anyhow
+from sqlanon.engines.dialects import NESTED, ordered_anyhow, parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import concat
 from sqlanon.sql.relations import File, Table, cast, table_expression

@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import ColumnInfo
-from sqlanon.engines.catalog import data_type, family
+from sqlanon.engines.dialects import data_type, family
 from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family

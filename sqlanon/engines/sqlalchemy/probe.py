@@ -15,8 +15,7 @@ from functools import reduce
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
-from sqlanon.engines.catalog import parsed
-from sqlanon.engines.dialects import DUCKDB, POSTGRES, AdaptedTraits
+from sqlanon.engines.dialects import DUCKDB, POSTGRES, AdaptedTraits, parsed
 from sqlanon.engines.generated_dialects import BIGQUERY, CLICKHOUSE, DATABRICKS, REDSHIFT, SNOWFLAKE, TRINO
 from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
 from sqlanon.errors import EngineError, UsageError

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.auditor.statements.classes import Figures, classes, classes_of_persons, size_figures
-from sqlanon.auditor.statements.population import matched_classes
+from sqlanon.auditor.statements.classes import Figures, classes, classes_of_persons, matched_classes, size_figures
 from sqlanon.sql.build import all_of, count, equal, is_present, named, subquery, total, total_where, union_all
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 

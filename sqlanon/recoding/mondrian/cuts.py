@@ -13,9 +13,8 @@ from sqlglot import exp
 
 from sqlanon.recoding.mondrian.regions import ValueSpace, active, when, with_regions
 from sqlanon.sql.build import all_of, any_of, equal, is_null, is_present, named, subquery, total_where
-from sqlanon.sql.classes import classes
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.values import Counted, Measures, ValueTables, whole
+from sqlanon.sql.values import Counted, Measures, ValueTables, classes, whole
 
 LARGEST = 2**63 - 1
 MOST_CUTS = 1_000

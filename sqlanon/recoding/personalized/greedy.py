@@ -24,8 +24,8 @@ from sqlanon.recoding.personalized.guarding import Guarded, guard, published, re
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
+from sqlanon.sql.build import query
 from sqlanon.sql.relations import Table
-from sqlanon.sql.template import query
 
 MOST_VALUES = 20_000
 """Of a column: each is a candidate in every round, weighed in Python."""

@@ -27,8 +27,8 @@ from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
+from sqlanon.sql.build import query
 from sqlanon.sql.relations import Table
-from sqlanon.sql.template import query
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlanon.recoding.divisions import Attribute
-from sqlanon.sql.build import equal, named, union_all
+from sqlanon.sql.build import equal, expression, named, query, union_all
 from sqlanon.sql.relations import Table, column, literal, table_expression
-from sqlanon.sql.template import expression, query
 
 
 def trial_cells(rows: Table, groups: Table, attributes: Sequence[Attribute]) -> exp.Query:

@@ -15,9 +15,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sqlanon.sql.build import all_of, equal, named, union_all
+from sqlanon.sql.build import all_of, equal, expression, named, query, union_all
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.template import expression, query
 
 WIDE = "decimal(38, 0)"
 LARGEST = 2**62

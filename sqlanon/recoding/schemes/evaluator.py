@@ -19,8 +19,8 @@ from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.schemes import statements as schemes_sql
 from sqlanon.recoding.schemes.statements import BLOCK_COLUMNS, MAP_COLUMNS, Candidates, Judging, Price
 from sqlanon.search.base import BudgetSpent
-from sqlanon.search.schemes.costs import BlockCost, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Block, Partition, identity
+from sqlanon.search.schemes.problem import BlockCost, CostInterval, CostSide, Generalization, Measured
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.scratch import Recipe, Scratch
 from sqlanon.sql.relations import Table
@@ -56,7 +56,7 @@ class Leaves:
 
 
 class SchemeCosts:
-    """Implements `schemes.costs.Evaluator` for one requirement, limit and measure."""
+    """Implements `schemes.problem.CostEvaluator` for one requirement, limit and measure."""
 
     def __init__(
         self,

@@ -21,10 +21,9 @@ from sqlanon.recoding.mondrian.labels import NULL_TEXT, SPECIAL
 from sqlanon.recoding.schemes.evaluator import Leaves, SchemeCosts
 from sqlanon.search.base import Budget, Progress
 from sqlanon.search.schemes import exact, heuristics
-from sqlanon.search.schemes.costs import CostEvaluator, Generalization
 from sqlanon.search.schemes.domain import Block, LeafDomain, Partition, blocks, canonical, is_range, of_blocks
 from sqlanon.search.schemes.families import SCHEMES, EnumerationTree
-from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques
+from sqlanon.search.schemes.problem import CostEvaluator, Direction, Generalization, Solution, Space, Techniques
 from sqlanon.source.combination_statements import leaves_of_domain
 from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.combinations import Domain as StoredDomain

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.sql.build import all_of, equal, named, subquery, total, total_where
-from sqlanon.sql.classes import classes
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.values import Counted, Measures, ValueTables
+from sqlanon.sql.values import Counted, Measures, ValueTables, classes
 
 MAP_COLUMNS = ("place", "pair", "o", "g", "h", "w", "v")
 BLOCK_COLUMNS = ("block", "o", "own", "extra")

@@ -18,7 +18,7 @@ from sqlanon.errors import UsageError
 from sqlanon.release.evidence import statements as evidence_sql
 from sqlanon.release.evidence.document import Document, finished, finite, is_evidence, requirements_of
 from sqlanon.release.evidence.statements import CHECK, LEVEL, RUN, STATEMENT, TABLES
-from sqlanon.spec.operations import LOCK_SECONDS
+from sqlanon.spec.keys import LOCK_SECONDS
 from sqlanon.sql.relations import Table
 
 _NAME = re.compile(r"(?P<run>[0-9a-f]{12})\.json")

@@ -29,8 +29,7 @@ from sqlanon.release.steps import (
 from sqlanon.source.binding import Binding
 from sqlanon.spec.amounts import Limit
 from sqlanon.sql.build import scalar
-from sqlanon.sql.names import explained
-from sqlanon.sql.relations import Table, column, table_expression
+from sqlanon.sql.relations import Table, column, explained, table_expression
 
 ROUNDS = 8
 """How often a script with several groupings suppresses. Should that not be enough, its audit stops it."""

@@ -17,7 +17,7 @@ from sqlanon.release.steps import PublishStep
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.columns import accepted_columns
-from sqlanon.spec.operations import NO_LIMITS
+from sqlanon.spec.keys import NO_LIMITS
 from sqlanon.sql.build import create_table_as, create_text_table, drop_table, insert_text
 from sqlanon.sql.relations import File, Table
 

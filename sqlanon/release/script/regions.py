@@ -17,10 +17,8 @@ from sqlanon.hierarchies.base import TOP, Family, Formula
 from sqlanon.recoding.kinds import NodeLookup, RegionLookup, Text
 from sqlanon.release.script.pages import Pages
 from sqlanon.source.binding import Binding, BoundColumn, BoundSensitive
-from sqlanon.sql.build import all_of, any_of, count, equal, is_null, named, scalar
-from sqlanon.sql.names import explained
-from sqlanon.sql.relations import Table, cast, column, literal, table_expression
-from sqlanon.sql.template import query
+from sqlanon.sql.build import all_of, any_of, count, equal, is_null, named, query, scalar
+from sqlanon.sql.relations import Table, cast, column, explained, literal, table_expression
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,23 @@ from math import inf
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.search.base import Budget, BudgetSpent, Progress
-from sqlanon.search.schemes.costs import Clock, CostEvaluator, CostInterval, CostSide, Generalization, Measured
 from sqlanon.search.schemes.domain import Partition, identity, whole
 from sqlanon.search.schemes.pivot import Completion
-from sqlanon.search.schemes.problem import Direction, Solution, Space, Techniques, measured, replaced, sow
+from sqlanon.search.schemes.problem import (
+    Clock,
+    CostEvaluator,
+    CostInterval,
+    CostSide,
+    Direction,
+    Generalization,
+    Measured,
+    Solution,
+    Space,
+    Techniques,
+    measured,
+    replaced,
+    sow,
+)
 
 EXPANDED_AT_ONCE = 64
 GROUPS_AT_ONCE = 20_000

@@ -12,10 +12,20 @@ from random import Random
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.search.base import Budget, BudgetSpent, Progress
-from sqlanon.search.schemes.costs import Clock, CostEvaluator, Generalization, Measured
 from sqlanon.search.schemes.domain import LeafDomain, Partition, blocks, of_blocks
 from sqlanon.search.schemes.families import EnumerationTree
-from sqlanon.search.schemes.problem import Solution, Space, joined, measured, rank, replaced
+from sqlanon.search.schemes.problem import (
+    Clock,
+    CostEvaluator,
+    Generalization,
+    Measured,
+    Solution,
+    Space,
+    joined,
+    measured,
+    rank,
+    replaced,
+)
 
 
 def specializations(space: Space, cut: Generalization) -> Iterator[Generalization]:

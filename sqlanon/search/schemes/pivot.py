@@ -13,10 +13,9 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple
 
-from sqlanon.search.schemes.costs import BlockCost, CostEvaluator, CostInterval, CostSide
 from sqlanon.search.schemes.domain import Block, Partition, of_blocks
 from sqlanon.search.schemes.families import BasicHierarchical
-from sqlanon.search.schemes.problem import Space
+from sqlanon.search.schemes.problem import BlockCost, CostEvaluator, CostInterval, CostSide, Space
 
 PASSES = 3
 MOST_BLOCKS = 40_000

@@ -19,9 +19,8 @@ from sqlanon.recoding.personalized import statements as personalized_sql
 from sqlanon.recoding.personalized.statements import Breach
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Personalized
-from sqlanon.sql.build import union_all
+from sqlanon.sql.build import query, union_all
 from sqlanon.sql.relations import Table, literal
-from sqlanon.sql.template import query
 from tests.kit.personalized import Row, Taxonomy, breach, enumerated, least_generalization, random_taxonomy
 from tests.kit.tables import create
 

@@ -13,7 +13,7 @@ import pytest
 import sqlanon.engines.base as base
 from sqlanon import pipeline
 from sqlanon.engines.base import Engine, Session, Statement, TraceEvent
-from sqlanon.engines.catalog import parsed
+from sqlanon.engines.dialects import parsed
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import StatementTimeout
 from sqlanon.source.run import Options
