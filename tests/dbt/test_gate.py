@@ -77,9 +77,7 @@ def altered_models() -> dict[str, str]:
             ("  source.cost\n", "  source.cost,\n  source.name,\n  source.patient_id\n")
         ),
         "release_without_cost": altered(("  source.diagnosis,\n  source.cost\n", "  source.diagnosis\n")),
-        "release_with_many_left_out": altered(
-            ("\nORDER BY\n  RANDOM()", " AND source.sex = 'male'\nORDER BY\n  RANDOM()")
-        ),
+        "release_with_many_left_out": altered(("\nORDER BY RANDOM()", " AND source.sex = 'male'\nORDER BY RANDOM()")),
         "release_of_no_source": altered(source=None),
     }
 
