@@ -184,7 +184,9 @@ def with_policy(engine: Engine, binding: Binding, found: AuditResult) -> AuditRe
     rows = None if found.suppressed is None else found.rows + found.suppressed
     policy = policy_of(binding, drafted_columns(engine, binding), rows)
     checks = audit_policy(engine, bind_published(binding.spec, engine), policy)
-    return replace(found, table=str(binding.target), policy=checks)
+    blanked = sum(check.blanked for check in checks)
+    suppressed = None if found.suppressed is None else found.suppressed + blanked
+    return replace(found, table=str(binding.target), policy=checks, suppressed=suppressed)
 
 
 def _reads_hierarchies(spec: Spec) -> bool:

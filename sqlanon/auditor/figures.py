@@ -246,6 +246,8 @@ class PolicyCheck:
     name: str
     asked: str
     complaint: str = ""
+    blanked: int = 0
+    """Of suppression: the rows that stand in the table and show nothing."""
 
     @property
     def satisfied(self) -> bool:

@@ -541,5 +541,6 @@ def _suppression(policy: Policy, source_rows: int, rows: int, blanked: int) -> P
             "suppression",
             asked,
             f"{missing + blanked} of {source_rows} rows of the source are suppressed, at most {policy.limit} may be",
+            blanked,
         )
-    return PolicyCheck("suppression", asked)
+    return PolicyCheck("suppression", asked, blanked=blanked)

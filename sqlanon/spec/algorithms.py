@@ -382,7 +382,7 @@ def names_of(*kinds: Kind) -> tuple[str, ...]:
     """The algorithms of these kinds, in the order of the table.
 
     >>> names_of("cells", "personalized")
-    ('forest', 'matching', 'personalized', 'greedy')
+    ('forest', 'matching', 'exact', 'personalized', 'greedy')
     """
     return tuple(row.name for row in ALGORITHMS.values() if row.kind in kinds)
 

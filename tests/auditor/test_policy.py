@@ -176,6 +176,7 @@ class TestPublishedTables:
         spec = spec_of(url, levels={"max": 1}, privacy=privacy)
         assert pipeline.run(spec).publication.blanked == 2
         assert violations(spec) == []
+        assert pipeline.audit_spec(spec).suppressed == 2
         strict = {"k": 2, "suppression": {"limit": 1, "mode": "blank"}}
         assert violations(spec_of(url, levels={"max": 1}, privacy=strict)) == [
             "2 of 18 rows of the source are suppressed, at most 1 may be"
