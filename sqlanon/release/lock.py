@@ -116,7 +116,8 @@ class Lock:
                 raise UsageError(
                     f"the lock file was edited: columns.{name}.accept is otherwise in the spec; plan again"
                 )
-        for part in changed_parts(self.spec_parts, spec.parts()):
+        # A lock that tells of no parts says nothing wrong of them.
+        for part in changed_parts(self.spec_parts, spec.parts()) if self.spec_parts else ():
             raise UsageError(
                 f"the lock file was edited: spec_parts tells of another '{part}' than the spec; plan again"
             )

@@ -47,7 +47,6 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "another column": (lambda lock: lock["accepted"].update(zip="why not"), "columns.zip.accept"),
     "no reason": (lambda lock: lock.pop("accepted"), "columns.tag.accept"),
     "a part": (lambda lock: lock["spec_parts"].update({"privacy.k": "0" * 12}), "privacy.k"),
-    "no parts": (lambda lock: lock.update(spec_parts={}), "spec_parts"),
 }
 
 
