@@ -12,7 +12,8 @@ from functools import cache
 from sqlglot import exp
 
 from sqlanon.auditor.breaches import Linked
-from sqlanon.auditor.policy import ColumnPolicy, LabelQuestion, Published, level_shown
+from sqlanon.auditor.policy import ColumnPolicy, level_shown
+from sqlanon.auditor.policy_statements import LabelQuestion, Published
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, SpecError, UsageError
 from sqlanon.evaluation.rollups import settle

@@ -63,7 +63,7 @@ def by_exact(cells: Cells) -> Divided:
         return not spent and (seconds is None or time.monotonic() - started < seconds)
 
     costs = [item.costs for item in cells.steps]
-    found = best_partition(_loaded(cells), costs, k, classic(cells, divided.groups).cost, more=more)
+    found = best_groups(_loaded(cells), costs, k, classic(cells, divided.groups).cost, more=more)
     divided = replace(divided, least=found.least, factor=None if found.least < found.cost else 1.0)
     return replace(divided, groups=_stored(cells, found)) if found.pieces else divided
 
@@ -78,7 +78,7 @@ def _loaded(cells: Cells) -> list[Vertex]:
     return found
 
 
-def _stored(cells: Cells, found: Partition) -> Table:
+def _stored(cells: Cells, found: BestGroups) -> Table:
     """The groups as a table: of each combination, the rows go to its groups one after the other."""
     given: dict[int, int] = {}
     rows: list[tuple[str, ...]] = []
@@ -111,7 +111,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Partition:
+class BestGroups:
     """The best groups that were found; `least` is what any groups cost, `cost` itself where they are proven."""
 
     cost: int
@@ -120,19 +120,19 @@ class Partition:
     """Nothing where no groups cost less than what was known before."""
 
 
-def best_partition(
+def best_groups(
     vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, *, more: Callable[[], bool]
-) -> Partition:
+) -> BestGroups:
     """Groups that cost less than `known`, the least of all; `more` says before each step whether to go on.
 
     `costs` has, for each column, what a row pays for each step above the first; the last is the top's. There are k rows
     or more.
 
     >>> rows = [Vertex(number, 1, ((a,), (b,))) for number, (a, b) in enumerate([(1, 1), (1, 2), (2, 1), (2, 2)], 1)]
-    >>> best_partition(rows, [(1,), (1,)], 2, 9, more=lambda: True).cost
+    >>> best_groups(rows, [(1,), (1,)], 2, 9, more=lambda: True).cost
     4
     """
-    search = _Search(vertices, costs, k, known, more)
+    search = _Grouping(vertices, costs, k, known, more)
     search.run()
     groups = search.best or []
     pieces = tuple(
@@ -140,10 +140,10 @@ def best_partition(
         for group, members in enumerate(groups, 1)
         for index in dict.fromkeys(members)
     )
-    return Partition(search.cost, search.cost if search.ended else min(search.least, search.cost), pieces)
+    return BestGroups(search.cost, search.cost if search.ended else min(search.least, search.cost), pieces)
 
 
-class _Search:
+class _Grouping:
     """Depth first; `left` counts the rows of each combination that have no group yet."""
 
     best: list[Members] | None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlanon.auditor.policy import LabelQuestion, LabelsShown, Published
+from sqlanon.auditor.policy_statements import LabelQuestion, LabelsShown, Published
 from sqlanon.auditor.questions import Sides, against_population, asked_models, audited_values, sizes_of_classes
 from sqlanon.auditor.request import Opened, Request
 from sqlanon.auditor.statements.classes import AuditQuestion

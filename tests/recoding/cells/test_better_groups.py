@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlanon import pipeline
 from sqlanon.errors import UsageError
 from sqlanon.recoding.cells import recoder
-from sqlanon.recoding.cells.exact import Vertex, best_partition
+from sqlanon.recoding.cells.exact import Vertex, best_groups
 from sqlanon.recoding.cells.recoder import Cells, Divided
 from sqlanon.spec import spec_from_dict
 from tests.kit.cells import cost, least_cost
@@ -84,7 +84,7 @@ def test_the_best_groups_are_those_of_brute_force(rows: list[Row], k: int) -> No
         Vertex(number, rows_of, tuple((codes[cell], above[cell]) for cell in row))
         for number, (row, rows_of) in enumerate(counted.items(), 1)
     ]
-    found = best_partition(vertices, [(1, 2)] * 3, k, 6 * len(rows) + 1, more=lambda: True)
+    found = best_groups(vertices, [(1, 2)] * 3, k, 6 * len(rows) + 1, more=lambda: True)
     least = least_cost(rows, [LABELS] * 3, k, cells=False)
     assert Fraction(found.cost, 2) == least
     assert found.least == found.cost
@@ -108,7 +108,7 @@ def test_a_budget_leaves_a_bound_that_holds(rows: list[Row], steps: int) -> None
         for number, (row, rows_of) in enumerate(Counter(rows).items(), 1)
     ]
     spent = count()
-    found = best_partition(vertices, [(1,), (1,)], 2, 2 * len(rows), more=lambda: next(spent) < steps)
+    found = best_groups(vertices, [(1,), (1,)], 2, 2 * len(rows), more=lambda: next(spent) < steps)
     least = least_cost(rows, [SUPPRESSED] * 2, 2, cells=True)
     assert found.least <= least <= found.cost
 
