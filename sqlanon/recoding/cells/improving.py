@@ -20,8 +20,8 @@ from sqlanon.sql.build import all_of, any_of, count, equal, named, subquery, tot
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 MOST_ROUNDS = 100
-MOST_LOOKED_AT = 20_000_000
-"""Combinations seen from combinations, over all pairs of groups of a round: beyond, groups stay as they are."""
+MOST_LOOKED_AT = 3_000_000
+"""Combinations seen from combinations, over all pairs of groups and rounds: beyond, groups stay as they are."""
 
 
 class Improvement:
@@ -31,6 +31,7 @@ class Improvement:
         self._engine, self._scratch, self._vertices = engine, scratch, vertices
         self._steps, self._k = steps, k
         self.rounds = 0
+        self._looked_at = 0
 
     def of(self, groups: Table, near: Table) -> Table:
         """Groups that cost as much as the given ones or less: `v`, its rows `a` to `b`, group `g`, and `changed`."""
@@ -45,19 +46,21 @@ class Improvement:
         pieces = self._create("pieces", _pieces(groups, self._vertices))
         together = self._create("together", _together(pieces, near, self._k))
         [(looked_at,)] = self._engine.query(Statement("improve", _looked_at(pieces, together)))
-        if not 0 < int(looked_at or 0) <= MOST_LOOKED_AT:
+        self._looked_at += int(looked_at or 0)
+        if not looked_at or self._looked_at > MOST_LOOKED_AT:
             self._scratch.drop(pieces, together)
             return None
         self.rounds += 1
         prices = self._create("prices", _prices(pieces, self._steps))
-        splits = self._create("splits", _splits(pieces, together, prices, self._steps, self._k))
+        members = self._create("members", _members(pieces, together, self._steps))
+        splits = self._create("splits", _splits(members, prices, self._steps, self._k))
         made, number = self._scratch.create_counted("improve", "i_made", _made(splits))
         better = None
         if number:
-            parted = self._create("parted", _parted(pieces, together, made, self._steps))
+            parted = self._create("parted", _parted(members, made, self._steps))
             better = self._create("groups", _regrouped(groups, parted))
             self._scratch.drop(parted, groups)
-        self._scratch.drop(pieces, together, prices, splits, made)
+        self._scratch.drop(pieces, together, members, prices, splits, made)
         return better
 
     def _create(self, name: str, query: exp.Query) -> Table:
@@ -110,10 +113,17 @@ def _together(pieces: Table, near: Table, k: int) -> exp.Query:
     return union_all([pairs, alone])
 
 
-def _members(pieces: Table, alias: str) -> exp.Join:
-    """The pieces of both groups."""
-    inside = any_of(equal(column("g", alias), column(name, "tried")) for name in ("one", "other"))
-    return exp.Join(this=table_expression(pieces, alias), on=inside)
+def _members(pieces: Table, together: Table, steps: Sequence[Steps]) -> exp.Query:
+    """The pieces of all that is parted anew, with the groups `one` and `other` that are together."""
+    names = ["p", "v", "a", "g", "rows_of_piece", *_codes(steps)]
+    parts = []
+    for side in ("one", "other"):
+        part = exp.select(*(column(n, "tried") for n in ("one", "other")), *(column(n, "piece") for n in names))
+        part = part.from_(table_expression(together, "tried"))
+        part = part.join(table_expression(pieces, "piece"), on=equal(column("g", "piece"), column(side, "tried")))
+        parts.append(part)
+    twice = exp.NEQ(this=column("one", "tried"), expression=column("other", "tried"))
+    return union_all([parts[0], parts[1].where(twice)])
 
 
 def _looked_at(pieces: Table, together: Table) -> exp.Select:
@@ -154,22 +164,18 @@ def _prices(pieces: Table, steps: Sequence[Steps]) -> exp.Select:
     return exp.select(column("g"), named(cast(paid, "bigint"), "paid")).from_(subquery(inner, "groups"))
 
 
-def _seen(pieces: Table, together: Table, steps: Sequence[Steps], *more: exp.Expression) -> exp.Select:
-    """All pieces of what is together, from each of its pieces `seed` outwards: their `place` is by distance."""
+def _seen(members: Table, steps: Sequence[Steps], *more: exp.Expression) -> exp.Select:
+    """All pieces of what is together, from each of its pieces `seed` outwards, by distance `d`."""
+    same = [equal(column(n, "seed"), column(n, "seen")) for n in ("one", "other")]
     return (
         exp.select(
-            column("one", "tried"),
-            column("other", "tried"),
+            *(column(n, "seen") for n in ("one", "other", "p", "v", "rows_of_piece")),
             named(column("p", "seed"), "seed"),
-            named(column("p", "seen"), "p"),
-            named(column("v", "seen"), "v"),
-            named(column("rows_of_piece", "seen"), "rows_of_piece"),
             named(distance(steps, "seed", "seen"), "d"),
             *more,
         )
-        .from_(table_expression(together, "tried"))
-        .join(_members(pieces, "seed"), copy=False)
-        .join(_members(pieces, "seen"), copy=False)
+        .from_(table_expression(members, "seed"))
+        .join(table_expression(members, "seen"), on=all_of(same))
     )
 
 
@@ -186,10 +192,10 @@ _AFTER = (("1", "FOLLOWING"), ("UNBOUNDED", "FOLLOWING"))
 _ALL = (("UNBOUNDED", "PRECEDING"), ("UNBOUNDED", "FOLLOWING"))
 
 
-def _splits(pieces: Table, together: Table, prices: Table, steps: Sequence[Steps], k: int) -> exp.Select:
+def _splits(members: Table, prices: Table, steps: Sequence[Steps], k: int) -> exp.Select:
     """The best split of each pair that saves something: from which seed, after how many rows, and what it saves."""
     codes = _codes(steps)
-    seen = _seen(pieces, together, steps, *(column(name, "seen") for name in codes))
+    seen = _seen(members, steps, *(column(name, "seen") for name in codes))
     ends: list[exp.Expression] = []
     for name in codes:
         for prefix, kind, reach in (
@@ -264,10 +270,10 @@ def _made(splits: Table) -> exp.Select:
     )
 
 
-def _parted(pieces: Table, together: Table, made: Table, steps: Sequence[Steps]) -> exp.Select:
+def _parted(members: Table, made: Table, steps: Sequence[Steps]) -> exp.Select:
     """The pieces of groups that are parted: `part` 1 from the seed on, 2 after it."""
-    seen = _seen(pieces, together, steps, column("g", "seen"), column("a", "seen"))
-    on = [equal(column(n, "tried"), column(n, "made")) for n in ("one", "other")]
+    seen = _seen(members, steps, column("g", "seen"), column("a", "seen"))
+    on = [equal(column(n, "seen"), column(n, "made")) for n in ("one", "other")]
     on.append(equal(column("p", "seed"), column("seed", "made")))
     seen = seen.join(table_expression(made, "made"), on=all_of(on), copy=False)
     seen = seen.select(named(column("inside", "made"), "inside"), copy=False)
