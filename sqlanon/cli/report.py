@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 FORMATS = ("html", "md", "json", "pdf")
+_OTHER_ENDINGS = (".htm", ".markdown", ".txt")
+"""Names of pages beside those of the formats: a file of another name is none that a report may replace."""
 _RUN = re.compile(r"[0-9a-f]{1,12}")
 
 
@@ -64,6 +66,8 @@ def command(
     path, lock, loaded = _decided(what, spec)
     kind, out = _place(path, out, kind)
     require_writable(out, loaded)
+    if out.exists() and out.suffix.lower() not in (f".{kind}", *_OTHER_ENDINGS):
+        raise UsageError(f"{out}: exists and is no older report by its name; a {kind} report ends in .{kind}")
     if out.exists() and out.samefile(path):
         raise UsageError(f"{out}: is the lock file that is reported on; name another file")
     require_extra(kind)

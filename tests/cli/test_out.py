@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,39 @@ def test_a_file_under_a_view_and_the_database_are_kept(sqlanon: CommandLine, spe
         ended = sqlanon(*report, folder / name)
         assert (ended.code, contents(folder)) == (2, before)
         assert said in ended.err
+
+
+def test_the_file_of_a_sqlite_database_is_kept(sqlanon: CommandLine, folder: Path) -> None:
+    database = folder / "x.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE people (zip TEXT, disease TEXT)")
+        connection.executemany("INSERT INTO people VALUES (?, 'flu')", [(zip_code,) for zip_code in ZIPS * 3])
+        connection.commit()
+    before = database.read_bytes()
+    ended = sqlanon("init", "people", "--connection", f"sqlite:///{database}", "--out", database, "--force")
+    assert ended.code == 2
+    columns = {
+        "zip": {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5}}},
+        "disease": {"role": "sensitive"},
+    }
+    for url in (f"sqlite:///{database}", f"sqlite:///file:{database}?uri=true"):
+        values = {"connection": url, "source": "people", "target": "released", "columns": columns, "privacy": {"k": 2}}
+        spec = write_spec(folder / "lite.yaml", values)
+        assert sqlanon("plan", spec).code == 0
+        ended = sqlanon("report", folder / "lite.lock.json", "--format", "md", "--out", database)
+        assert ended.code == 2
+    assert database.read_bytes() == before
+
+
+def test_a_report_replaces_only_pages(sqlanon: CommandLine, spec: Path, folder: Path) -> None:
+    """Offline nobody knows what is read under a view, and other recipients have targets of their own."""
+    assert sqlanon("plan", spec).code == 0
+    kept = folder / "elsewhere.csv"
+    kept.write_text("zip\n", encoding="utf-8")
+    ended = sqlanon("report", folder / "spec.lock.json", "--offline", "--format", "md", "--out", kept)
+    assert ended.code == 2
+    assert "is no older report by its name" in ended.err
+    assert kept.read_text(encoding="utf-8") == "zip\n"
+    for _ in range(2):
+        page = folder / "page.md"
+        assert sqlanon("report", folder / "spec.lock.json", "--offline", "--out", page).code == 0

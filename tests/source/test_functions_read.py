@@ -25,14 +25,18 @@ def spec_of(url: str, source: Any, target: str, folder: Path) -> Spec:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("source", ["shown", {"query": "select zip, dis, counted(1) as c from people"}])
-def test_macros_of_values_are_followed(tmp_path: Path, source: Any) -> None:
+@pytest.mark.parametrize("name", ["counted", "upper", "strftime"])
+@pytest.mark.parametrize("source", ["shown", {"query": "select zip, dis, NAME(1) as c from people"}])
+def test_macros_of_values_are_followed(tmp_path: Path, source: Any, name: str) -> None:
+    """Also those with the name of a function that DuckDB has itself."""
+    if isinstance(source, dict):
+        source = {"query": source["query"].replace("NAME", name)}
     path = tmp_path / "people.csv"
     path.write_text("zip,dis\na,flu\na,flu\n", encoding="utf-8")
     with duckdb.connect(str(tmp_path / "base.duckdb")) as connection:
         connection.execute("create table people as select 'a' as zip, 'flu' as dis from range(4)")
-        connection.execute(f"create macro counted(x) as (select count(*) from '{path}')")
-        connection.execute("create view shown as select zip, dis, counted(1) as c from people")
+        connection.execute(f"create macro {name}(x) as (select count(*) from '{path}')")
+        connection.execute(f"create view shown as select zip, dis, {name}(1) as c from people")
     before = path.read_bytes()
     with pytest.raises(SpecError, match="name another target"):
         pipeline.run(spec_of(f"duckdb:///{tmp_path / 'base.duckdb'}", source, "people.csv", tmp_path))

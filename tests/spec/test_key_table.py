@@ -146,6 +146,13 @@ def holds_metric(url: str, algorithm: str) -> None:
 
 
 def holds_budget(url: str, algorithm: str) -> None:
+    if algorithm == "exact":
+        Database(url).run("DELETE FROM people")
+        for a, b in ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3)):
+            Database(url).run(f"INSERT INTO people VALUES ('p{a}{b}', 'a{a}', 'b{b}', 'flu', NULL)")
+        assert planned(url, algorithm, {}).search.proven
+        assert not planned(url, algorithm, {"search": {"budget": {"nodes": 1}}}).search.proven
+        return
     free = planned(url, algorithm, {})
     try:
         bound = planned(url, algorithm, {"search": {"budget": {"nodes": 1}}})

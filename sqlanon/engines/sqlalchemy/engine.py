@@ -276,6 +276,13 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         certain = self.traits.temporary_scratch and Capability.TRANSACTIONAL_DDL in self.capabilities
         return catalog.leftovers(self, schema) if certain else []
 
+    def files(self) -> list[str]:
+        """SQLite's database is a file; others lie behind their server."""
+        if self.dialect != "sqlite":
+            return []
+        lying = exp.select("file").from_("pragma_database_list").where("file <> ''")
+        return [str(path) for (path,) in self.query(Statement("catalog", lying)) if path]
+
     def alone_with(self, target: Table, seconds: float) -> AbstractContextManager[None]:
         """Other runs of this process wait; a lock for all processes is nothing that every database has."""
         place = self.url.set(password=None).render_as_string()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, count
+from itertools import combinations
 from math import comb
 
 from sqlanon.engines.base import Statement
@@ -33,6 +33,11 @@ MOST_SUBSETS = 200_000
 
 MOST_STATES = 1_000_000
 """Sets of rows that were left, remembered with what was paid before them."""
+
+MOST_GROUPS = 300_000
+"""Groups of one row that are listed at a time: more of them are not looked through."""
+LOOKS_A_TIME = 2_000
+"""Groups between two looks at the time."""
 
 Members = tuple[int, ...]
 """The rows of a group, each as the place of its combination."""
@@ -56,14 +61,9 @@ def by_exact(cells: Cells) -> Divided:
     divided = improved(cells, by_forest(cells))
     budget = cells.run.binding.spec.search.budget
     nodes, seconds, started = budget.nodes, budget.most_seconds, time.monotonic()
-    tried = count(1)
-
-    def more() -> bool:
-        spent = nodes is not None and next(tried) > nodes
-        return not spent and (seconds is None or time.monotonic() - started < seconds)
-
+    limits = Limits(nodes, lambda: seconds is None or time.monotonic() - started < seconds)
     costs = [item.costs for item in cells.steps]
-    found = best_groups(_loaded(cells), costs, k, classic(cells, divided.groups).cost, more=more)
+    found = best_groups(_loaded(cells), costs, k, classic(cells, divided.groups).cost, limits)
     divided = replace(divided, least=found.least, factor=None if found.least < found.cost else 1.0)
     return replace(divided, groups=_stored(cells, found)) if found.pieces else divided
 
@@ -90,6 +90,14 @@ def _stored(cells: Cells, found: BestGroups) -> Table:
     texts = cells.run.scratch.create_text("exact", "c_parts_found", names)
     cells.run.engine.load("exact", texts, names, rows)
     return cells.create("found", cells_sql.numbers(texts, names))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search ends before its end: after so many rows were given groups, or when its time is over."""
+
+    nodes: int | None = None
+    in_time: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True)
@@ -121,18 +129,18 @@ class BestGroups:
 
 
 def best_groups(
-    vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, *, more: Callable[[], bool]
+    vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, limits: Limits
 ) -> BestGroups:
-    """Groups that cost less than `known`, the least of all; `more` says before each step whether to go on.
+    """Groups that cost less than `known`, the least of all, or the best that are found within limits.
 
     `costs` has, for each column, what a row pays for each step above the first; the last is the top's. There are k rows
     or more.
 
     >>> rows = [Vertex(number, 1, ((a,), (b,))) for number, (a, b) in enumerate([(1, 1), (1, 2), (2, 1), (2, 2)], 1)]
-    >>> best_groups(rows, [(1,), (1,)], 2, 9, more=lambda: True).cost
+    >>> best_groups(rows, [(1,), (1,)], 2, 9, Limits()).cost
     4
     """
-    search = _Grouping(vertices, costs, k, known, more)
+    search = _Grouping(vertices, costs, k, known, limits)
     search.run()
     groups = search.best or []
     pieces = tuple(
@@ -149,11 +157,12 @@ class _Grouping:
     best: list[Members] | None
 
     def __init__(
-        self, vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, more: Callable[[], bool]
+        self, vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, limits: Limits
     ) -> None:
         self._codes = [vertex.codes for vertex in vertices]
         self._left = [vertex.rows for vertex in vertices]
-        self._costs, self._k, self._more = costs, k, more
+        self._costs, self._k, self._limits = costs, k, limits
+        self._steps = self._looks = 0
         self.cost, self.best, self.ended = known, None, True
         self._chosen: list[Members] = []
         self._paid: dict[Members, int] = {}
@@ -162,7 +171,8 @@ class _Grouping:
         self.least = sum(bound * number for bound, number in zip(self._bounds(), self._left, strict=True))
 
     def run(self) -> None:
-        self._go_on(0, sum(self._left))
+        if self.ended:
+            self._go_on(0, sum(self._left))
 
     def _price(self, members: Members) -> int:
         """What each row of a group pays."""
@@ -183,6 +193,10 @@ class _Grouping:
         rows = [index for index, number in enumerate(self._left) for _ in range(min(number, self._k))]
         if comb(len(rows), self._k) <= MOST_SUBSETS:
             for members in dict.fromkeys(combinations(rows, self._k)):
+                self._looks += 1
+                if self._looks % LOOKS_A_TIME == 0 and not self._limits.in_time():
+                    self.ended = False
+                    return [[] for _ in self._left]
                 priced = (self._price(members), members)
                 for index in dict.fromkeys(members):
                     found[index].append(priced)
@@ -212,7 +226,8 @@ class _Grouping:
         least = sum(bound * number for bound, number in zip(bounds, self._left, strict=True))
         if paid + least >= self.cost:
             return
-        if not self._more():
+        self._steps += 1
+        if self._limits.nodes is not None and self._steps > self._limits.nodes:
             self.ended = False
             return
         if len(self._paid) < MOST_STATES:
@@ -241,6 +256,11 @@ class _Grouping:
         most = min(2 * self._k - 1, rows)
 
         def grown(members: Members, start: int) -> Iterator[tuple[int, Members]]:
+            self._looks += 1
+            if self._looks % LOOKS_A_TIME == 0 and not self._limits.in_time():
+                self.ended = False
+            if not self.ended:
+                return
             price = self._price(members)
             # A group that grows never becomes cheaper.
             if sum(max(0, price - bounds[index]) for index in members) >= slack:
@@ -254,4 +274,8 @@ class _Grouping:
                 if place == start or others[place] != others[place - 1]:
                     yield from grown((*members, others[place]), place + 1)
 
-        return grown((dearest,), 0)
+        for number, found in enumerate(grown((dearest,), 0)):
+            if number == MOST_GROUPS:
+                self.ended = False
+                return
+            yield found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from math import lcm
 from typing import Any
 
@@ -174,6 +175,12 @@ def weights_of(run: Run) -> list[int]:
     return [max(1, round(WEIGHT * weight)) for weight in given]
 
 
+def weights_are_exact(run: Run) -> bool:
+    """Whether no weight was rounded: else what costs least may be something else."""
+    given = [Decimal(str(run.binding.spec.weight(name))) for name in run.binding.names]
+    return len(set(given)) == 1 or all(weight * WEIGHT % 1 == 0 and weight > 0 for weight in given)
+
+
 def _family(families: Sequence[Family], level: int) -> Family:
     """Labels of level 0 are texts of the values; the domain's top is a text too."""
     return Family.TEXT if level in (0, len(families) - 1) else families[level]
@@ -281,22 +288,22 @@ def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide) ->
     if relaxed is not None and relaxed.cost < chosen.cost:
         # Equal rows fit each other too: what costs less is taken.
         chosen, kind = relaxed, run.binding.spec.privacy.anonymity
+    # Levels are compared, a few of them, not searched: what is true of cells at one of them says nothing of the others.
+    proves = kind == "classic" and node is None and weights_are_exact(run)
     details: dict[str, Any] = {
         "model": run.binding.spec.search.model,
         "anonymity": kind,
         "neighbours": "all pairs" if divided.near.exact else "windows",
-        "factor": divided.factor if kind == "classic" else None,
+        "factor": divided.factor if proves else None,
     }
     if node is not None:
         details["levels"] = dict(zip(run.binding.names, node, strict=True))
-    return with_bound(released(cells, chosen, details), cells, divided, chosen, kind)
+    found = replace(released(cells, chosen, details), checks=divided.forest.rounds)
+    return with_bound(found, cells, divided, chosen) if proves and divided.near.exact else found
 
 
-def with_bound(found: Recoded, cells: Cells, divided: Divided, chosen: GroupedVertices, kind: str) -> Recoded:
+def with_bound(found: Recoded, cells: Cells, divided: Divided, chosen: GroupedVertices) -> Recoded:
     """How far from the optimum a classic recoding can be: each row costs what its neighbours are away, at least."""
-    found = replace(found, checks=divided.forest.rounds)
-    if not divided.near.exact or kind != "classic":
-        return found
     [least] = cells.ask(cells_sql.lower_bound(cells.vertices, divided.near.table))
     least = max(least, divided.least)
     gap = 1 - least / chosen.cost if chosen.cost else 0.0

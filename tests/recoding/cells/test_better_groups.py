@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from fractions import Fraction
-from itertools import count
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from sqlanon import pipeline
 from sqlanon.errors import UsageError
 from sqlanon.recoding.cells import recoder
-from sqlanon.recoding.cells.exact import Vertex, best_groups
+from sqlanon.recoding.cells.exact import Limits, Vertex, best_groups
 from sqlanon.recoding.cells.recoder import Cells, Divided
 from sqlanon.spec import spec_from_dict
 from tests.kit.cells import cost, least_cost
@@ -84,7 +83,7 @@ def test_the_best_groups_are_those_of_brute_force(rows: list[Row], k: int) -> No
         Vertex(number, rows_of, tuple((codes[cell], above[cell]) for cell in row))
         for number, (row, rows_of) in enumerate(counted.items(), 1)
     ]
-    found = best_groups(vertices, [(1, 2)] * 3, k, 6 * len(rows) + 1, more=lambda: True)
+    found = best_groups(vertices, [(1, 2)] * 3, k, 6 * len(rows) + 1, Limits())
     least = least_cost(rows, [LABELS] * 3, k, cells=False)
     assert Fraction(found.cost, 2) == least
     assert found.least == found.cost
@@ -107,8 +106,7 @@ def test_a_budget_leaves_a_bound_that_holds(rows: list[Row], steps: int) -> None
         Vertex(number, rows_of, tuple((codes[cell],) for cell in row))
         for number, (row, rows_of) in enumerate(Counter(rows).items(), 1)
     ]
-    spent = count()
-    found = best_groups(vertices, [(1,), (1,)], 2, 2 * len(rows), more=lambda: next(spent) < steps)
+    found = best_groups(vertices, [(1,), (1,)], 2, 2 * len(rows), Limits(steps))
     least = least_cost(rows, [SUPPRESSED] * 2, 2, cells=True)
     assert found.least <= least <= found.cost
 
@@ -150,6 +148,43 @@ def test_a_spent_budget_is_told(duckdb_url: str) -> None:
     assert not result.plan.search.proven
     assert details(result)["factor"] is None
     assert 0 < result.plan.figures()["gap"] < 1
+
+
+def test_time_ends_the_search_within_one_row() -> None:
+    """Thirty rows of which no two are alike, k = 8: the groups of the first row alone are tens of millions."""
+    vertices = [Vertex(number, 1, tuple((number,) for _ in range(4))) for number in range(1, 31)]
+    looks = []
+
+    def in_time() -> bool:
+        looks.append(1)
+        return len(looks) < 5
+
+    found = best_groups(vertices, [(1,)] * 4, 8, 121, Limits(None, in_time))
+    assert len(looks) == 5
+    assert found.least < found.cost == 121
+    assert found.pieces == ()
+
+
+def test_levels_are_not_proven_with_their_cells(duckdb_url: str) -> None:
+    """AG_CS compares a few levels: cells that cost nothing at one of them prove nothing of the others."""
+    rows: list[Row] = [("a", "b"), ("a", "b"), ("b", "a"), ("b", "b"), ("c", "c"), ("d", "c")]
+    given_ = values(duckdb_url, 2, "AG_CS", "exact", k=2, suppression={"limit": "50%"})
+    result, _ = released(Database(duckdb_url), rows, given_)
+    assert result.plan is not None
+    assert not result.plan.search.proven
+    assert result.plan.figures()["gap"] is None
+    assert details(result)["factor"] is None
+
+
+@pytest.mark.parametrize(("weights", "proven"), [((0.004, 0.001), False), ((2.5, 1.25), True), ((1, 3), True)])
+def test_weights_that_are_rounded_prove_nothing(duckdb_url: str, weights: tuple[float, float], proven: bool) -> None:
+    rows: list[Row] = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]
+    given_ = values(duckdb_url, 2, "_CS", "exact", k=2)
+    for name, weight in zip(("x0", "x1"), weights, strict=True):
+        given_["columns"][name] = {**given_["columns"][name], "weight": weight}
+    result, _ = released(Database(duckdb_url), rows, given_)
+    assert result.plan is not None
+    assert result.plan.search.proven == proven
 
 
 def test_large_tables_are_refused(duckdb_url: str) -> None:
