@@ -25,7 +25,7 @@ def spec_of(url: str, source: Any, target: str, folder: Path) -> Spec:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["counted", "upper", "strftime"])
+@pytest.mark.parametrize("name", ["counted", "upper"])
 @pytest.mark.parametrize("source", ["shown", {"query": "select zip, dis, NAME(1) as c from people"}])
 def test_macros_of_values_are_followed(tmp_path: Path, source: Any, name: str) -> None:
     """Also those with the name of a function that DuckDB has itself."""
