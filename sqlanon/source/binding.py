@@ -18,7 +18,7 @@ from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.reads import Read, reads_of, refuse_written
-from sqlanon.spec import FileSource, FileTarget, Personalized, PSensitive, QuerySource, Source, Spec, ViewTarget
+from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import named
 from sqlanon.sql.formulas import Formulas, unescaped
 from sqlanon.sql.relations import File, Query, Relation, Table, column
@@ -244,7 +244,7 @@ def _asks_only_for_number(spec: Spec, name: str) -> bool:
     if spec.respondent is not None or spec.privacy.several_groupings:
         return False
     entries = [entry for entry in spec.privacy.models() if entry.column == name]
-    return all(isinstance(entry, PSensitive) or getattr(entry, "kind", "") == "distinct" for entry in entries)
+    return all(entry.counts_values_alone for entry in entries)
 
 
 def _bind_respondent(spec: Spec, known: Mapping[str, ColumnInfo]) -> BoundSensitive | None:

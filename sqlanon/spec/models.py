@@ -67,6 +67,11 @@ class SensitiveEntry(Definition):
         """Values with fewer rows than this are rare by the model's own number."""
         return 0
 
+    @property
+    def counts_values_alone(self) -> bool:
+        """How many values a class holds is all that is asked, not how often it holds each."""
+        return False
+
     @abstractmethod
     def sentence(self) -> str:
         """For the heading of a script, without a full stop."""
@@ -96,6 +101,10 @@ class LDiversity(SensitiveEntry):
     @property
     def least_rows(self) -> int:
         return self.l
+
+    @property
+    def counts_values_alone(self) -> bool:
+        return self.kind == "distinct"
 
     def sentence(self) -> str:
         constant = "" if self.c is None else f", c = {self.c:f}"
@@ -163,6 +172,10 @@ class PSensitive(SensitiveEntry):
     @property
     def least_rows(self) -> int:
         return self.p
+
+    @property
+    def counts_values_alone(self) -> bool:
+        return True
 
     def sentence(self) -> str:
         return f"Every class is p-sensitive in {self.column} (p = {self.p})"
