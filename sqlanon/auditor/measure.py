@@ -9,7 +9,7 @@ only, where rows of the source are compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 from sqlanon.auditor.breaches import BreachFigures, Linked, breach_check, measure_breaches
@@ -35,7 +35,7 @@ from sqlanon.errors import EngineError, SourceError
 from sqlanon.spec import Privacy
 from sqlanon.spec.models import Alpha, LDiversity, SensitiveModel, TCloseness
 from sqlanon.sql.build import count, row_count
-from sqlanon.sql.relations import Relation
+from sqlanon.sql.relations import File, Relation
 
 NOT_MEASURED = "not measured: the population, generalized like the table, is not known here"
 
@@ -213,7 +213,10 @@ def audit(
     groups = [_Group(name, columns, (k if counts_classes else None) or 1) for name, (columns, k) in named.items()]
     audited.require(*request.quasi_identifier, *(name for group in groups for name in group.columns), *request.columns)
     respondent = request.respondent if request.respondent in audited.columns else None
-    sides = Sides(audited, _opened(engine, beside.source, "source"), respondent, beside.source_respondent)
+    source_side = _opened(engine, beside.source, "source")
+    if source_side is not None and isinstance(table, File) and table.format != "parquet":
+        source_side = replace(source_side, empty_is_null=True)
+    sides = Sides(audited, source_side, respondent, beside.source_respondent)
     taxonomies = {name: Opened.at(engine, relation, "taxonomy") for name, relation in beside.taxonomies.items()}
     population = _opened(engine, beside.population, "population")
     breaches = _breaches(engine, request, beside.linked)

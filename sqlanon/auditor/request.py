@@ -16,7 +16,7 @@ from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Privacy
-from sqlanon.sql.relations import Relation, column
+from sqlanon.sql.relations import Relation, column, literal
 from sqlanon.sql.traits import Traits
 
 
@@ -86,6 +86,8 @@ class Opened:
     alias: str
     columns: Mapping[str, ColumnInfo]
     traits: Traits
+    empty_is_null: bool = False
+    """It is compared with a csv file, in which an empty text and NULL are one value."""
 
     @classmethod
     def at(cls, engine: Engine, relation: Relation, alias: str) -> Opened:
@@ -107,7 +109,10 @@ class Opened:
 
     def key(self, name: str, *, as_text: bool = False) -> exp.Expression:
         """A column as a grouping key: byte-wise text, one zero."""
-        value, family = column(name, self.alias), self.family(name)
+        family = self.family(name)
+        value: exp.Expression = column(name, self.alias)
+        if self.empty_is_null and family is Family.TEXT:
+            value = exp.Nullif(this=value, expression=literal(""))
         return text_key(value, family, self.traits) if as_text else self.traits.key(value, family)
 
     def compares_with(self, other: Opened, name: str, there: str) -> bool:

@@ -53,11 +53,6 @@ def refuse_types(traits: Traits, infos: Sequence[ColumnInfo], target: File) -> N
             )
 
 
-def _plain(info: ColumnInfo) -> exp.Expression:
-    value = column(info.name)
-    return named(unescaped(value), info.name) if info.family is Family.TEXT else value
-
-
 def _refuse_values(
     engine: Engine, staging: Table, infos: Sequence[ColumnInfo], target: File, formulas: Formulas
 ) -> None:
@@ -129,7 +124,16 @@ def _inspect_csv(
     shown: list[exp.Expression] = [exp.Nullif(this=column(info.name), expression=literal("")) for info in infos]
     relations = table_expression(texts), engine.traits.relation(fields, "written")
     _compare(engine, (relations[0], shown), (relations[1], [item.copy() for item in shown]), infos, file)
-    rows = exp.select(*[_plain(info) if formulas == "escape" else column(info.name) for info in found])
+    # The source is compared with by its own values: a field without a text is the empty text where there are such.
+    numbers = [exp.Count(this=exp.Case().when(equal(column(info.name), literal("")), literal(1))) for info in infos]
+    [empty] = engine.query(Statement("compare file", exp.select(*numbers).from_(relations[0].copy())))
+    rows = exp.select()
+    for info, number in zip(found, empty, strict=True):
+        value: exp.Expression = column(info.name)
+        if info.family is Family.TEXT:
+            value = unescaped(value) if formulas == "escape" else value
+            value = exp.Coalesce(this=value, expressions=[literal("")]) if int(number) else value
+        rows = rows.select(named(value, info.name), copy=False)
     back = scratch.create("read file back", "back", rows.from_(engine.traits.relation(written, "written")))
     audit(back)
     scratch.drop(back)
