@@ -81,6 +81,7 @@ def refused(case: Case, outcome: Outcome) -> Iterator[Finding]:
 def told_values(case: Case, text: str) -> set[str]:
     """Values of the table, distinctive ones, that a message shows and that do not stand in the spec."""
     spec = json.dumps(case.spec, ensure_ascii=False) + json.dumps(case.names, ensure_ascii=False)
+    spec = spec.replace("\\\\", "\\")
     values = {cell for row in case.table.rows for cell in row if cell is not None and len(cell.strip()) >= 5}
     return {cell for cell in values if cell in text and cell not in spec}
 
