@@ -273,7 +273,9 @@ def _read(label: str, *, ordered: bool) -> list[Way] | None:
     for text in dict.fromkeys((label, bare)):
         parts = parts_of(_in_full(text), ordered=ordered)
         if parts is not None:
-            return list(_combined(parts))
+            # A member of a set that reads like a range may be a label itself: `[1975-1979]` of five years.
+            members = parts_of(_in_full(text), ordered=False) if ordered else None
+            return [*_combined(parts), *(_combined(members) if members is not None else ())]
         if ordered is False and text.startswith("[") and text.endswith("]"):
             inner = text[1:-1]
             return [[(inner[: cut.start()], inner[cut.end() :])] for cut in RANGES.finditer(inner)]
