@@ -61,7 +61,7 @@ def by_exact(cells: Cells) -> Divided:
     divided = improved(cells, by_forest(cells))
     budget = cells.run.binding.spec.search.budget
     nodes, seconds, started = budget.nodes, budget.most_seconds, time.monotonic()
-    limits = Limits(nodes, lambda: seconds is None or time.monotonic() - started < seconds)
+    limits = GroupingLimits(nodes, lambda: seconds is None or time.monotonic() - started < seconds)
     costs = [item.costs for item in cells.steps]
     found = best_groups(_loaded(cells), costs, k, classic(cells, divided.groups).cost, limits)
     divided = replace(divided, least=found.least, factor=None if found.least < found.cost else 1.0)
@@ -93,7 +93,7 @@ def _stored(cells: Cells, found: BestGroups) -> Table:
 
 
 @dataclass(frozen=True)
-class Limits:
+class GroupingLimits:
     """When a search ends before its end: after so many rows were given groups, or when its time is over."""
 
     nodes: int | None = None
@@ -129,7 +129,7 @@ class BestGroups:
 
 
 def best_groups(
-    vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, limits: Limits
+    vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, limits: GroupingLimits
 ) -> BestGroups:
     """Groups that cost less than `known`, the least of all, or the best that are found within limits.
 
@@ -137,7 +137,7 @@ def best_groups(
     or more.
 
     >>> rows = [Vertex(number, 1, ((a,), (b,))) for number, (a, b) in enumerate([(1, 1), (1, 2), (2, 1), (2, 2)], 1)]
-    >>> best_groups(rows, [(1,), (1,)], 2, 9, Limits()).cost
+    >>> best_groups(rows, [(1,), (1,)], 2, 9, GroupingLimits()).cost
     4
     """
     search = _Grouping(vertices, costs, k, known, limits)
@@ -157,7 +157,7 @@ class _Grouping:
     best: list[Members] | None
 
     def __init__(
-        self, vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, limits: Limits
+        self, vertices: Sequence[Vertex], costs: Sequence[Sequence[int]], k: int, known: int, limits: GroupingLimits
     ) -> None:
         self._codes = [vertex.codes for vertex in vertices]
         self._left = [vertex.rows for vertex in vertices]

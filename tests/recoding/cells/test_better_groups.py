@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlanon import pipeline
 from sqlanon.errors import UsageError
 from sqlanon.recoding.cells import recoder
-from sqlanon.recoding.cells.exact import Limits, Vertex, best_groups
+from sqlanon.recoding.cells.exact import GroupingLimits, Vertex, best_groups
 from sqlanon.recoding.cells.recoder import Cells, Divided
 from sqlanon.spec import spec_from_dict
 from tests.kit.cells import cost, least_cost
@@ -83,7 +83,7 @@ def test_the_best_groups_are_those_of_brute_force(rows: list[Row], k: int) -> No
         Vertex(number, rows_of, tuple((codes[cell], above[cell]) for cell in row))
         for number, (row, rows_of) in enumerate(counted.items(), 1)
     ]
-    found = best_groups(vertices, [(1, 2)] * 3, k, 6 * len(rows) + 1, Limits())
+    found = best_groups(vertices, [(1, 2)] * 3, k, 6 * len(rows) + 1, GroupingLimits())
     least = least_cost(rows, [LABELS] * 3, k, cells=False)
     assert Fraction(found.cost, 2) == least
     assert found.least == found.cost
@@ -106,7 +106,7 @@ def test_a_budget_leaves_a_bound_that_holds(rows: list[Row], steps: int) -> None
         Vertex(number, rows_of, tuple((codes[cell],) for cell in row))
         for number, (row, rows_of) in enumerate(Counter(rows).items(), 1)
     ]
-    found = best_groups(vertices, [(1,), (1,)], 2, 2 * len(rows), Limits(steps))
+    found = best_groups(vertices, [(1,), (1,)], 2, 2 * len(rows), GroupingLimits(steps))
     least = least_cost(rows, [SUPPRESSED] * 2, 2, cells=True)
     assert found.least <= least <= found.cost
 
@@ -159,7 +159,7 @@ def test_time_ends_the_search_within_one_row() -> None:
         looks.append(1)
         return len(looks) < 5
 
-    found = best_groups(vertices, [(1,)] * 4, 8, 121, Limits(None, in_time))
+    found = best_groups(vertices, [(1,)] * 4, 8, 121, GroupingLimits(None, in_time))
     assert len(looks) == 5
     assert found.least < found.cost == 121
     assert found.pieces == ()
