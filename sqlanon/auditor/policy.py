@@ -171,9 +171,14 @@ def _of_one_level(engine: Engine, table: Published, policy: Policy) -> dict[str,
     found = {}
     for item, wrong, blanks in zip(items, counts[::2], counts[1::2], strict=True):
         complaint = _complaint(item, _asked(item), wrong, total)
-        spared = blanks if policy.blank and item.levels[0] < len(item.families) - 1 else 0
+        spared = blanks if policy.blank and _tells_blanked(item, item.levels[0]) else 0
         found[item.name] = (PolicyCheck(f"labels of {item.name}", _asked(item), complaint), spared)
     return found
+
+
+def _tells_blanked(item: ColumnPolicy, level: int) -> bool:
+    """Whether the `*` of a blanked row is no label of the level: at the top it may be what everybody shows."""
+    return level < len(item.families) - 1 or item.top != TOP
 
 
 def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool) -> tuple[PolicyCheck, int]:
@@ -188,8 +193,7 @@ def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool
         apart[-1] += nulls
     if item.alike or min(item.levels) == len(apart) - 1:
         level = min(item.levels, key=lambda level: apart[level])
-        # At the top everybody shows one label: a suppressed row is told apart only where that is not its own.
-        suppressed = spared if level < len(item.families) - 1 or item.top != TOP else 0
+        suppressed = spared if _tells_blanked(item, level) else 0
         wrong = apart[level] - suppressed
         # Of a table that somebody else may have made, labels of several levels are as good as those of one.
         if wrong <= 0 or len(item.levels) == 1:

@@ -259,6 +259,14 @@ def with_holes_filled(template: exp.Expression, **holes: exp.Expression) -> exp.
     return typing.cast(exp.Expression, exp.replace_placeholders(template, **holes))
 
 
+def names_of_call(function: exp.Func, dialect: str) -> set[str]:
+    """What a function that is called may be named: somebody may have made one with the name of a built-in one."""
+    if isinstance(function, exp.Anonymous):
+        return {function.name.lower()}
+    written = function.sql(dialect=dialect).partition("(")[0]
+    return {name.lower() for name in (*function.sql_names(), written) if name.isidentifier()}
+
+
 def quoted_name(table: Table, dialect: str) -> str:
     """The name as the dialect writes it, every part quoted."""
     return table_expression(table).sql(dialect=dialect)

@@ -231,18 +231,10 @@ def _follow_query(engine: Engine, select: exp.Query, found: Reached) -> None:
             _follow_function(engine, function, found)
         else:
             found.paths.append(source.name)
-    for called in {name for node in select.find_all(exp.Func) for name in _names(node, engine.dialect)}:
+    for called in {name for node in select.find_all(exp.Func) for name in names_of_call(node, engine.dialect)}:
         _follow_macros(engine, called, found)
     for table in named_tables(select):
         _follow(engine, table, found)
-
-
-def _names(function: exp.Func, dialect: str) -> set[str]:
-    """What a function may be called: somebody may have made one with the name of a built-in one."""
-    if isinstance(function, exp.Anonymous):
-        return {function.name.lower()}
-    written = function.sql(dialect=dialect).partition("(")[0]
-    return {name.lower() for name in (*function.sql_names(), written) if name.isidentifier()}
 
 
 def _follow_macros(engine: Engine, name: str, found: Reached) -> None:

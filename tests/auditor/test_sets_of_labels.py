@@ -19,7 +19,3 @@ def test_both_readings_are_tried(label: str, wanted: list[tuple[str, ...]]) -> N
     read = _read(label, ordered=True)
     assert read is not None
     assert wanted in read
-
-
-def test_a_set_has_no_reading_that_names_nothing() -> None:
-    assert all(any(part for part in way) for way in _read("{[1975-1979], NULL}", ordered=True) or [])

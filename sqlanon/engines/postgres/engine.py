@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sqlanon.engines import scratch
 from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
-from sqlanon.engines.dialects import POSTGRES, fill, quoted_name
+from sqlanon.engines.dialects import POSTGRES, fill, names_of_call, quoted_name
 from sqlanon.engines.postgres import catalog as postgres_catalog
 from sqlanon.engines.postgres import connection as postgres_locks
 from sqlanon.engines.postgres import replacement as postgres_replace
@@ -270,7 +270,8 @@ class PostgresEngine(Engine):
             ):
                 return True
         if isinstance(relation, Query):
-            called = {node.name for node in relation.select.find_all(exp.Anonymous)}
+            calls = relation.select.find_all(exp.Func)
+            called = {name for node in calls for name in names_of_call(node, self.dialect)}
             if any(postgres_catalog.may_read_by_function(self, "", name, table) for name in sorted(called)):
                 return True
         return super().reads(relation, table)
