@@ -18,6 +18,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from sqlanon.engines.base import Engine
+from sqlanon.engines.dialects import names_of_call
 from sqlanon.engines.scratch import SCRATCH_NAME
 from sqlanon.errors import SourceError, SpecError
 from sqlanon.hierarchies import Csv
