@@ -45,7 +45,7 @@ from sqlanon.release.steps import (
 )
 from sqlanon.source.binding import Binding
 from sqlanon.spec.models import SensitiveModel
-from sqlanon.sql.build import all_of, any_of, drop_table, drop_view, equal, is_null, scalar, total_where
+from sqlanon.sql.build import all_of, drop_table, drop_view, equal, is_null, named, scalar, total_where
 from sqlanon.sql.relations import File, Query, Table, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 
@@ -246,16 +246,19 @@ class Auditor:
         """Stop where a csv file would make one field of an empty text and NULL; nobody reads a script's file back."""
         if target.format == "parquet":
             return
+        field = f"which are one field of a {target.format} file"
+        both = exp.Case()
         for name in names:
-            if self._audited.family(name) is not Family.TEXT:
-                continue
-            value = column(name)
-            apart = [equal(value, literal("")), is_null(value.copy())]
-            nowhere = [equal(total_where(condition, literal(1)), literal(0)) for condition in apart]
-            self._pages.stop_unless(
-                f"Audit: stop if {name} has both empty texts and NULLs, which are one field of a {target.format} file.",
-                exp.select(any_of(nowhere)).from_(table_expression(self._staged)),
-                f"{FAILS}: {name} has empty texts and NULLs, which are one field of a {target.format} file",
+            if self._audited.family(name) is Family.TEXT:
+                apart = [equal(column(name), literal("")), is_null(column(name))]
+                occurs = [exp.GT(this=total_where(item, literal(1)), expression=literal(0)) for item in apart]
+                both = both.when(all_of(occurs), literal(name), copy=False)
+        if both.args.get("ifs"):
+            self._pages.stop_at(
+                f"Audit: stop if a column has both empty texts and NULLs, {field}.",
+                exp.select(named(both, "wrong")).from_(table_expression(self._staged)),
+                f"{FAILS}: ",
+                f" has empty texts and NULLs, {field}",
             )
 
     def expect_rows(self, expected: exp.Expression, classes: Table) -> None:
