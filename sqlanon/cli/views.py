@@ -68,6 +68,8 @@ def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
         yield name, counted(groups, "group")
     yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
     yield "classes", number(chosen.classes)
+    if plan.audit is not None:
+        yield from _audited_facts(plan, plan.audit)
     for name, score in plan.scores.items():
         yield name, f"{score:.6g}"
     space = f" of {counted(search.lattice, 'candidate')}" if search.lattice else ""
@@ -76,6 +78,16 @@ def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
         yield "proven", "no recoding of this kind costs less"
     elif plan.gap is not None:
         yield "not proven", f"the best one costs at most {plan.gap:.2%} less"
+
+
+def _audited_facts(plan: RecodedPlan, audit: AuditResult) -> Iterator[Fact]:
+    """What an algorithm decided that does not itself see to the requirement, and what its audit says."""
+    details = plan.recoding.to_dict()["details"]
+    yield "levels", ", ".join(f"{name} {level}" for name, level in details["levels"].items())
+    blanked = counted(details["cells_blanked"], "cell")
+    yield "blanked", f"{blanked} of {counted(details['rows_blanked'], 'row')}"
+    verdict = "passed" if plan.satisfied else "failed"
+    yield "audit", f"{verdict} over all columns, k = {audit.k}; {plan.search.algorithm} looks at three at a time"
 
 
 def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:
@@ -98,19 +110,10 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
         yield "minimal" + found, _vectors(search.minimal)
     if len(search.ties) > 1:
         yield "ties", f"{_vectors(search.ties)}; the first in vector order was taken"
-    if not search.verified:
-        yield "audit", f"{_unverified(plan)}; {search.algorithm} looks at three columns at a time"
-    elif search.algorithm in ALGORITHMS and ALGORITHMS[search.algorithm].promise == "heuristic":
+    if search.algorithm in ALGORITHMS and ALGORITHMS[search.algorithm].promise == "heuristic":
         yield "not proven", f"{search.algorithm} takes one greedy path, and may generalize more than needed"
     elif not search.proven:
         yield "not proven", f"search.budget ended the search with {counted(search.undecided, 'node')} undecided"
-
-
-def _unverified(plan: PlanResult) -> str:
-    """What the count over all columns says of a node that the algorithm itself did not judge."""
-    if plan.satisfied:
-        return "passed over all columns"
-    return f"failed over all columns: {counted(plan.chosen.suppressed, 'row')} lie in classes smaller than required"
 
 
 def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:

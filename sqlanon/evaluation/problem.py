@@ -84,7 +84,7 @@ def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:
     try:
         listed = algorithm_named("minimal")(asked, objective, preferences, left, run.options.progress)
     except InfeasibleError:
-        # The answer stands, listed or not: nothing was left of the budget, or only mu_argus is content with a node.
+        # The answer stands, listed or not: nothing was left of the budget.
         return found
     return replace(
         found,

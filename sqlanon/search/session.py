@@ -171,7 +171,6 @@ class SearchSession:
         undecided: int,
         trace: Sequence[Step],
         listing: ListedNodes = NO_NODES_LISTED,
-        verified: bool = True,
     ) -> SearchResult:
         """The answer of an algorithm that takes the first of the nodes that tie."""
         score = self.score(ties[0])
@@ -192,7 +191,6 @@ class SearchSession:
             acceptable=None if acceptable is None else tuple(acceptable),
             verdicts={node: self.verdicts[node] for node in (*ties, *minimal) if node in self.verdicts},
             trace=tuple(trace),
-            verified=verified,
         )
 
     def infeasible(self, stopped: bool) -> InfeasibleError:

@@ -13,16 +13,18 @@ from typing import Any, Literal
 
 from sqlanon.spec.places import ViewTarget
 
-Kind = Literal["lattice", "local", "mondrian", "scheme", "cuts", "cells", "personalized"]
+Kind = Literal["lattice", "local", "mu_argus", "mondrian", "scheme", "cuts", "cells", "personalized"]
 """What an algorithm decides.
 
-lattice: one level for each column. local: levels for each group of rows. mondrian: a region for each class.
+lattice: one level for each column. local: levels for each group of rows. mu_argus: one level for each column, and which
+single cells are blanked. mondrian: a region for each class.
 scheme, cuts: one set of groups for each column. cells: every cell. personalized: classes by everybody's guarding node.
 """
 
 KINDS: dict[Kind, str] = {
     "lattice": "lattice",
     "local": "`local`",
+    "mu_argus": "`mu_argus`",
     "mondrian": "`mondrian`",
     "scheme": "schemes",
     "cuts": "cuts",
@@ -64,6 +66,8 @@ KEYS = (
     Key("model", "`search.model`", (("search", "model"),)),
     Key("mondrian", "`search.mondrian`", (("search", "mondrian"),)),
     Key("local", "`search.local`", (("search", "local"),)),
+    Key("tag", "`columns.*.tag`", (("columns", "*", "tag"),), counts=lambda value: value is not None),
+    Key("mu_argus", "`search.mu_argus`", (("search", "mu_argus"),)),
     Key("respondent", "`respondent`", (("respondent",),)),
     Key(
         "models",
@@ -152,6 +156,8 @@ class AlgorithmRow:
     """It looks for minimal vectors only: without constraints, the matrix's least upper bound holds for it."""
     inside_local: bool = False
     """It can be the search of an iteration of `local`."""
+    verified: bool = True
+    """It sees to it that the release satisfies the requirement. Else its plan is audited, to say whether it does."""
 
     def load(self) -> Any:
         """The function itself."""
@@ -227,8 +233,6 @@ def _lattice(
     inside_local: bool = False,
 ) -> AlgorithmRow:
     notes = {"metric": "minimized" if promise == "optimal" else "reported"}
-    if name == "mu_argus":
-        notes["limit"] = "refused when published, where the release exceeds it"
     return AlgorithmRow(
         name,
         "lattice",
@@ -283,11 +287,16 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
         _lattice(
             "minimal", "Every minimal vector, the preferred one taken.", "minimal, all of them listed", minimal=True
         ),
-        _lattice(
+        AlgorithmRow(
             "mu_argus",
-            "mu-Argus: combinations of at most three columns are looked at.",
+            "mu_argus",
+            "sqlanon.recoding.mu_argus:recode",
+            "mu-Argus: combinations of at most three columns are looked at, and rare ones lose a cell.",
             "none: the release may fail its audit",
-            _LATTICE,
+            (_RELEASE - {"blank"}) | _keys("levels_max", "constraints", "budget", "tag", "mu_argus"),
+            {"metric": _REPORTED},
+            {"limit": "yes: the most rows that lose cells"},
+            verified=False,
         ),
         AlgorithmRow(
             "mondrian",

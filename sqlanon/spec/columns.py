@@ -22,6 +22,7 @@ else:
 ColumnName = Annotated[str, Field(min_length=1)]
 LevelNumber = Annotated[Whole, Field(ge=0)]
 Weight = Annotated[Real, Field(gt=0)]
+Tag = Annotated[Whole, Field(ge=0, le=3)]
 Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
 
 
@@ -53,6 +54,11 @@ class Column(Definition):
         None, description="The generalization scheme of this column. Default: the one that search.algorithm names."
     )
     weight: Weight = Field(1.0, description="How much generalizing this column counts in weighted measures.")
+    tag: Tag | None = Field(
+        None,
+        description="How identifying the column is to mu_argus: 0 not at all, 1 somewhat, 2 more, 3 most identifying. "
+        "Either every quasi-identifier has a tag or none.",
+    )
     accept: Reason | None = Field(
         None, description="Why the column may be released as it is although it looks like an identifier."
     )
@@ -63,7 +69,7 @@ class Column(Definition):
         if self.hierarchy is not None and self.role not in ("quasi_identifier", "sensitive"):
             findings.append((("hierarchy",), f"only a quasi_identifier or sensitive column has one, not {self.role}"))
         if self.role != "quasi_identifier":
-            for key in ("levels", "scheme", "weight"):
+            for key in ("levels", "scheme", "weight", "tag"):
                 if key in self.model_fields_set:
                     findings.append(((key,), f"only a quasi_identifier has this, not {self.role}"))
         if self.accept is not None and self.role not in ("sensitive", "insensitive"):

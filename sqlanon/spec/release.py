@@ -51,6 +51,7 @@ def _across_keys(spec: SpecKeys) -> Iterator[Finding]:
     yield from _model(spec)
     yield from _forms_of_release(spec)
     yield from _search(spec)
+    yield from _tags(spec)
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:
@@ -233,6 +234,18 @@ def _search(spec: SpecKeys) -> Iterator[Finding]:
     if search.satisfies == "matrix" and (not spec.privacy.only_k or spec.respondent is not None):
         others = "other models, a respondent or several quasi-identifiers"
         yield ("search", "satisfies"), f"matrix decides k-anonymity of rows alone; write counts with {others}"
+
+
+def _tags(spec: SpecKeys) -> Iterator[Finding]:
+    """A column that was forgotten would never be looked at: all quasi-identifiers have tags, or none."""
+    tags = {name: spec.columns[name].tag for name in spec.quasi_identifiers}
+    missing = [name for name, tag in tags.items() if tag is None]
+    if spec.search.algorithm != "mu_argus" or len(missing) == len(tags):
+        return
+    for name in missing:
+        yield ("columns", name, "tag"), "the other quasi-identifiers have tags: write one here too, 0 to leave it out"
+    if not missing and not any(tags.values()):
+        yield ("columns",), "all tags are 0, and mu_argus would test nothing: tag a quasi-identifier 1, 2 or 3"
 
 
 DEPTH = {"columns": 3, "privacy": 2, "search": 2}
