@@ -124,4 +124,8 @@ def preferences_of(binding: Binding) -> Preferences:
             tuple(sorted((position[name], level) for name, level in levels.items()))
             for levels in settings.constraints.forbidden
         ),
+        groups=tuple(
+            tuple(sorted(position[name] for name in columns))
+            for columns, _ in binding.spec.privacy.groups(binding.names).values()
+        ),
     )

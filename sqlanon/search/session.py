@@ -263,6 +263,8 @@ class Preferences:
     """Pairs of columns (a, b): b rises above its lowest allowed level only once a stands at its highest."""
     forbidden: tuple[tuple[tuple[int, int], ...], ...] = ()
     """Combinations of levels that may not be chosen: each a list of (column, level) that must not all hold."""
+    groups: tuple[tuple[int, ...], ...] = ()
+    """The columns of each quasi-identifier, where there are several: not all columns may be at stake."""
 
     def __post_init__(self) -> None:
         for policy in self.policies:

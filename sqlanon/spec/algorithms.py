@@ -83,6 +83,13 @@ KEYS = (
         counts=lambda value: value == "known" or len(value) > 1,
     ),
     Key(
+        "profile",
+        "`privacy.profile`, `columns.*.anonymity`",
+        (("privacy", "profile"), ("columns", "*", "anonymity")),
+        "write privacy.k,",
+        counts=lambda value: value is not None,
+    ),
+    Key(
         "limit",
         "`suppression.limit` above 0",
         (("privacy", "suppression", "limit"),),
@@ -180,7 +187,7 @@ PASSED_ON = _keys("constraints", "weights", "prefer", "budget", "satisfies")
 _LATTICE = (
     _RELEASE
     | _SEARCH
-    | _keys("levels_max", "model", "population", "several", "recipients", "view", "script", "dbt", "grid")
+    | _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "script", "dbt", "grid")
 )
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")

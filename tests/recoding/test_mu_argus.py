@@ -1,5 +1,5 @@
-"""mu-Argus: Figure 12 cell by cell, random tables with hostile names and values against brute force, and that nothing is
-published which the audit does not pass."""
+"""mu-Argus: Figure 12 cell by cell, random tables with hostile names and values against brute force; nothing is published
+that the audit does not pass."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_figure_12_is_not_published_as_2_anonymous(engine_url: str) -> None:
 
 
 def test_figure_12_fails_where_the_paper_says(duckdb_url: str) -> None:
-    """(white, 1964, male, 94138) is one row, and so is (female, 94139): columns that are tagged alike are not crossed."""
+    """(white, 1964, male, 94138) is one row, so is (female, 94139): columns that are tagged alike are not crossed."""
     create_case(Database(duckdb_url), load_case("s4"))
     pipeline.run(figure_12(duckdb_url, k=1, mu_argus={"binsize": 2}))
     rows = Database(duckdb_url).rows("release_table", "race, dob, sex, zip")
@@ -98,7 +98,7 @@ def test_figure_12_fails_where_the_paper_says(duckdb_url: str) -> None:
     assert sum(sex == "female" and code == "94139" for _, _, sex, code in rows) == 1
 
 
-# -- random tables ------------------------------------------------------------------------------------------------------
+# -- random tables -----------------------------------------------------------------------------------------------------
 
 NAMES = ('a "b', "c.d", "Select", "ü'e\\")
 VALUES = ("x", "X", "it's", 'q"uote', "back\\slash", "", " ", "ö")
@@ -227,7 +227,7 @@ def holds(url: str, seed: int) -> None:
     assert not any(rare(marks, columns, binsize) for columns in crossed(tags))
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(10))
 def test_random_tables_are_released_as_by_hand(duckdb_url: str, seed: int) -> None:
     holds(duckdb_url, seed)
 
@@ -240,7 +240,7 @@ def test_random_tables_on_both_engines(engine_url: str, seed: int) -> None:
 def test_by_hand_reaches_every_branch() -> None:
     """Cells are blanked in some of the random tables, in several rounds in one, and some cannot be released."""
     outcomes = Counter[str]()
-    for seed in range(15):
+    for seed in range(10):
         draw, tags = random.Random(-seed), TAGGINGS[seed % len(TAGGINGS)]
         rows = random_rows(seed, len(tags))
         found = by_hand(rows, tags, draw.choice([2, 2, 3]), draw.choice([0, 1, 3, 6]))
@@ -248,7 +248,7 @@ def test_by_hand_reaches_every_branch() -> None:
     assert outcomes["blank"] >= 3, outcomes
 
 
-# -- keys ---------------------------------------------------------------------------------------------------------------
+# -- keys --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_forgotten_tag_is_named() -> None:
@@ -289,5 +289,5 @@ def test_a_release_that_passes_is_published_and_carried_out_by_its_lock(duckdb_u
 
 def test_a_budget_ends_the_walk(duckdb_url: str) -> None:
     create_case(Database(duckdb_url), load_case("s4"))
-    with pytest.raises(InfeasibleError, match="the budget was spent before .* 12 of 12 rows would lose cells"):
+    with pytest.raises(InfeasibleError, match=r"the budget was spent before .* 12 of 12 rows would lose cells"):
         pipeline.plan(figure_12(duckdb_url, k=2, budget={"nodes": 1}))
