@@ -23,7 +23,8 @@ def search(
     stopped = False
     try:
         while node is not None:
-            [verdict] = session.check([node])
+            session.check([node])
+            verdict = session.verdicts[node]
             session.trace.append({"node": node, "suppressed": verdict.suppressed})
             if session.accepts(verdict) and preferences.allows(node, evaluator.lattice):
                 return _result(session, node)

@@ -49,17 +49,16 @@ class Requirement:
 
     def profiled(self) -> list[tuple[list[str], int | None]]:
         """What levels of anonymity ask for, weighed by what the recipient knows."""
-        profile = self.privacy.get("profile", {name: 1 for name in self.columns})
+        profile = self.privacy.get("profile", dict.fromkeys(self.columns, 1))
         everybody = self.rows if self.persons is None else len(set(self.persons))
         asked = {
             name: math.ceil(exact(self.case.spec["columns"][name]["anonymity"]) * exact(profile[name]) * everybody)
             for name in self.columns
         }
         known = [name for name in self.columns if profile[name] == 1 and asked[name]]
-        groups: list[tuple[list[str], int | None]] = [([name], k) for name, k in asked.items() if k]
-        if known:
-            groups.append((known, max(self.privacy.get("k", 1), min(asked[name] for name in known))))
-        return groups
+        joint = max(self.privacy.get("k", 1), min(asked[name] for name in known)) if known else 0
+        alone = [([name], k) for name, k in asked.items() if k > (joint if name in known else 0)]
+        return [*([(known, joint)] if known else []), *alone]
 
     def failing(self, released: Mapping[int, Mapping[str, Cell]], people: Population | None = None) -> set[int]:
         """Rows whose class fails in some grouping, among released rows with their labels."""

@@ -1,5 +1,5 @@
-"""mu-Argus: Figure 12 cell by cell, random tables with hostile names and values against brute force; nothing is published
-that the audit does not pass."""
+"""mu-Argus: Figure 12 cell by cell, random tables with hostile names and values against brute force; what fails
+its audit is not published."""
 
 from __future__ import annotations
 
