@@ -78,7 +78,7 @@ def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> Recoded:
     """Generalize columns until few rows are left whose combinations are rare, and blank cells of those."""
     requirement_for(run)
     made = combine(run.engine, run.binding, base, stored, run.scratch)
-    return MuArgus(run, made, stored).recoded()
+    return Walk(run, made, stored).recoded()
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Blanked:
     cells: int
 
 
-class MuArgus:
-    """Walks up from the lowest levels, one column at a time."""
+class Walk:
+    """The way up from the lowest levels, one column at a time."""
 
     def __init__(self, run: Run, made: Combinations, stored: Sequence[StoredHierarchy]) -> None:
         self.run = run

@@ -408,9 +408,11 @@ def ask(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any, size: i
             case.spec["columns"][name]["anonymity"] = draw.one([0, 0.05, 0.1, 0.2, 0.5])
         if draw.chance(0.7):
             privacy["profile"] = {name: draw.one([0, 0.25, 0.5, 1, 1]) for name in quasi}
+            if not any(privacy["profile"][name] == 1 and case.spec["columns"][name]["anonymity"] for name in quasi):
+                del privacy["k"]
     if algorithm in SCHEMES and size >= 8 and draw.chance(0.4):
         poison(draw, case, values, add, size, quasi)
-    if full and draw.chance(0.12) and size and "profile" not in privacy:
+    if full and draw.chance(0.12) and size and "anonymity" not in case.spec["columns"][quasi[0]]:
         populate(draw, case, values, quasi, size)
 
 
@@ -524,7 +526,7 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
         search["metric"] = draw.one(METRICS if algorithm != "mu_argus" else ("loss", "dm", "hdm", "aecs"))
     if algorithm == "mu_argus":
         if draw.chance(0.6):
-            for name, tag in zip(quasi, draw.random.choices([0, 1, 2, 3], k=len(quasi)), strict=True):
+            for name, tag in zip(quasi, draw.random.choices([0, 1, 2, 2, 3, 3], k=len(quasi)), strict=True):
                 columns[name]["tag"] = tag
         if draw.chance(0.5):
             search["mu_argus"] = {"binsize": draw.one([1, 2, 3])}
@@ -535,7 +537,7 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
             search["direction"] = draw.one(["auto", "bottom_up", "top_down"])
         if draw.chance(0.15) and algorithm not in ("tds", "genetic", "annealing"):
             columns[draw.one(quasi)]["scheme"] = draw.one(["bhs", "ghs", "gops", "gsps", "ops", "sps"])
-    if lattice and draw.chance(0.25):
+    if lattice and draw.chance(0.25 if algorithm != "mu_argus" else 0.03):
         search["prefer"] = draw.some(PREFERENCES, 1, 2)
     if algorithm not in CELLS and draw.chance(0.2):
         for name in draw.some(quasi, 1, 2):
