@@ -422,7 +422,7 @@ def keys_table() -> list[str]:
     """Which algorithm honours which key, as the lines of a Markdown table: a row for each key, a column for each kind.
 
     >>> keys_table()[4]
-    '| `search.constraints` | yes | yes | refused | refused | refused | `AG_CS` yes, else refused | refused |'
+    '| `search.constraints` | yes | yes | yes | refused | refused | refused | `AG_CS` yes, else refused | refused |'
     """
     lines = [("key", *KINDS.values()), ("---",) * (len(KINDS) + 1)]
     lines += [(key.words, *(_cell(key.name, kind) for kind in KINDS)) for key in KEYS]
