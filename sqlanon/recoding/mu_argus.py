@@ -49,17 +49,17 @@ BATCH = 16
 Columns = tuple[int, ...]
 
 
-def tested_combinations(tags: Sequence[int | None]) -> list[Columns]:
+def crossed_columns(tags: Sequence[int | None]) -> list[Columns]:
     """The single columns, pairs and triples that are tested, by size and then in the order of the columns.
 
     With tags, identifying (1) columns are crossed with more (2) and most (3) identifying ones: a combination has one
     column of each. Without tags every pair and triple is tested.
 
-    >>> tested_combinations([3, 1, 2, 2])
+    >>> crossed_columns([3, 1, 2, 2])
     [(0,), (1,), (2,), (3,), (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (0, 1, 2), (0, 1, 3)]
-    >>> tested_combinations([0, 1, 1])
+    >>> crossed_columns([0, 1, 1])
     [(1,), (2,)]
-    >>> len(tested_combinations([None] * 4))
+    >>> len(crossed_columns([None] * 4))
     14
     """
     return [
@@ -100,7 +100,7 @@ class Walk:
         self.lattice = lattice_of(run.binding, stored)
         self.preferences = preferences_of(run.binding)
         spec = run.binding.spec
-        self.tested = tested_combinations([spec.columns[name].tag for name in run.binding.names])
+        self.tested = crossed_columns([spec.columns[name].tag for name in run.binding.names])
         self.limit = run.binding.limit_rows(made.rows)
         grouping = requirement_of(run.binding, spec.search.mu_argus.binsize, rows=made.rows).groupings[0]
         self.asked = CutQuestion(grouping.measures(), grouping.satisfied(), made.value_tables, made.persons)

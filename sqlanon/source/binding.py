@@ -14,7 +14,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from sqlanon.engines.base import Capability, ColumnInfo, Engine, Statement
-from sqlanon.errors import HierarchyError, InfeasibleError, SourceError, SpecError, UsageError
+from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.reads import Read, reads_of, refuse_written
@@ -205,7 +205,7 @@ def _with_binsizes(spec: Spec, engine: Engine, source: Relation, known: Mapping[
     [(number,)] = engine.query(Statement("count source", query))
     found = spec.of_rows(int(number or 0))
     if not found.privacy.requires:
-        raise InfeasibleError(
+        raise UsageError(
             f"columns.*.anonymity: of {int(number or 0)} {'persons' if who else 'rows'} nothing is asked, every "
             f"binsize is 1; write higher levels, or privacy.k beside them"
         )

@@ -13,7 +13,7 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.api import recipients
-from sqlanon.errors import InfeasibleError, SpecError, UsageError
+from sqlanon.errors import SpecError, UsageError
 from sqlanon.release.lock import Lock
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.database import Database, create_case
@@ -263,7 +263,7 @@ def test_a_level_for_some_columns_only_is_refused() -> None:
 
 def test_levels_too_low_to_ask_for_anything(duckdb_url: str) -> None:
     filled(duckdb_url, ROWS)
-    with pytest.raises(InfeasibleError, match=r"of 10 rows nothing is asked, every binsize is 1"):
+    with pytest.raises(UsageError, match=r"of 10 rows nothing is asked, every binsize is 1"):
         pipeline.run(spec_of(duckdb_url, (0.1, 0.01), None))
     with pytest.raises(UsageError, match=r"privacy\.profile: a script cannot count"):
         pipeline.script(spec_of(duckdb_url, (0.2, 0.2), None), None)
