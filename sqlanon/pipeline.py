@@ -162,6 +162,9 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     How the population is generalized only a lock file tells; without it, what is asked of the population does not hold.
     Which rows of the source fit which released rows is measured when it is required, or asked for by `fits`.
     """
+    if spec.profiled:
+        with open_for(spec, options) as engine:
+            spec = bind(spec, engine).spec
     request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
     if spec.privacy.personalized is not None:
         with open_for(spec, options) as engine:
@@ -266,6 +269,11 @@ def scripted(
         )
     if spec.regions is not None:
         raise UsageError("regions: a script does not publish the classes; leave it out, or publish with run or apply")
+    if spec.profiled:
+        raise UsageError(
+            "privacy.profile: a script cannot count what levels of anonymity ask for; write privacy.k, or publish with "
+            "run or apply"
+        )
     lookup = None
     make_regions = region_maker(recoding)
     if make_regions is not None:

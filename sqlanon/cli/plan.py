@@ -128,7 +128,7 @@ def _compare(settings: Settings, spec: Spec, algorithms: str) -> None:
 
 def _own_k(spec: Spec) -> int | None:
     """The k of the spec; None where each of several quasi-identifiers has its own."""
-    return None if spec.privacy.quasi_identifiers else spec.privacy.k or 1
+    return None if spec.each_own_k else spec.privacy.k or 1
 
 
 def parsed_k(text: str) -> int:

@@ -68,6 +68,8 @@ def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
         yield name, counted(groups, "group")
     yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
     yield "classes", number(chosen.classes)
+    if plan.audit is not None:
+        yield from _audited_facts(plan, plan.audit)
     for name, score in plan.scores.items():
         yield name, f"{score:.6g}"
     space = f" of {counted(search.lattice, 'candidate')}" if search.lattice else ""
@@ -76,6 +78,17 @@ def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
         yield "proven", "no recoding of this kind costs less"
     elif plan.gap is not None:
         yield "not proven", f"the best one costs at most {plan.gap:.2%} less"
+
+
+def _audited_facts(plan: RecodedPlan, audit: AuditResult) -> Iterator[Fact]:
+    """What an algorithm decided that does not itself see to the requirement, and what its audit says."""
+    details = plan.recoding.to_dict()["details"]
+    yield "levels", ", ".join(f"{name} {level}" for name, level in details["levels"].items())
+    blanked = counted(details["cells_blanked"], "cell")
+    yield "blanked", f"{blanked} of {counted(details['rows_blanked'], 'row')}"
+    verdict = "passed" if plan.satisfied else "failed"
+    verdict = "nothing was required" if _nothing_asked(audit) else f"{verdict} over all columns"
+    yield "audit", f"{verdict}, k = {audit.k}; {plan.search.algorithm} looks at three columns at a time"
 
 
 def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:
@@ -98,19 +111,10 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
         yield "minimal" + found, _vectors(search.minimal)
     if len(search.ties) > 1:
         yield "ties", f"{_vectors(search.ties)}; the first in vector order was taken"
-    if not search.verified:
-        yield "audit", f"{_unverified(plan)}; {search.algorithm} looks at three columns at a time"
-    elif search.algorithm in ALGORITHMS and ALGORITHMS[search.algorithm].promise == "heuristic":
+    if search.algorithm in ALGORITHMS and ALGORITHMS[search.algorithm].promise == "heuristic":
         yield "not proven", f"{search.algorithm} takes one greedy path, and may generalize more than needed"
     elif not search.proven:
         yield "not proven", f"search.budget ended the search with {counted(search.undecided, 'node')} undecided"
-
-
-def _unverified(plan: PlanResult) -> str:
-    """What the count over all columns says of a node that the algorithm itself did not judge."""
-    if plan.satisfied:
-        return "passed over all columns"
-    return f"failed over all columns: {counted(plan.chosen.suppressed, 'row')} lie in classes smaller than required"
 
 
 def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:
@@ -331,7 +335,16 @@ def _sizes(audit: AuditResult) -> str:
 
 
 def _verdict(audit: AuditResult) -> str:
+    if _nothing_asked(audit):
+        return "nothing was required of it"
     return "satisfied" if audit.satisfied else "NOT satisfied"
+
+
+def _nothing_asked(audit: AuditResult) -> bool:
+    """Whether every table would have passed: k = 1 alone was asked."""
+    others = audit.breaches is not None or audit.consistency is not None
+    asked = [check for check in audit.checks if check.model != "k"]
+    return not others and not asked and bool(audit.rows) and all(item.sizes.required_k <= 1 for item in audit.groups)
 
 
 def _verdict_of_k(audit: AuditResult) -> str:

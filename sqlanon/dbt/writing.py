@@ -229,6 +229,11 @@ def write_model(
     path = project.folder / node.path
     refuse_other_sql(path)
     require_honoured(spec, "dbt")
+    if spec.profiled:
+        raise UsageError(
+            "privacy.profile: a model built by dbt cannot count what levels of anonymity ask for; write privacy.k, or "
+            "publish with sqlanon run"
+        )
     result = plan(spec, options, known)
     if not result.satisfied:
         raise RequirementError(f"model '{node.name}': {result.search.algorithm} found no release that satisfies")

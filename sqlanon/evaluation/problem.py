@@ -84,7 +84,7 @@ def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:
     try:
         listed = algorithm_named("minimal")(asked, objective, preferences, left, run.options.progress)
     except InfeasibleError:
-        # The answer stands, listed or not: nothing was left of the budget, or only mu_argus is content with a node.
+        # The answer stands, listed or not: nothing was left of the budget.
         return found
     return replace(
         found,
@@ -123,5 +123,9 @@ def preferences_of(binding: Binding) -> Preferences:
         forbidden=tuple(
             tuple(sorted((position[name], level) for name, level in levels.items()))
             for levels in settings.constraints.forbidden
+        ),
+        groups=tuple(
+            tuple(sorted(position[name] for name in columns))
+            for columns, _ in binding.spec.privacy.groups(binding.names).values()
         ),
     )

@@ -6,9 +6,9 @@ Between the scan with its hierarchies and publish, which carries the release out
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sqlanon.auditor.result import Bucket, buckets
+from sqlanon.auditor.result import AuditResult, Bucket, buckets
 from sqlanon.auditor.statements.classes import size_figures
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
@@ -24,7 +24,7 @@ from sqlanon.recoding.released import AssignedRelease
 from sqlanon.release.classes import LevelsRelease
 from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
-from sqlanon.release.publication import Releasable
+from sqlanon.release.publication import Releasable, audit_beforehand
 from sqlanon.release.results import PlanResult, RecodedPlan
 from sqlanon.search.base import SearchResult
 from sqlanon.source.binding import Binding
@@ -33,6 +33,7 @@ from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.frequency import Base, FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
 from sqlanon.source.run import Run
+from sqlanon.spec.algorithms import ALGORITHMS
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,12 @@ def decide(run: Run, base: Base, stored: Sequence[StoredHierarchy], known: Lock 
     with run.watch.phase("search"):
         recoded = recode(run, base, stored)
     planned = _plan_of(run, base, stored, recoded)
-    return Decided(planned, _made_release(run, base, stored, recoded))
+    release = _made_release(run, base, stored, recoded)
+    if not planned.search.verified:
+        with run.watch.phase("audit"):
+            found = audit_beforehand(run.engine, release, run.scratch)
+        planned = replace(planned, audit=found, warnings=(*planned.warnings, *_less_than_tested(run.binding, found)))
+    return Decided(planned, release)
 
 
 def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> Releasable:
@@ -117,6 +123,7 @@ def _plan_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: R
         undecided=0,
         ties=(),
         trace=recoded.trace,
+        verified=ALGORITHMS[settings.algorithm].verified,
     )
     return RecodedPlan(
         columns=run.binding.names,
@@ -163,6 +170,16 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
         source=run.binding.schema,
         sizes=_sizes(run, frequency, found.chosen.node),
     )
+
+
+def _less_than_tested(binding: Binding, found: AuditResult) -> Iterator[str]:
+    """What binsize promises of three columns and the release does not keep of all of them."""
+    binsize = binding.spec.search.mu_argus.binsize
+    if binsize is not None and found.k < binsize:
+        yield (
+            f"search.mu_argus.binsize: at most three columns together stand in {binsize} rows, all quasi-identifiers "
+            f"together in {found.k}; privacy.k decides what is published"
+        )
 
 
 def _sizes(run: Run, frequency: FrequencySet, node: Node) -> tuple[Bucket, ...]:

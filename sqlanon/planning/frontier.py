@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def satisfied(self) -> bool:
-        """Whether the node that was found suppresses no more than the limit: all but mu_argus see to that."""
+        """Whether a node was found; none that is suppresses more than the limit."""
         return self.found is not None and self.found.chosen.suppressed <= self.limit_rows
 
     def to_dict(self, columns: Sequence[str], heights: Sequence[int], rows: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sqlanon.errors import InfeasibleError
 from sqlanon.evaluation.problem import Problem, solve
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
+from sqlanon.hierarchies.base import TOP
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.assignment import Assignment
@@ -31,7 +32,7 @@ from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import all_of, equal, named, subquery
+from sqlanon.sql.build import all_of, equal, named, subquery, union_all
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import whole
 
@@ -208,6 +209,10 @@ class Iterations:
         return replace(recoded, checks=self.checks, trace=tuple(self.steps))
 
 
+BLANK = -1
+"""The code of a cell that was blanked; NULL has 0, labels are numbered from 1."""
+
+
 @dataclass(frozen=True)
 class LevelOf:
     """A column at the level that a node gives it."""
@@ -215,6 +220,8 @@ class LevelOf:
     position: int
     domain: Table
     level: int
+    blank: tuple[int, int] | None = None
+    """Leaves and rows that a blanked cell stands for, where cells may be blanked."""
 
     @property
     def key(self) -> str:
@@ -294,11 +301,19 @@ def labels_of(found: Table, levels: Sequence[LevelOf]) -> exp.Select:
             named(whole(exp.Sum(this=column("n"))), "rows"),
         ).from_(table_expression(item.domain))
         names = names.group_by(code.copy())
+        query: exp.Query = names if item.blank is None else union_all([names, _blanked(*item.blank)])
         items += [named(column(part, alias), f"{part}_{item.position}") for part in ("label", "leaves", "rows")]
         on = equal(column(item.key, "c"), column("code", alias))
-        select = select.join(subquery(names, alias), on=on, copy=False)
+        select = select.join(subquery(query, alias), on=on, copy=False)
     select = select.select(*items, copy=False)
     return select.where(exp.Not(this=exp.Is(this=column("class", "c"), expression=exp.Null())))
+
+
+def _blanked(leaves: int, rows: int) -> exp.Select:
+    """The label of a cell that was blanked."""
+    values = {"code": literal(BLANK), "label": cast(literal(TOP), "text")}
+    counts = {"leaves": whole(literal(leaves)), "rows": whole(literal(rows))}
+    return exp.select(*(named(value, name) for name, value in {**values, **counts}.items()))
 
 
 def suppressed(rows: Table, ordinals: Sequence[str]) -> exp.Select:

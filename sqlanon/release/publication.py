@@ -119,6 +119,15 @@ def _column_policies(release: Releasable, hierarchies: Sequence[StoredHierarchy]
     ]
 
 
+def audit_beforehand(engine: Engine, release: Releasable, scratch: Scratch) -> AuditResult:
+    """What the audit would say of a release, which is measured in a scratch table and not published."""
+    judged = release.judge(engine, scratch)
+    staging = _audited_rows(release, judged, scratch)
+    measured = _measured(engine, release, staging, judged, scratch)
+    scratch.drop(staging, *judged.scratch)
+    return replace(measured, table=str(release.binding.target), suppressed=judged.rows - measured.rows)
+
+
 def _held_to_policy(
     engine: Engine,
     release: Releasable,
@@ -261,10 +270,7 @@ def _refuse_other_count(engine: Engine, staging: Table, judged: Judgement) -> No
 def _audited(
     engine: Engine, release: Releasable, staging: Relation, judged: Judgement, scratch: Scratch
 ) -> AuditResult:
-    beside = _beside(engine, release, staging, judged)
-    if release.binding.spec.privacy.anonymity != "classic":
-        beside = replace(beside, source=release.binding.source, ancestors=_ancestors(release, scratch))
-    measured = audit(engine, staging, _request(release), beside)
+    measured = _measured(engine, release, staging, judged, scratch)
     if not measured.satisfied:
         reason = next(iter((*measured.violations, *measured.notes)))
         raise RequirementError(f"the release failed its audit and was not published: {reason}")
@@ -274,6 +280,16 @@ def _audited(
             f"it has {measured.rows} rows, expected {judged.released}"
         )
     return replace(measured, table=str(release.binding.target), suppressed=judged.rows - measured.rows)
+
+
+def _measured(
+    engine: Engine, release: Releasable, staging: Relation, judged: Judgement, scratch: Scratch
+) -> AuditResult:
+    """The staged rows against the models of the spec."""
+    beside = _beside(engine, release, staging, judged)
+    if release.binding.spec.privacy.anonymity != "classic":
+        beside = replace(beside, source=release.binding.source, ancestors=_ancestors(release, scratch))
+    return audit(engine, staging, _request(release), beside)
 
 
 def _request(release: Releasable) -> Request:

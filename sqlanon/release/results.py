@@ -52,17 +52,11 @@ class PlanResult:
 
     @property
     def satisfied(self) -> bool:
-        """Whether the chosen node suppresses no more than the limit: certain of every algorithm but mu_argus."""
+        """Whether what was decided may be published: certain where the algorithm itself sees to the requirement."""
         return self.chosen.suppressed <= self.limit
 
     def require_satisfied(self) -> None:
-        """RequirementError where the chosen node may not be published."""
-        if not self.satisfied:
-            raise RequirementError(
-                f"{self.search.algorithm} failed the audit over all columns, and nothing was published: "
-                f"{self.chosen.suppressed} of {self.rows} rows lie in classes that do not satisfy the requirement, "
-                f"the limit is {self.limit}"
-            )
+        """RequirementError where what was decided may not be published."""
 
     @property
     def recoding(self) -> Recoding:
@@ -158,6 +152,20 @@ class RecodedPlan(PlanResult):
     """Cost by measure."""
     gap: float | None = field(default=None, kw_only=True)
     """How much better an answer could be at most, relative to this one; None: no bound is known."""
+    audit: AuditResult | None = field(default=None, kw_only=True)
+    """What the audit says of the release, where the algorithm itself does not see to the requirement."""
+
+    @property
+    def satisfied(self) -> bool:
+        return super().satisfied and (self.audit is None or self.audit.satisfied)
+
+    def require_satisfied(self) -> None:
+        if self.audit is not None and not self.satisfied:
+            reason = next(iter((*self.audit.violations, *self.audit.notes)), "it was not measured")
+            raise RequirementError(
+                f"{self.search.algorithm} failed the audit over all columns (k = {self.audit.k}), and nothing was "
+                f"published: {reason}"
+            )
 
     @property
     def recoding(self) -> Recoding:
@@ -184,9 +192,12 @@ class RecodedPlan(PlanResult):
             "proven": self.search.proven,
             "gap": self.gap,
             "undecided": self.search.undecided,
-            "verified": True,
+            "verified": self.search.verified,
             "satisfied": self.satisfied,
         }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), **({} if self.audit is None else {"audit": self.audit.to_dict()})}
 
     def nodes(self) -> list[dict[str, Any]]:
         """There is no lattice of nodes."""

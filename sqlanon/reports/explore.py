@@ -222,7 +222,7 @@ class Explorer:
     @property
     def own(self) -> PageRequest:
         """What the spec asks for."""
-        k = None if self._spec.privacy.quasi_identifiers else self._spec.privacy.k
+        k = None if self._spec.each_own_k else self._spec.privacy.k
         return PageRequest(k, self._spec.privacy.suppression.limit)
 
     def view(self, asked: PageRequest) -> dict[str, Any]:

@@ -399,7 +399,7 @@ class _Gathering:
     def _frontier(self, frequency: FrequencySet, what_if: WhatIf | None) -> Mapping[str, Any] | None:
         if what_if is None:
             return None
-        own = None if self._spec.privacy.quasi_identifiers else self._spec.privacy.k or 1
+        own = None if self._spec.each_own_k else self._spec.privacy.k or 1
         around = (own,) if own is None else tuple(sorted({2, own, 2 * own, 5 * own, 10 * own}))
         try:
             found = grid_on(

@@ -43,7 +43,7 @@ def identity_of(spec: Spec, lock: Lock, engine: str) -> Identity:
         spec=lock.spec,
         spec_hash=lock.spec_hash,
         recipient=lock.recipient,
-        k=max(k or 1 for _, k in spec.privacy.groups(()).values()),
+        k=_largest_k(spec, lock),
         limit=str(spec.privacy.suppression.limit),
         respondent=spec.respondent,
         sensitive=tuple(spec.sensitive),
@@ -53,6 +53,14 @@ def identity_of(spec: Spec, lock: Lock, engine: str) -> Identity:
         version=__version__,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _largest_k(spec: Spec, lock: Lock) -> int:
+    """What is asked of the size of classes; with a profile the lock file says what the source's rows made of it."""
+    if not spec.profiled:
+        return max(k or 1 for _, k in spec.privacy.groups(()).values())
+    asked = [part.get("k", {}) for part in lock.requirement.values() if isinstance(part, dict)]
+    return max(int(entry.get("k", 1)) for entry in asked)
 
 
 def accepted_notes(spec: Spec) -> tuple[str, ...]:

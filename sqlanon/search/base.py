@@ -94,10 +94,18 @@ class BudgetSpent(Exception):
     """Raised inside a search, never out of it: what was found so far is the answer."""
 
 
+class Counting(Protocol):
+    """Somebody who counts what the database evaluates."""
+
+    @property
+    def checks(self) -> int:
+        """Nodes the database has evaluated so far."""
+
+
 class Meter:
     """A budget that started running; algorithms never read a clock themselves."""
 
-    def __init__(self, budget: Budget, evaluator: Evaluator, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, budget: Budget, evaluator: Counting, clock: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget
         self._evaluator = evaluator
         self._clock = clock

@@ -23,14 +23,36 @@ def search(
     stopped = False
     try:
         while node is not None:
-            [verdict] = session.check([node])
+            session.check([node])
+            verdict = session.verdicts[node]
             session.trace.append({"node": node, "suppressed": verdict.suppressed})
             if session.accepts(verdict) and preferences.allows(node, evaluator.lattice):
                 return _result(session, node)
-            node = generalized(session, node)
+            node = generalized(session, node, _at_stake(session, node)) or generalized(session, node)
     except BudgetSpent:
         stopped = True
     raise session.infeasible(stopped)
+
+
+def _at_stake(session: SearchSession, node: Node) -> tuple[int, ...] | None:
+    """The columns of the quasi-identifiers that suppress too much at a node; None where that may be any column.
+
+    With a recipient's profile some columns are only looked at alone, or not at all: generalizing them helps nothing.
+    """
+    groups = session.preferences.groups
+    if not groups or any(len(columns) == len(node) for columns in groups):
+        return None
+    heights = session.evaluator.heights
+    parts = {
+        columns: tuple(level if place in columns else heights[place] for place, level in enumerate(node))
+        for columns in groups
+    }
+    session.check(parts.values())
+    if any(part not in session.verdicts for part in parts.values()):
+        raise BudgetSpent
+    suppressed = {columns: session.verdicts[part].suppressed for columns, part in parts.items()}
+    least = min(session.evaluator.limit, max(suppressed.values(), default=0) - 1)
+    return tuple(sorted({place for columns in groups if suppressed[columns] > least for place in columns})) or None
 
 
 def generalized(session: SearchSession, node: Node, among: tuple[int, ...] | None = None) -> Node | None:
@@ -59,6 +81,6 @@ def _result(session: SearchSession, node: Node) -> SearchResult:
         "datafly",
         [node],
         proven=False,
-        undecided=session.evaluator.lattice.size - len(session.verdicts),
+        undecided=session.evaluator.lattice.size - len(session.trace),
         trace=session.trace,
     )

@@ -171,7 +171,6 @@ class SearchSession:
         undecided: int,
         trace: Sequence[Step],
         listing: ListedNodes = NO_NODES_LISTED,
-        verified: bool = True,
     ) -> SearchResult:
         """The answer of an algorithm that takes the first of the nodes that tie."""
         score = self.score(ties[0])
@@ -192,7 +191,6 @@ class SearchSession:
             acceptable=None if acceptable is None else tuple(acceptable),
             verdicts={node: self.verdicts[node] for node in (*ties, *minimal) if node in self.verdicts},
             trace=tuple(trace),
-            verified=verified,
         )
 
     def infeasible(self, stopped: bool) -> InfeasibleError:
@@ -265,6 +263,8 @@ class Preferences:
     """Pairs of columns (a, b): b rises above its lowest allowed level only once a stands at its highest."""
     forbidden: tuple[tuple[tuple[int, int], ...], ...] = ()
     """Combinations of levels that may not be chosen: each a list of (column, level) that must not all hold."""
+    groups: tuple[tuple[int, ...], ...] = ()
+    """The columns of each quasi-identifier, where there are several: not all columns may be at stake."""
 
     def __post_init__(self) -> None:
         for policy in self.policies:

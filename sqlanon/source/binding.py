@@ -13,15 +13,15 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sqlanon.engines.base import Capability, ColumnInfo, Engine
+from sqlanon.engines.base import Capability, ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.reads import Read, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
-from sqlanon.sql.build import named
+from sqlanon.sql.build import count, is_null, named
 from sqlanon.sql.formulas import Formulas, unescaped
-from sqlanon.sql.relations import File, Query, Relation, Table, column
+from sqlanon.sql.relations import File, Query, Relation, Table, column, literal
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.user_sql import parse_query
 
@@ -158,12 +158,13 @@ class Binding:
 
 
 def bind(spec: Spec, engine: Engine) -> Binding:
-    """Look everything up. Reads the catalog, and hierarchy files; no table."""
+    """Look everything up. Reads the catalog, and hierarchy files; the source only where its rows have to be counted."""
     source = bind_source(spec, engine)
     infos = engine.columns(source)
     known = {info.name: info for info in infos}
     _refuse_unknown(spec, known)
     _refuse_unlisted(spec, infos)
+    spec = _with_binsizes(spec, engine, source, known)
     _refuse_scratch(spec, engine)
     target = bind_target(spec, engine)
     released = tuple(info.name for info in infos if _is_released(spec, info.name))
@@ -187,6 +188,28 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         population=population,
         personalized=_bind_personalized(spec),
     )
+
+
+def _with_binsizes(spec: Spec, engine: Engine, source: Relation, known: Mapping[str, ColumnInfo]) -> Spec:
+    """The spec with what its levels of anonymity ask for in this source: shares of its rows, or of its persons."""
+    if not spec.profiled:
+        return spec
+    who = _bind_respondent(spec, known)
+    counted: exp.Expression = count()
+    if who is not None:
+        key = engine.traits.key(column(who.name, "source"), who.family)
+        # Rows without a person count together, as one.
+        nobody = exp.Max(this=exp.Case().when(is_null(column(who.name, "source")), literal(1)).else_(literal(0)))
+        counted = exp.Add(this=exp.Count(this=exp.Distinct(expressions=[key])), expression=nobody)
+    query = exp.select(counted).from_(engine.traits.relation(source, "source"))
+    [(number,)] = engine.query(Statement("count source", query))
+    found = spec.of_rows(int(number or 0))
+    if not found.privacy.requires:
+        raise UsageError(
+            f"columns.*.anonymity: of {int(number or 0)} {'persons' if who else 'rows'} nothing is asked, every "
+            f"binsize is 1; write higher levels, or privacy.k beside them"
+        )
+    return found
 
 
 def read_by_models(spec: Spec) -> tuple[str, ...]:

@@ -13,16 +13,18 @@ from typing import Any, Literal
 
 from sqlanon.spec.places import ViewTarget
 
-Kind = Literal["lattice", "local", "mondrian", "scheme", "cuts", "cells", "personalized"]
+Kind = Literal["lattice", "local", "mu_argus", "mondrian", "scheme", "cuts", "cells", "personalized"]
 """What an algorithm decides.
 
-lattice: one level for each column. local: levels for each group of rows. mondrian: a region for each class.
+lattice: one level for each column. local: levels for each group of rows. mu_argus: one level for each column, and which
+single cells are blanked. mondrian: a region for each class.
 scheme, cuts: one set of groups for each column. cells: every cell. personalized: classes by everybody's guarding node.
 """
 
 KINDS: dict[Kind, str] = {
     "lattice": "lattice",
     "local": "`local`",
+    "mu_argus": "`mu_argus`",
     "mondrian": "`mondrian`",
     "scheme": "schemes",
     "cuts": "cuts",
@@ -64,6 +66,8 @@ KEYS = (
     Key("model", "`search.model`", (("search", "model"),)),
     Key("mondrian", "`search.mondrian`", (("search", "mondrian"),)),
     Key("local", "`search.local`", (("search", "local"),)),
+    Key("tag", "`columns.*.tag`", (("columns", "*", "tag"),), counts=lambda value: value is not None),
+    Key("mu_argus", "`search.mu_argus`", (("search", "mu_argus"),)),
     Key("respondent", "`respondent`", (("respondent",),)),
     Key(
         "models",
@@ -77,6 +81,13 @@ KEYS = (
         (("privacy", "quasi_identifiers"), ("privacy", "other_sensitive")),
         "leave one quasi-identifier and no known sensitive columns,",
         counts=lambda value: value == "known" or len(value) > 1,
+    ),
+    Key(
+        "profile",
+        "`privacy.profile`, `columns.*.anonymity`",
+        (("privacy", "profile"), ("columns", "*", "anonymity")),
+        "write privacy.k,",
+        counts=lambda value: value is not None,
     ),
     Key(
         "limit",
@@ -152,6 +163,8 @@ class AlgorithmRow:
     """It looks for minimal vectors only: without constraints, the matrix's least upper bound holds for it."""
     inside_local: bool = False
     """It can be the search of an iteration of `local`."""
+    verified: bool = True
+    """It sees to it that the release satisfies the requirement. Else its plan is audited, to say whether it does."""
 
     def load(self) -> Any:
         """The function itself."""
@@ -174,7 +187,7 @@ PASSED_ON = _keys("constraints", "weights", "prefer", "budget", "satisfies")
 _LATTICE = (
     _RELEASE
     | _SEARCH
-    | _keys("levels_max", "model", "population", "several", "recipients", "view", "script", "dbt", "grid")
+    | _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "script", "dbt", "grid")
 )
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")
@@ -227,8 +240,6 @@ def _lattice(
     inside_local: bool = False,
 ) -> AlgorithmRow:
     notes = {"metric": "minimized" if promise == "optimal" else "reported"}
-    if name == "mu_argus":
-        notes["limit"] = "refused when published, where the release exceeds it"
     return AlgorithmRow(
         name,
         "lattice",
@@ -283,11 +294,16 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
         _lattice(
             "minimal", "Every minimal vector, the preferred one taken.", "minimal, all of them listed", minimal=True
         ),
-        _lattice(
+        AlgorithmRow(
             "mu_argus",
-            "mu-Argus: combinations of at most three columns are looked at.",
+            "mu_argus",
+            "sqlanon.recoding.mu_argus:recode",
+            "mu-Argus: combinations of at most three columns are looked at, and rare ones lose a cell.",
             "none: the release may fail its audit",
-            _LATTICE,
+            (_RELEASE - {"blank"}) | _keys("levels_max", "constraints", "budget", "tag", "mu_argus"),
+            {"metric": _REPORTED},
+            {"limit": "yes: the most rows that lose cells"},
+            verified=False,
         ),
         AlgorithmRow(
             "mondrian",
@@ -406,7 +422,7 @@ def keys_table() -> list[str]:
     """Which algorithm honours which key, as the lines of a Markdown table: a row for each key, a column for each kind.
 
     >>> keys_table()[4]
-    '| `search.constraints` | yes | yes | refused | refused | refused | `AG_CS` yes, else refused | refused |'
+    '| `search.constraints` | yes | yes | yes | refused | refused | refused | `AG_CS` yes, else refused | refused |'
     """
     lines = [("key", *KINDS.values()), ("---",) * (len(KINDS) + 1)]
     lines += [(key.words, *(_cell(key.name, kind) for kind in KINDS)) for key in KEYS]

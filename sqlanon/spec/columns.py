@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition, Finding, Real, Whole, refuse
 from sqlanon.spec.algorithms import names_of
+from sqlanon.spec.amounts import Share
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ else:
 ColumnName = Annotated[str, Field(min_length=1)]
 LevelNumber = Annotated[Whole, Field(ge=0)]
 Weight = Annotated[Real, Field(gt=0)]
+Tag = Annotated[Whole, Field(ge=0, le=3)]
 Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
 
 
@@ -53,6 +55,16 @@ class Column(Definition):
         None, description="The generalization scheme of this column. Default: the one that search.algorithm names."
     )
     weight: Weight = Field(1.0, description="How much generalizing this column counts in weighted measures.")
+    tag: Tag | None = Field(
+        None,
+        description="How identifying the column is to mu_argus: 0 not at all, 1 somewhat, 2 more, 3 most identifying. "
+        "Either every quasi-identifier has a tag or none.",
+    )
+    anonymity: Share | None = Field(
+        None,
+        description="How well values must hide, with privacy.profile: 0 asks for nothing, 0.02 that each stands in 2% "
+        "of the rows, 1 in all. Either every quasi-identifier has a level of anonymity or none.",
+    )
     accept: Reason | None = Field(
         None, description="Why the column may be released as it is although it looks like an identifier."
     )
@@ -63,7 +75,7 @@ class Column(Definition):
         if self.hierarchy is not None and self.role not in ("quasi_identifier", "sensitive"):
             findings.append((("hierarchy",), f"only a quasi_identifier or sensitive column has one, not {self.role}"))
         if self.role != "quasi_identifier":
-            for key in ("levels", "scheme", "weight"):
+            for key in ("levels", "scheme", "weight", "tag", "anonymity"):
                 if key in self.model_fields_set:
                     findings.append(((key,), f"only a quasi_identifier has this, not {self.role}"))
         if self.accept is not None and self.role not in ("sensitive", "insensitive"):

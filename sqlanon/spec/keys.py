@@ -8,6 +8,7 @@ its evidence do not change the release: a lock file stays good when they change.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -292,6 +293,20 @@ class SpecKeys(Definition):
     def weight(self, column: str) -> float:
         """The weight of a quasi-identifier, wherever the spec gives it."""
         return self.search.weights.get(column, self.columns[column].weight)
+
+    @property
+    def profiled(self) -> bool:
+        """Whether levels of anonymity and a recipient's profile say what is asked of which columns."""
+        return bool(self.privacy.profile) or any(column.anonymity is not None for column in self.columns.values())
+
+    @property
+    def each_own_k(self) -> bool:
+        """Whether several quasi-identifiers have each a k of their own."""
+        return bool(self.privacy.quasi_identifiers) or self.profiled
+
+    def known(self, column: str) -> Decimal:
+        """How likely the recipient can link by a quasi-identifier; certain where the spec has no profile."""
+        return self.privacy.profile.get(column, Decimal(0)) if self.privacy.profile else Decimal(1)
 
     def _with_role(self, role: Role) -> tuple[str, ...]:
         return tuple(name for name, column in self.columns.items() if column.role == role)

@@ -14,7 +14,7 @@ from pydantic import Field
 from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition
 from sqlanon.spec.algorithms import names_of
-from sqlanon.spec.amounts import Limit, PositiveShare, SuppressionLimit
+from sqlanon.spec.amounts import Limit, PositiveShare, Share, SuppressionLimit
 from sqlanon.spec.columns import ColumnName, Weight
 from sqlanon.spec.models import (
     Alpha,
@@ -109,6 +109,11 @@ class Privacy(Definition):
     )
     quasi_identifiers: dict[GroupName, QuasiIdentifierGroup] = Field(
         default={}, description="Several quasi-identifiers by name, each satisfied on its own. Default: one, of all."
+    )
+    profile: dict[ColumnName, Share] = Field(
+        default={},
+        description="How likely the recipient can link by each quasi-identifier, from 0 to 1: what columns.*.anonymity "
+        "asks for is multiplied by it, and combinations are looked at of those with 1. Default: 1 for all.",
     )
     population: Population | None = Field(None, description="Who could be in the source, for k_map and delta_presence.")
     k_map: AtLeastOne | None = Field(None, description="Each class matches at least k rows of the population.")

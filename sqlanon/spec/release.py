@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from itertools import combinations
+from math import ceil
 from typing import Any, Self
 
 from pydantic import model_validator
@@ -19,6 +20,7 @@ from sqlanon.hierarchies.definition import Finding, refuse
 from sqlanon.spec.algorithms import ALGORITHMS, names_of
 from sqlanon.spec.honoured import honoured_findings, recipients_finding
 from sqlanon.spec.keys import SpecKeys, replaced
+from sqlanon.spec.models import QuasiIdentifierGroup
 from sqlanon.spec.places import TableSource, TableTarget, ViewTarget, same_place
 from sqlanon.spec.privacy import MODELS, PERSONALIZED, with_algorithm
 from sqlanon.spec.search import CELL_MODELS
@@ -51,6 +53,8 @@ def _across_keys(spec: SpecKeys) -> Iterator[Finding]:
     yield from _model(spec)
     yield from _forms_of_release(spec)
     yield from _search(spec)
+    yield from _tags(spec)
+    yield from _profile(spec)
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:
@@ -81,7 +85,7 @@ def _columns(spec: SpecKeys) -> Iterator[Finding]:
 
 
 def _requirement(spec: SpecKeys) -> Iterator[Finding]:
-    if not spec.privacy.asks_for_k and not spec.privacy.beyond_k:
+    if not spec.privacy.asks_for_k and not spec.privacy.beyond_k and not spec.profiled:
         yield ("privacy",), "at least one requirement must stand, for example k: 5"
 
 
@@ -235,6 +239,56 @@ def _search(spec: SpecKeys) -> Iterator[Finding]:
         yield ("search", "satisfies"), f"matrix decides k-anonymity of rows alone; write counts with {others}"
 
 
+def _tags(spec: SpecKeys) -> Iterator[Finding]:
+    """A column that was forgotten would never be looked at: all quasi-identifiers have tags, or none."""
+    tags = {name: spec.columns[name].tag for name in spec.quasi_identifiers}
+    missing = [name for name, tag in tags.items() if tag is None]
+    if spec.search.algorithm != "mu_argus" or len(missing) == len(tags):
+        return
+    for name in missing:
+        yield ("columns", name, "tag"), "the other quasi-identifiers have tags: write one here too, 0 to leave it out"
+    if not missing and not any(tags.values()):
+        yield ("columns",), "all tags are 0, and mu_argus would test nothing: tag a quasi-identifier 1, 2 or 3"
+
+
+def _profile(spec: SpecKeys) -> Iterator[Finding]:
+    """Levels of anonymity and a profile say of every quasi-identifier what is asked of it; they stand alone with k."""
+    if not spec.profiled:
+        return
+    privacy, path = spec.privacy, ("privacy", "profile")
+    for name in spec.quasi_identifiers:
+        if spec.columns[name].anonymity is None:
+            yield ("columns", name, "anonymity"), "a level from 0 to 1 is required where there is a profile or a level"
+        if privacy.profile and name not in privacy.profile:
+            yield path, f"quasi-identifier {name} is missing: write how likely the recipient can link by it, 0 to 1"
+    for name in privacy.profile:
+        if name not in spec.quasi_identifiers:
+            yield (*path, name), f"{name} is not a column of role quasi_identifier"
+    asked = [name for name in spec.quasi_identifiers if spec.columns[name].anonymity and spec.known(name)]
+    if not asked:
+        yield path, "nothing is asked of any column: no anonymity above 0 that the recipient can link by"
+    elif privacy.k is not None and all(spec.known(name) < 1 for name in asked):
+        yield ("privacy", "k"), "with a profile k is asked of the columns whose weight is 1: there are none, remove it"
+    others = {
+        "quasi_identifiers": bool(privacy.quasi_identifiers),
+        "anonymity": privacy.anonymity != "classic",
+        "population": privacy.population is not None,
+        "personalized": privacy.personalized is not None,
+    }
+    for key, stands in others.items():
+        if stands:
+            yield ("privacy", key), "not with a profile and levels of anonymity, which say what is asked"
+    if privacy.suppression.mode == "blank":
+        yield ("privacy", "suppression", "mode"), "not with a profile: write drop"
+    if isinstance(spec.target, ViewTarget):
+        yield ("target",), "a view cannot count what levels of anonymity ask for; write a table"
+    if spec.search.satisfies == "matrix":
+        yield ("search", "satisfies"), "matrix decides k-anonymity alone; write counts with a profile"
+
+
+LINKING = "linking"
+"""The quasi-identifier of the columns that a recipient knows for certain."""
+
 DEPTH = {"columns": 3, "privacy": 2, "search": 2}
 """How deep parts are told apart: columns.zip.hierarchy, privacy.k; other keys of the spec are one part each."""
 
@@ -311,6 +365,30 @@ class Spec(SpecKeys):
                 "search": replaced(self.search, recipient.search),
             }
         )
+
+    def of_rows(self, rows: int) -> Spec:
+        """The spec with what levels of anonymity and a profile ask for in a source of so many rows, or persons.
+
+        The binsize of a column is its level times its weight in the profile times the rows (Samarati 2001, section 7).
+        Each column meets its own; columns of weight 1 also meet together the least of theirs, and k.
+        """
+        if not self.profiled:
+            return self
+        sizes = {name: self._binsize(name, rows) for name in self.quasi_identifiers}
+        known = [name for name, size in sizes.items() if size and self.known(name) == 1]
+        together = max(self.privacy.k or 1, min((sizes[name] for name in known), default=1))
+        joint = LINKING
+        while joint in sizes:
+            joint += " "
+        groups = {joint: QuasiIdentifierGroup(columns=tuple(known), k=together)} if known else {}
+        for name, size in sizes.items():
+            if size and (name not in known or size > together):
+                groups[name] = QuasiIdentifierGroup(columns=(name,), k=size)
+        update = {"quasi_identifiers": groups, "profile": {}}
+        return self.model_copy(update={"privacy": self.privacy.model_copy(update=update)})
+
+    def _binsize(self, name: str, rows: int) -> int:
+        return ceil((self.columns[name].anonymity or 0) * self.known(name) * rows)
 
     def hash(self) -> str:
         """A fingerprint of all that decides the release: not of the connection, nor of limits and evidence."""

@@ -142,6 +142,16 @@ class Local(Definition):
     iterations: Annotated[Whole, Field(ge=1)] = Field(50, description="Most iterations.")
 
 
+class MuArgus(Definition):
+    """How algorithm mu_argus tests combinations of columns."""
+
+    binsize: Annotated[Whole, Field(ge=1)] | None = Field(
+        None,
+        description="Each combination of at most three values that is tested stands in at least so many rows. "
+        "Default: privacy.k, which the release is held to over all quasi-identifiers whatever stands here.",
+    )
+
+
 class Search(Definition):
     """How to look for the generalization."""
 
@@ -180,6 +190,9 @@ class Search(Definition):
     local: Local = Field(
         default=Local(algorithm="optimal", leave=None, iterations=50),
         description="How algorithm local recodes what a node of the lattice would suppress.",
+    )
+    mu_argus: MuArgus = Field(
+        default=MuArgus(binsize=None), description="How algorithm mu_argus tests combinations of columns."
     )
     budget: Budget = Field(default=Budget(nodes=None, seconds=None), description="When the search gives up.")
 

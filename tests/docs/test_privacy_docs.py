@@ -34,6 +34,7 @@ PAGE_OF = {
     "delta_presence": "delta-presence.md",
     "quasi_identifiers": "several-quasi-identifiers.md",
     "other_sensitive": "several-quasi-identifiers.md",
+    "profile": "several-quasi-identifiers.md",
 }
 NO_MODEL = {"suppression", "population"}
 """Keys of `privacy` that ask for nothing by themselves."""

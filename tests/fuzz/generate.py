@@ -363,11 +363,11 @@ def ask(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any, size: i
     privacy, search = case.spec["privacy"], case.spec["search"]
     algorithm = search["algorithm"]
     cells = algorithm in CELLS
-    full = algorithm in (*LATTICE, "mu_argus")
+    full = algorithm in LATTICE
     privacy["k"] = 2 if algorithm == "matching" else draw.one([2, 2, 3, 3, 4, 5])
     if draw.chance(0.7):
         limit = draw.one([1, 2, 3, 5, "5%", "10%", "20%", "33.3%", "40%"])
-        mode = "blank" if draw.chance(0.3) else "drop"
+        mode = "blank" if draw.chance(0.3) and algorithm != "mu_argus" else "drop"
         privacy["suppression"] = {"limit": limit, "mode": mode} if draw.chance(0.9) else {"limit": limit}
     if cells:
         search["model"] = draw.one(["AG_CS", "CG_", "CG_", "_CS"])
@@ -402,9 +402,17 @@ def ask(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any, size: i
         privacy["quasi_identifiers"] = {"one": {"columns": first}, "two": {"columns": second, "k": draw.one([2, 3])}}
     if full and not blank and len(sensitive) == 2 and draw.chance(0.2):
         privacy["other_sensitive"] = "known"
+    plain = "population" not in privacy and "quasi_identifiers" not in privacy and not blank
+    if full and plain and "k" in privacy and draw.chance(0.1):
+        for name in quasi:
+            case.spec["columns"][name]["anonymity"] = draw.one([0, 0.05, 0.1, 0.2, 0.5])
+        if draw.chance(0.7):
+            privacy["profile"] = {name: draw.one([0, 0.25, 0.5, 1, 1]) for name in quasi}
+            if not any(privacy["profile"][name] == 1 and case.spec["columns"][name]["anonymity"] for name in quasi):
+                del privacy["k"]
     if algorithm in SCHEMES and size >= 8 and draw.chance(0.4):
         poison(draw, case, values, add, size, quasi)
-    if full and draw.chance(0.12) and size:
+    if full and draw.chance(0.12) and size and "anonymity" not in case.spec["columns"][quasi[0]]:
         populate(draw, case, values, quasi, size)
 
 
@@ -515,14 +523,21 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
         if search["model"] in ("AG_", "_AS"):
             case.spec["privacy"].pop("suppression", None)
     if lattice and draw.chance(0.6):
-        search["metric"] = draw.one(METRICS)
+        search["metric"] = draw.one(METRICS if algorithm != "mu_argus" else ("loss", "dm", "hdm", "aecs"))
+    if algorithm == "mu_argus":
+        if draw.chance(0.6):
+            for name, tag in zip(quasi, draw.random.choices([0, 1, 2, 2, 3, 3], k=len(quasi)), strict=True):
+                columns[name]["tag"] = tag
+        if draw.chance(0.5):
+            search["mu_argus"] = {"binsize": draw.one([1, 2, 3])}
+            case.spec["privacy"]["k"] = draw.one([1, 2])
     if algorithm in SCHEMES:
         search.setdefault("metric", draw.one(["dm", "hdm"]))
         if draw.chance(0.2):
             search["direction"] = draw.one(["auto", "bottom_up", "top_down"])
         if draw.chance(0.15) and algorithm not in ("tds", "genetic", "annealing"):
             columns[draw.one(quasi)]["scheme"] = draw.one(["bhs", "ghs", "gops", "gsps", "ops", "sps"])
-    if lattice and draw.chance(0.25):
+    if lattice and draw.chance(0.25 if algorithm != "mu_argus" else 0.03):
         search["prefer"] = draw.some(PREFERENCES, 1, 2)
     if algorithm not in CELLS and draw.chance(0.2):
         for name in draw.some(quasi, 1, 2):
@@ -571,7 +586,8 @@ def place(draw: Draw, case: Case) -> None:
         if draw.chance(0.15) and not any(column.kind == "hugeint" for column in case.table.columns):
             case.source = "parquet"
     blank = privacy.get("suppression", {}).get("mode") == "blank"
-    plain = not ({"quasi_identifiers", "other_sensitive", "personalized"} & set(privacy)) and not blank
+    levels = any("anonymity" in column for column in case.spec["columns"].values())
+    plain = not ({"quasi_identifiers", "other_sensitive", "personalized"} & set(privacy)) and not blank and not levels
     ordered = any("order" in entry for entry in privacy.get("t_closeness", []))
     if search["algorithm"] in LATTICE and plain and not ordered:
         targets.append("view")

@@ -41,9 +41,24 @@ class Requirement:
     def groups(self) -> list[tuple[list[str], int | None]]:
         """The quasi-identifiers, each with its k."""
         several = self.privacy.get("quasi_identifiers")
+        if any("anonymity" in self.case.spec["columns"][name] for name in self.columns):
+            return self.profiled()
         if not several:
             return [(self.columns, self.privacy.get("k"))]
         return [(list(group["columns"]), group.get("k", self.privacy.get("k"))) for group in several.values()]
+
+    def profiled(self) -> list[tuple[list[str], int | None]]:
+        """What levels of anonymity ask for, weighed by what the recipient knows."""
+        profile = self.privacy.get("profile", dict.fromkeys(self.columns, 1))
+        everybody = self.rows if self.persons is None else len(set(self.persons))
+        asked = {
+            name: math.ceil(exact(self.case.spec["columns"][name]["anonymity"]) * exact(profile[name]) * everybody)
+            for name in self.columns
+        }
+        known = [name for name in self.columns if profile[name] == 1 and asked[name]]
+        joint = max(self.privacy.get("k", 1), min(asked[name] for name in known)) if known else 0
+        alone = [([name], k) for name, k in asked.items() if k > (joint if name in known else 0)]
+        return [*([(known, joint)] if known else []), *alone]
 
     def failing(self, released: Mapping[int, Mapping[str, Cell]], people: Population | None = None) -> set[int]:
         """Rows whose class fails in some grouping, among released rows with their labels."""

@@ -12,7 +12,6 @@ from sqlanon import pipeline
 from sqlanon.auditor import audit
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.registry import open_engine
-from sqlanon.errors import RequirementError
 from sqlanon.evaluation.evaluator import MatrixEvaluator
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.source.frequency import FrequencySet
@@ -193,26 +192,6 @@ def test_mu_argus_release_fails_its_audit(engine: Engine, engine_url: str) -> No
     assert rows.count(tuple(expected["unique"])) == 1
     assert (measured.rows, measured.classes, measured.k) == (expected["rows"], expected["classes"], expected["k"])
     assert measured.violations
-
-
-@pytest.mark.one_engine
-def test_mu_argus_tells_what_it_does_not_know(engine_url: str) -> None:
-    case = PAPER_TABLES["s4"]
-    database = Database(engine_url)
-    create_case(database, case)
-    tags = {"race": 1, "dob": 2, "sex": 2, "zip": 2}
-    spec = case_spec(case, engine_url, 2, 1, algorithm="mu_argus", weights=tags)
-    result = pipeline.plan(spec)
-    assert not result.search.verified
-    assert not result.search.proven
-    assert result.chosen.node == (0, 2, 0, 0)
-    assert result.chosen.suppressed == case.outliers(2, result.chosen.node) == 2
-    assert not result.satisfied
-    assert result.to_dict()["satisfied"] is False
-    with pytest.raises(RequirementError, match=r"mu_argus failed the audit .* 2 of 12 rows") as raised:
-        pipeline.run(spec)
-    assert "\n" not in str(raised.value)
-    assert "release_table" not in {name for (name,) in database.run("SELECT table_name FROM information_schema.tables")}
 
 
 @pytest.mark.no_cover

@@ -25,7 +25,6 @@ from tests.kit.search_tables import C1, S2, S3
 TABLES = {"s2": S2, "s3": S3, "c1": C1}
 KS = (1, 2, 3, 5, 20)
 LIMITS = ("0", "1", "20%", "100%")
-S4_TAGS = {"race": 1, "dob": 2, "sex": 2, "zip": 2}
 """Samarati 2001, section 7: race identifying, the others more identifying."""
 
 
@@ -104,14 +103,6 @@ def test_a_budget_that_was_spent_does_not_pass_for_infeasible(duckdb_url: str) -
     [cell] = frontier(spec, [2], [Limit.parse("0")]).cells
     assert cell.found is None
     assert cell.why_not == "the budget was spent before an acceptable generalization was found"
-
-
-def test_mu_argus_cells_say_what_is_true(duckdb_url: str) -> None:
-    _, case = on_engine(duckdb_url, "s4")
-    spec = case_spec(case, duckdb_url, 2, 0, algorithm="mu_argus", weights=S4_TAGS)
-    passed, failed = frontier(spec, [2], [Limit.parse("0"), Limit.parse("1")]).to_dict()["grid"]
-    assert (passed["feasible"], passed["suppressed"], passed["verified"]) == (True, 0, False)
-    assert (failed["feasible"], failed["suppressed"], failed["verified"]) == (False, 2, False)
 
 
 def test_grids_that_cannot_be_asked_for(duckdb_url: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.session import Preferences
 from tests.kit.fake_evaluator import Table, k_anonymous, run
-from tests.kit.search_tables import C1, F1, S1, S2, S3, S4
+from tests.kit.search_tables import C1, F1, S1, S2, S3
 
 MINIMAL: list[tuple[str, Table, int, int, list[Node]]] = [
     ("S1", S1, 2, 0, [(0, 1), (1, 0)]),
@@ -136,18 +136,3 @@ def test_datafly_over_generalizes() -> None:
     assert [step["node"] for step in result.trace] == [(0, 0), (0, 1), (1, 1)]
     assert not result.proven
     assert result.chosen.node not in run("minimal", k_anonymous(S1, 3)).minimal
-
-
-def test_mu_argus_releases_what_is_not_anonymous() -> None:
-    """Tagged as in the paper's section 7: race identifying, the others more identifying, none most identifying."""
-    evaluator = k_anonymous(S4, 2, limit=1)
-    result = run("mu_argus", evaluator, weights=[1, 2, 2, 2])
-    assert result.chosen.node == (0, 2, 0, 0), "years of birth, as figure 12 shows"
-    assert not result.verified
-    assert result.chosen.suppressed == 2, "not only the row that figure 12 blanks, (white, 1964, male, 94138) too"
-    assert result.chosen.suppressed > evaluator.limit
-
-
-def test_mu_argus_checks_all_combinations_of_columns_without_tags() -> None:
-    result = run("mu_argus", k_anonymous(S4, 2, limit=1))
-    assert [step["failing"] for step in result.trace] == [(1,), (1,), (0, 1, 3), (0, 1, 3), None]
