@@ -254,7 +254,9 @@ def _is_long(column: Profile) -> bool:
     if column.family in (Family.INTEGER, Family.TEXT) or column.least is None or column.greatest is None:
         point = len(".0") if column.mostly(column.fraction) else 0
         return (column.shortest or 0) - point >= LONG_NUMBER
-    return min(abs(column.least), abs(column.greatest)) >= 10 ** (LONG_NUMBER - 1) and column.least * column.greatest > 0
+    return (
+        min(abs(column.least), abs(column.greatest)) >= 10 ** (LONG_NUMBER - 1) and column.least * column.greatest > 0
+    )
 
 
 def _doubted_shape(column: Profile) -> str | None:

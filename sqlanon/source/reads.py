@@ -158,7 +158,9 @@ def reached(engine: Engine, relation: Relation) -> Reached:
 
 def _refuse_table(engine: Engine, reads: list[Read], key: str, written: Table) -> None:
     if _KEPT.fullmatch(written.name) or SCRATCH_NAME.fullmatch(written.name):
-        raise SpecError(f"{key}: names like {written.name} are kept for tables of sqlanon itself; name another {_noun(key)}")
+        raise SpecError(
+            f"{key}: names like {written.name} are kept for tables of sqlanon itself; name another {_noun(key)}"
+        )
     if engine.is_reserved(written):
         raise SpecError(f"{key}: {written} belongs to the database itself; name another {_noun(key)}")
     exists = engine.relation_kind(written) == "table"

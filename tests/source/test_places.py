@@ -101,7 +101,11 @@ def test_a_view_is_found_as_the_database_spells_names(sqlanon: CommandLine, tmp_
 
 
 def test_the_character_nul_is_refused_wherever_it_stands(sqlanon: CommandLine, url: str, folder: Path) -> None:
-    for key, value in (("target", "a\0b"), ("evidence", {"folder": "a\0b"}), ("columns", {**QI, "a\0b": QI["disease"]})):
+    for key, value in (
+        ("target", "a\0b"),
+        ("evidence", {"folder": "a\0b"}),
+        ("columns", {**QI, "a\0b": QI["disease"]}),
+    ):
         assert "a text with the character NUL" in refused(sqlanon, spec_of(url, folder, **{key: value}))
 
 
