@@ -171,14 +171,22 @@ def _of_one_level(engine: Engine, table: Published, policy: Policy) -> dict[str,
     found = {}
     for item, wrong, blanks in zip(items, counts[::2], counts[1::2], strict=True):
         complaint = _complaint(item, _asked(item), wrong, total)
-        spared = blanks if policy.blank and _tells_blanked(item, item.levels[0]) else 0
+        spared = _blanked(engine, table, item, item.levels[0], blanks) if policy.blank else 0
         found[item.name] = (PolicyCheck(f"labels of {item.name}", _asked(item), complaint), spared)
     return found
 
 
-def _tells_blanked(item: ColumnPolicy, level: int) -> bool:
-    """Whether the `*` of a blanked row is no label of the level: at the top it may be what everybody shows."""
-    return level < len(item.families) - 1 or item.top != TOP
+def _blanked(engine: Engine, table: Published, item: ColumnPolicy, level: int, stars: int) -> int:
+    """Of the rows that show `*`, those that this tells to be blanked: none where it is a label of the level as well.
+
+    At the top it may be what everybody shows, and below it a value that somebody has.
+    """
+    at_top = level == len(item.families) - 1
+    if not stars or (at_top and item.top == TOP):
+        return 0
+    label = table.label(level, item.families[level], item.family)
+    query = parts_found(table, item.hierarchy, [label], [TOP])
+    return 0 if engine.query(Statement(f"labels of {item.name}", query)) else stars
 
 
 def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool) -> tuple[PolicyCheck, int]:
@@ -193,7 +201,7 @@ def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool
         apart[-1] += nulls
     if item.alike or min(item.levels) == len(apart) - 1:
         level = min(item.levels, key=lambda level: apart[level])
-        suppressed = spared if _tells_blanked(item, level) else 0
+        suppressed = _blanked(engine, table, item, level, spared)
         wrong = apart[level] - suppressed
         # Of a table that somebody else may have made, labels of several levels are as good as those of one.
         if wrong <= 0 or len(item.levels) == 1:

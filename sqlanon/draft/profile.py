@@ -25,6 +25,7 @@ ORDINARY = 10**15
 SHAPES = {
     "five_digits": "^[0-9]{5}$",
     "digits": "^[0-9]+$",
+    "whole": "^[+-]?([0-9]+([.]0+)?|[0-9]([.][0-9]+)?[eE][+]?(1[6-9]|[2-9][0-9]|[0-9]{3}))$",
     "fraction": "^[+-]?[0-9]*[.][0-9]+([eE][+-]?[0-9]+)?$",
     "email": "^[^@ ]+@[^@ ]+[.][^@ ]+$",
     "uuid": "^[0-9A-Fa-f]{8}-([0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$",
@@ -155,6 +156,8 @@ class Profile:
     longest: int | None = None
     five_digits: int = 0
     digits: int = 0
+    whole: int = 0
+    """Numbers without a fraction, as engines write them in columns of decimals and floats."""
     fraction: int = 0
     email: int = 0
     uuid: int = 0

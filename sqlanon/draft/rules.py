@@ -230,7 +230,7 @@ def _is_named_beside(column: Profile, words: frozenset[str], about: bool) -> boo
         return False
     if column.family in NUMBERS:
         return alone and _is_whole(column) and (column.ownership >= NEARLY_UNIQUE if about else not _is_shared(column))
-    if column.mostly(column.fraction) or column.family is not Family.TEXT:
+    if _is_fraction(column) or column.family is not Family.TEXT:
         return False
     return not _is_shared(column) and (column.owned >= ENOUGH_ROWS or not about)
 
@@ -241,7 +241,22 @@ def _is_shared(column: Profile) -> bool:
 
 
 def _is_whole(column: Profile) -> bool:
-    return column.family is Family.INTEGER or column.mostly(column.digits)
+    return column.family is Family.INTEGER or column.mostly(column.whole)
+
+
+def _is_fraction(column: Profile) -> bool:
+    """Whether these are measurements, which an engine, or a file, may keep as text."""
+    return column.mostly(column.fraction) and not column.mostly(column.whole)
+
+
+def _is_long(column: Profile) -> bool:
+    """Whether even the number nearest to zero has the digits of a key; zeros after the point are none."""
+    if column.family in (Family.INTEGER, Family.TEXT) or column.least is None or column.greatest is None:
+        point = len(".0") if column.mostly(column.fraction) else 0
+        return (column.shortest or 0) - point >= LONG_NUMBER
+    return (
+        min(abs(column.least), abs(column.greatest)) >= 10 ** (LONG_NUMBER - 1) and column.least * column.greatest > 0
+    )
 
 
 def _doubted_shape(column: Profile) -> str | None:
@@ -270,8 +285,8 @@ def _doubted_keys(column: Profile) -> str | None:
         return None
     words = words_of(column.name)
     if _is_whole(column):
-        return _own(column) if (column.shortest or 0) >= LONG_NUMBER and not words & MEASURED else None
-    if column.family is not Family.TEXT or column.mostly(column.fraction) or column.mostly(column.instant):
+        return _own(column) if _is_long(column) and not words & MEASURED else None
+    if column.family is not Family.TEXT or _is_fraction(column) or column.mostly(column.instant):
         return None
     return _own(column) if column.mostly(column.code) and not words & SENSITIVE else None
 
@@ -286,8 +301,7 @@ def _doubted_distinctness(column: Profile) -> str | None:
     own = _own(column)
     if column.family in NUMBERS:
         return own if _is_key(column) else None
-    if column.mostly(column.fraction):
-        # Measurements that an engine, or a file, keeps as text.
+    if _is_fraction(column):
         return None
     if column.ownership >= NEARLY_UNIQUE:
         return own
@@ -305,7 +319,7 @@ def _is_key(column: Profile) -> bool:
     """Whether whole numbers repeat more seldom than numbers of such a range would by chance, or not at all."""
     if not _is_whole(column) or column.ownership < NEARLY_UNIQUE:
         return False
-    if (column.shortest or 0) >= LONG_NUMBER:
+    if _is_long(column):
         return True
     if column.owned - column.distinct <= column.owned // 100 and not words_of(column.name) & MEASURED:
         return True

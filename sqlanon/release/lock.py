@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlanon.engines.temporaries import write_whole
 from sqlanon.errors import UsageError
-from sqlanon.metrics.base import Verdict
+from sqlanon.metrics.base import Verdict, accuracy, completeness
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
 from sqlanon.release.results import PlanResult
 from sqlanon.spec import Spec
@@ -88,6 +88,7 @@ class Lock:
         groups = self.flexible.in_groups()
         if groups is not None:
             self._require_levels_of_groups(groups, spec)
+        self._require_sums(spec)
         return self.flexible
 
     def _require_levels_of_groups(self, cuts: Cuts, spec: Spec) -> None:
@@ -122,6 +123,24 @@ class Lock:
                 f"the lock file was edited: spec_parts tells of another '{part}' than the spec; plan again"
             )
 
+    def _require_sums(self, spec: Spec) -> None:
+        """UsageError when figures that follow from others and from the levels are not what follows."""
+        rows, suppressed = self.result.get("rows"), self.result.get("suppressed")
+        follow: dict[str, Any] = {}
+        if rows is not None and suppressed is not None:
+            follow = {"completeness": completeness(suppressed, rows)}
+            follow["limit"] = spec.privacy.suppression.limit.rows(rows)
+        if self.flexible is None:
+            node = tuple(self.levels.values())
+            heights = tuple(int(self.hierarchies[name]["height"]) for name in self.levels)
+            follow |= {"height": sum(node), "accuracy": accuracy(node, heights)}
+        for name, value in follow.items():
+            if self.result.get(name, value) != value:
+                raise UsageError(
+                    f"the lock file was edited: result.{name} is not what follows from its levels and its other "
+                    f"figures; plan again"
+                )
+
     def _require_figures(self, spec: Spec) -> None:
         """UsageError when the figures do not say of the levels what the database said."""
         node = tuple(self.levels[name] for name in spec.quasi_identifiers)
@@ -133,6 +152,7 @@ class Lock:
                         f"the lock file was edited: result.{name} is not what frequency_set.verdicts says of its "
                         f"levels; plan again"
                     )
+        self._require_sums(spec)
 
     def differences(self, rows: int, suppressed: int) -> Iterator[str]:
         """What a publication found otherwise than the plan: the data have changed, or the file was edited."""

@@ -158,9 +158,11 @@ def reached(engine: Engine, relation: Relation) -> Reached:
 
 def _refuse_table(engine: Engine, reads: list[Read], key: str, written: Table) -> None:
     if _KEPT.fullmatch(written.name) or SCRATCH_NAME.fullmatch(written.name):
-        raise SpecError(f"{key}: names like {written.name} are kept for tables of sqlanon itself; name another {key}")
+        raise SpecError(
+            f"{key}: names like {written.name} are kept for tables of sqlanon itself; name another {_noun(key)}"
+        )
     if engine.is_reserved(written):
-        raise SpecError(f"{key}: {written} belongs to the database itself; name another {key}")
+        raise SpecError(f"{key}: {written} belongs to the database itself; name another {_noun(key)}")
     exists = engine.relation_kind(written) == "table"
     for read in reads:
         if isinstance(read.place, Path):
@@ -195,13 +197,18 @@ def _refuse_file(engine: Engine, reads: list[Read], key: str, written: File) -> 
 
 def _refusal(key: str, read: Read) -> SpecError:
     what = "the source" if read.key == "source" else "the population" if read.key == "population" else "it"
-    return SpecError(f"{key}: the {key} is {read.words}; {what} is only ever read, name another {key}")
+    named = "that" if key == "regions" else f"the {key}"
+    return SpecError(f"{key}: {named} is {read.words}; {what} is only ever read, name another {_noun(key)}")
+
+
+def _noun(key: str) -> str:
+    return "table" if key == "regions" else key
 
 
 def _doubt(key: str, read: Read) -> SpecError:
     return SpecError(
         f"{key}: it exists, and whether {read.key} reads it cannot be told from the definitions of its views; "
-        f"name another {key}, or drop it first"
+        f"name another {_noun(key)}, or drop it first"
     )
 
 

@@ -31,6 +31,10 @@ from sqlanon.spec.release import Spec
 _VARIABLE = re.compile(r"(\$)?\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?")
 
 
+NUL = "\0"
+NO_NUL = "a text with the character NUL is expected nowhere: databases and paths end at it"
+
+
 def expand(value: Any, findings: list[Finding], path: KeyPath = ()) -> Any:
     """The same value with every text in it expanded; what could not be expanded is added to `findings`.
 
@@ -39,6 +43,9 @@ def expand(value: Any, findings: list[Finding], path: KeyPath = ()) -> Any:
     if isinstance(value, str):
         return _expand_text(value, findings, path)
     if isinstance(value, Mapping):
+        for key in value:
+            if isinstance(key, str) and NUL in key:
+                findings.append(((*path, key), NO_NUL))
         return {key: expand(item, findings, (*path, key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [expand(item, findings, (*path, position)) for position, item in enumerate(value)]
@@ -57,7 +64,10 @@ def _expand_text(text: str, findings: list[Finding], path: KeyPath) -> str:
             return os.environ[match[2]]
         return match[0]
 
-    return _VARIABLE.sub(replacement, text)
+    expanded = _VARIABLE.sub(replacement, text)
+    if NUL in expanded:
+        findings.append((path, NO_NUL))
+    return expanded
 
 
 KeysAt = Callable[[KeyPath], list[str]]

@@ -195,6 +195,23 @@ class TestPublishedTables:
         assert pipeline.run(spec).publication.blanked == 2
         assert violations(spec) == []
 
+    @pytest.mark.parametrize("levels", [{"max": 0}, {"min": 3}, {}])
+    def test_a_star_that_is_a_value_tells_of_no_blanked_row(self, make: Run, levels: dict[str, int]) -> None:
+        """People have `*` themselves, so that of them nobody is told from a blanked row; the ages tell."""
+        stars = ", ".join(f"('*', {20 + i % 4}, 's{i}')" for i in range(8))
+        url = make(*PEOPLE, f"insert into people values {stars}, ('94130', 70, 'r1'), ('*', 80, 'r2')")
+        zips = {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5}}, "levels": levels}
+        ages = {"interval": {"widths": [10], "min": 0, "max": 100}}
+        columns = {
+            ZIP: zips,
+            "age": {"role": "quasi_identifier", "hierarchy": ages, "levels": {"min": 1, "max": 1}},
+            "name": {"role": "identifier"},
+        }
+        spec = spec_of(url, columns=columns, privacy={"k": 2, "suppression": {"limit": 2, "mode": "blank"}})
+        assert pipeline.run(spec).publication.blanked == 2
+        assert violations(spec) == []
+        assert pipeline.audit_spec(spec).suppressed == 2
+
 
 class TestPublishing:
     """Whatever a recoding does, a release that breaks the policy does not replace the old one."""

@@ -43,6 +43,11 @@ def edited(lock: Path, edit: Edit) -> None:
 EDITS: dict[str, tuple[Edit, str]] = {
     "suppressed": (lambda lock: lock["result"].update(suppressed=0), "result.suppressed"),
     "classes": (lambda lock: lock["result"].update(classes=7), "result.classes"),
+    "completeness": (lambda lock: lock["result"].update(completeness=1.0), "result.completeness"),
+    "limit": (lambda lock: lock["result"].update(limit=7), "result.limit"),
+    "height": (lambda lock: lock["result"].update(height=7), "result.height"),
+    "accuracy": (lambda lock: lock["result"].update(accuracy=1.5), "result.accuracy"),
+    "levels": (lambda lock: lock["recoding"]["levels"].update(zip=1), "result.height"),
     "another reason": (lambda lock: lock["accepted"].update(tag="agreed by all"), "columns.tag.accept"),
     "another column": (lambda lock: lock["accepted"].update(zip="why not"), "columns.zip.accept"),
     "no reason": (lambda lock: lock.pop("accepted"), "columns.tag.accept"),
@@ -65,7 +70,7 @@ def test_what_the_publication_finds_otherwise_is_told(sqlanon: CommandLine, lock
     assert "warning" not in sqlanon("apply", lock).err
 
     def everywhere(content: dict[str, Any]) -> None:
-        content["result"]["suppressed"] = 0
+        content["result"].update(suppressed=0, completeness=1.0)
         verdicts = content["frequency_set"]["verdicts"]
         for node, facts in verdicts.items():
             verdicts[node] = facts.replace("1 ", "0 ", 1) if facts.startswith("1 ") else facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,20 @@ def test_short_numbers_of_ones_own_are_refused(url: str) -> None:
     people(url, {"tag": "INTEGER"}, [(number,) for number in SHORT])
     with pytest.raises(SpecError, match=r"columns\.tag: .*nearly every row has a value of its own"):
         sqlanon.plan(spec_of(url, {"tag": {"role": "insensitive"}}))
+
+
+def test_keys_in_columns_of_decimals_are_refused(url: str) -> None:
+    """Zeros after the point make no measurement of a key, and no long number of a short one."""
+    kinds = {"tag": "NUMERIC(12, 2)", "mark": "DOUBLE PRECISION", "wide": "DOUBLE PRECISION"}
+    spared = {"level": "NUMERIC(12, 2)", "share": "DOUBLE PRECISION"}
+    rows = [
+        (number, number, float(number) * 10.0**18, number + 0.25 + number % 3 * 0.25, number / 7 + 0.1)
+        for number in SHORT
+    ]
+    people(url, {**kinds, **spared}, rows)
+    with pytest.raises(SpecError) as refused:
+        sqlanon.plan(spec_of(url, {name: {"role": "insensitive"} for name in (*kinds, *spared)}))
+    assert [problem.partition(":")[0] for problem in refused.value.problems] == [f"columns.{name}" for name in kinds]
 
 
 def test_short_numbers_one_to_one_with_the_person_are_refused(url: str) -> None:
@@ -102,6 +117,13 @@ def test_what_sensitive_columns_ordinarily_hold_is_released(url: str) -> None:
 def test_names_of_what_people_keep_private_are_no_identifiers(name: str, role: Role) -> None:
     assert doubted(Profile(name, Family.DECIMAL, 100, 100, 100), role) is None
     assert doubted(Profile(name, Family.TEXT, 100, 100, 10), role) is None
+
+
+@pytest.mark.parametrize(("thousands", "long"), [(40, False), (40_000, True)])
+def test_zeros_after_the_point_make_no_number_long(thousands: int, long: bool) -> None:
+    ends = Decimal(thousands) * 1000, Decimal(thousands) * 1000 + 999
+    salaries = Profile("salary", Family.DECIMAL, 100, 100, 100, 8, 11, whole=100, least=ends[0], greatest=ends[1])
+    assert (doubted(salaries, "insensitive") is not None) is long
 
 
 @pytest.mark.parametrize("rows", [8, 100])

@@ -191,6 +191,9 @@ class DuckDBEngine(Engine):
                 raise SourceError(f"cannot read file '{relation}': {first_line(error)}") from None
             raise translate(error, self.step) from None
         except duckdb.Error as error:
+            if isinstance(relation, File) and isinstance(error, duckdb.InvalidInputException):
+                # What DuckDB says of it quotes a line of the file.
+                raise SourceError(f"cannot read file '{relation}': it is no {relation.format} file") from None
             raise translate(error, self.step) from None
         if isinstance(relation, Query):
             _refuse_duplicates([name for name, *_ in described])
@@ -226,7 +229,8 @@ class DuckDBEngine(Engine):
 
     def is_reserved(self, table: Table) -> bool:
         inner = [part.lower() for part in table.schema]
-        return bool(inner) and (inner[0] == "system" or inner[-1] in ("information_schema", "pg_catalog"))
+        # What lies in `temp` ends with the session.
+        return bool(inner) and (inner[0] in ("system", "temp") or inner[-1] in ("information_schema", "pg_catalog"))
 
     def same_object(self, left: Table, right: Table) -> bool:
         return duckdb_catalog.identity(self, left) == duckdb_catalog.identity(self, right)

@@ -38,6 +38,8 @@ _TEXT_TYPES = frozenset({"citext", "name", '"char"'})
 
 _KINDS = {"r": "table", "p": "table", "f": "table", "v": "view", "m": "view"}
 
+_DATABASE = "select cast(current_database() as text)"
+
 _OBJECT = """
 select cast(c.oid as bigint), cast(c.relkind as text) from pg_class as c where c.oid = to_regclass(:name)
 """
@@ -190,8 +192,17 @@ def _refuse_long(table: Table) -> None:
             )
 
 
+def _refuse_elsewhere(engine: Engine, table: Table) -> None:
+    """A session sees one database."""
+    if len(table.parts) > 2:
+        ((here,),) = engine.query(Statement("catalog", fill(_DATABASE, "postgres")))
+        if table.parts[0] != here:
+            raise SourceError(f"{table} lies in another database than the connection, '{here}': leave its name out")
+
+
 def _object(engine: Engine, table: Table) -> tuple[int, str] | None:
     _refuse_long(table)
+    _refuse_elsewhere(engine, table)
     statement = Statement("catalog", fill(_OBJECT, "postgres", name=quoted_name(table, "postgres")))
     for identifier, kind in engine.query(statement):
         return identifier, kind
