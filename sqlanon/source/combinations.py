@@ -172,7 +172,7 @@ def _store_domain(
                 scratch.drop(values)
                 values = _store_values(engine, binding, position, base, stored, scratch, natural=False)
         by_values = natural and binding.spec.search.bounds == "values"
-        query = combinations_sql.labels_as_values(values, least, stored.height, by_values=by_values)
+        query = combinations_sql.labels_as_values(values, least, stored.table, by_values=by_values)
         table = scratch.create(step, f"o{position}l", query)
         keys = scratch.create(step, f"o{position}k", combinations_sql.keys_of_labels(values, table, least))
     [(number,)] = engine.query(Statement(step, row_count(table_expression(table))))
