@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sqlanon.source.frequency_statements import HierarchyTable, sensitive_code
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import checksum, concat, count, equal, expression, is_null, mixed, named, subquery, total
+from sqlanon.sql.build import checksum, concat, count, equal, expression, is_null, mixed, named, query, subquery, total
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import relation, whole
 
@@ -80,6 +80,33 @@ def _with_places(values: exp.Select, *, placed: bool) -> exp.Select:
         lower = exp.Sub(this=lower, expression=leaves.copy())
     upper = expression(":lower + :leaves - 1", lower=lower, leaves=leaves)
     return exp.select(exp.Star(), named(lower, "lower"), named(upper, "upper")).from_(subquery(values, "ordered"))
+
+
+def laid_out(domain: Table, height: int) -> exp.Select:
+    """A domain with the first place `start_l` of each label: after those of the labels before it under their parent."""
+    top = named(cast(literal(0), "bigint"), f"start_{height}")
+    select = query("select d.* from d", {"d": domain}).select(top, copy=False)
+    for level in range(height - 1, -1, -1):
+        codes = {"code": column(f"code_{level}"), "parent": column(f"code_{level + 1}")}
+        labels = query(
+            "select :code as code, :parent as parent, max(:leaves) as leaves, min(o) as first from d"
+            " group by :code, :parent",
+            {"d": domain},
+            leaves=column(f"leaves_{level}"),
+            **codes,
+        )
+        before = query(
+            "select code, parent, sum(leaves) over (partition by parent order by first) - leaves as before from l",
+            {"l": labels},
+        )
+        start = expression(":above + n.before", above=column(f"start_{level + 1}", "d"))
+        select = query(
+            "select d.* from d join n on :code = n.code and :parent = n.parent",
+            {"d": select, "n": before},
+            code=column(f"code_{level}", "d"),
+            parent=column(f"code_{level + 1}", "d"),
+        ).select(named(cast(start, "bigint"), f"start_{level}"), copy=False)
+    return select
 
 
 def scattered(values: Table, level: int) -> exp.Select:

@@ -404,9 +404,10 @@ def places(family: Family) -> exp.Expression:
 
 def place(of: exp.Expression, family: Family, end: Literal["first", "last"]) -> exp.Expression:
     """The place of a unit between `low` and `high`; NULL stands for no bound at this end."""
-    otherwise = "low" if end == "first" else "high"
     within = expression(
-        f"case when :of is null then {otherwise} when :of < low then low when :of > high then high else :of end", of=of
+        "case when :of is null then :otherwise when :of < low then low when :of > high then high else :of end",
+        of=of,
+        otherwise=column("low" if end == "first" else "high"),
     )
     # Halves, because the range of all floats has no width that is a float.
     step = cast(
@@ -430,4 +431,5 @@ def place(of: exp.Expression, family: Family, end: Literal["first", "last"]) -> 
 
 def _outside(measure: Measure) -> exp.Expression:
     """Whether a value lies outside its declared domain; infinite ones do."""
-    return expression(f"unit is null or unit < low or unit {'>=' if measure.half_open else '>'} high")
+    beyond = expression("unit >= high" if measure.half_open else "unit > high")
+    return expression("unit is null or unit < low or :beyond", beyond=beyond)
