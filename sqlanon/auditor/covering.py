@@ -27,6 +27,7 @@ from sqlanon.source.domains import CONTINUOUS, MEASURED, unit, unit_of_text, wit
 from sqlanon.source.frequency import Base, scan, store_hierarchies
 from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
+from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import named, query
 from sqlanon.sql.relations import Relation, Table, cast, column, table_expression
 
@@ -114,18 +115,18 @@ def listed(label: str) -> tuple[str, ...]:
 
 
 def spans_of(
-    run: Run, name: str, texts: Sequence[str], domain: Domain, item: BoundColumn, *, null: int | None
+    scratch: Scratch, name: str, texts: Sequence[str], domain: Domain, item: BoundColumn, *, null: int | None
 ) -> exp.Select:
     """The spans of labels, which are loaded under a name."""
     step, family = f"labels of {item.name}", item.family
-    listing = run.scratch.create_text(step, name, list(LISTING))
-    run.engine.load(step, listing, list(LISTING), [(*listed(text), *_units(text, family)) for text in texts])
+    listing = scratch.create_text(step, name, list(LISTING))
+    scratch.engine.load(step, listing, list(LISTING), [(*listed(text), *_units(text, family)) for text in texts])
     sets = [(text, member, str(len(found))) for text in texts if (found := members_of(text)) for member in found]
     members = None
     if sets:
-        members = run.scratch.create_text(step, f"{name}m", list(MEMBERS))
-        run.engine.load(step, members, list(MEMBERS), sets)
-    return covering_sql.spans(listing, members, _span_domain(run, domain, item, null))
+        members = scratch.create_text(step, f"{name}m", list(MEMBERS))
+        scratch.engine.load(step, members, list(MEMBERS), sets)
+    return covering_sql.spans(listing, members, _span_domain(scratch.engine, domain, item, null))
 
 
 def _units(label: str, family: Family) -> tuple[str | None, str | None]:
@@ -134,8 +135,8 @@ def _units(label: str, family: Family) -> tuple[str | None, str | None]:
     return unit_of_text(low, family), unit_of_text(high, family)
 
 
-def _span_domain(run: Run, domain: Domain, item: BoundColumn, null: int | None) -> SpanDomain:
-    traits, stored = run.engine.traits, domain.hierarchy
+def _span_domain(engine: Engine, domain: Domain, item: BoundColumn, null: int | None) -> SpanDomain:
+    traits, stored = engine.traits, domain.hierarchy
     own = unit(column("value"), item.family, traits) if item.family in MEASURED else None
     if item.family in CONTINUOUS:
         own = cast(column("value"), "double")
@@ -228,7 +229,7 @@ def _spans(
     label = _text(engine, info, "release")
     shown = engine.traits.relation(release, "release")
     texts = [str(text) for (text,) in engine.query(Statement(step, covering_sql.distinct_labels(shown, label)))]
-    spans_query = spans_of(run, f"listing{position}", texts, domain, item, null=domain.null)
+    spans_query = spans_of(scratch, f"listing{position}", texts, domain, item, null=domain.null)
     spans = scratch.create(step, f"spans{position}", spans_query)
     [(unread, number)] = engine.query(Statement(step, covering_sql.unread(spans)))
     if unread:

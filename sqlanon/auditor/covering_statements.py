@@ -67,15 +67,18 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
     """The span of every listed label, `s` its number; `lo` NULL where it cannot be read.
 
     A set has one where its members are neighbours: as far apart as they hold values. What it holds are these values and
-    no others, so it has no places.
+    no others, so it has no places but a `size`, as every label has where the domain is laid out.
     """
     null = domain.null
     nodes = _nodes(domain)
     found: list[exp.Query] = [
-        query("select label, place, lo, hi, first, last from n where hi - lo + 1 = held", {"n": nodes.copy()}),
         query(
-            "select t.label, 1000 + a.place + b.place as place, a.lo, b.hi, a.first, b.last from t"
-            " join n as a on t.low = a.label"
+            "select label, place, lo, hi, first, last, last - first + 1 as size from n where hi - lo + 1 = held",
+            {"n": nodes.copy()},
+        ),
+        query(
+            "select t.label, 1000 + a.place + b.place as place, a.lo, b.hi, a.first, b.last,"
+            " b.last - a.first + 1 as size from t join n as a on t.low = a.label"
             " join n as b on t.high = b.label where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi"
             # What is no interval has no bounds: the empty text, which may be a value, is not meant.
             " and (t.low <> '' or t.high <> '')",
@@ -86,8 +89,9 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
     if members is not None:
         found.append(
             query(
-                "select label, 2000 as place, min(lo) as lo, max(hi) as hi, :none as first, :none as last from"
-                " (select m.label, m.members, n.lo, n.hi, n.held,"
+                "select label, 2000 as place, min(lo) as lo, max(hi) as hi, :none as first, :none as last,"
+                " cast(sum(last - first + 1) as bigint) as size from"
+                " (select m.label, m.members, n.lo, n.hi, n.held, n.first, n.last,"
                 " row_number() over (partition by m.label, m.member order by n.place) as k"
                 " from m join n on m.member = n.label) as held_by where k = 1"
                 " group by label having count(*) = max(cast(members as int)) and max(hi) - min(lo) + 1 = sum(held)",
@@ -98,27 +102,26 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
     if domain.unit is not None:
         found.append(_within_bounds(listing, domain, domain.unit))
     ranked = query(
-        "select label, lo, hi, first, last from"
-        " (select label, lo, hi, first, last, row_number() over (partition by label order by place, lo) as k from f)"
-        " as ranked where k = 1",
+        "select label, lo, hi, first, last, size from"
+        " (select f.*, row_number() over (partition by label order by place, lo) as k from f) as ranked where k = 1",
         {"f": union_all(found)},
     )
     # NULL is the last ordinal: with it, an interval has to end just before.
     listed = query(
         "select t.label, 0 as absent, case when t.with_null = '0' or r.hi + 1 = :null then r.lo end as lo,"
         " case when t.with_null = '0' then r.hi else :null end as hi,"
-        " case when t.with_null = '0' then r.first end as first, case when t.with_null = '0' then r.last end as last"
-        " from t left join r on t.label = r.label",
+        " case when t.with_null = '0' then r.first end as first, case when t.with_null = '0' then r.last end as last,"
+        " case when t.with_null = '0' then r.size else r.size + 1 end as size from t left join r on t.label = r.label",
         {"t": listing, "r": ranked},
         null=literal(-1 if null is None else null),
     )
     absent = query(
-        "select '' as label, 1 as absent, :o as lo, :o as hi, :none as first, :none as last",
+        "select '' as label, 1 as absent, :o as lo, :o as hi, :none as first, :none as last, cast(1 as bigint) as size",
         o=literal(null),
         none=_no_place(),
     )
     return query(
-        "select label, absent, cast(lo as int) as lo, cast(hi as int) as hi, first, last,"
+        "select label, absent, cast(lo as int) as lo, cast(hi as int) as hi, first, last, size,"
         " row_number() over (order by absent, label) as s from f",
         {"f": union_all([listed, absent] if null is not None else [listed])},
     )
@@ -187,12 +190,13 @@ def _within_bounds(listing: Table, domain: SpanDomain, unit: exp.Expression) -> 
             low = expression("case when low_open = '1' then floor(low_at) + 1 else ceil(low_at) end")
             high = expression("case when high_open = '1' then ceil(high_at) - 1 else floor(high_at) end")
         first, last = place(low, domain.family, "first"), place(high, domain.family, "last")
-    return query(
+    placed = query(
         "select label, place, lo, hi, cast(:first as bigint) as first, cast(:last as bigint) as last from h",
         {"h": held},
         first=first,
         last=last,
     )
+    return query("select p.*, p.last - p.first + 1 as size from p", {"p": placed})
 
 
 def _between_ends(listing: Table, nodes: exp.Query) -> exp.Select:
@@ -208,7 +212,7 @@ def _between_ends(listing: Table, nodes: exp.Query) -> exp.Select:
     starts = "select low, min(lo) as lo, min(first) as first from e where half_open = 0 and low <> label group by low"
     stops = "select high, max(hi) as hi, max(last) as last from e where half_open = 0 and high <> label group by high"
     return query(
-        "select t.label, 3000 as place, a.lo, b.hi, a.first, b.last from t"
+        "select t.label, 3000 as place, a.lo, b.hi, a.first, b.last, b.last - a.first + 1 as size from t"
         " join a on t.low = a.low join b on t.high = b.high"
         " where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi",
         {"t": listing, "a": query(starts, {"e": ends}), "b": query(stops, {"e": ends.copy()})},

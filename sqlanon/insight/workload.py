@@ -228,7 +228,7 @@ class _Workload:
         """What the words of conditions on a quasi-identifier mean."""
         item, domain = self.run.binding.quasi_identifiers[position], self.made.domains[position]
         step = f"conditions on {item.name}"
-        spans = spans_of(self.run, f"asked{position}", texts, domain, item, null=None)
+        spans = spans_of(self.run.scratch, f"asked{position}", texts, domain, item, null=None)
         found = self.run.engine.query(Statement(step, query("select label, lo, hi, first, last from s", {"s": spans})))
         unread = sum(row[1] is None for row in found)
         if unread:

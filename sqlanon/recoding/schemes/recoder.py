@@ -213,7 +213,7 @@ def read_column(engine: Engine, name: str, stored: StoredDomain) -> LeafColumn:
 
 
 def _leaf(rows: Sequence[Sequence[object]], height: int) -> Leaf:
-    """Rows are: ordinal, text, rows, then code, label and leaves of each level, first and last place, ends of a label."""
+    """Rows are: ordinal, text, rows; code, label and leaves of each level; first, last place; ends of a label."""
     first, place = rows[0], 3 + 3 * (height + 1)
     return Leaf(
         _text(first[4]),
