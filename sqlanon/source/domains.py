@@ -40,7 +40,10 @@ Kind = Literal["listed", "occurring", "range"]
 
 @dataclass(frozen=True)
 class Measure:
-    """What the values of a column are counted among: those its hierarchy lists, those that occur, or a range."""
+    """What the values of a column are counted among: those its hierarchy lists, those that occur, or a range.
+
+    Where nothing is listed, as under a mask of texts, those of the hierarchy are those that occur.
+    """
 
     kind: Kind = "listed"
     low: Decimal | None = None
@@ -66,9 +69,7 @@ def measure_of(name: str, asked: Column | None, rule: Rule, family: Family) -> M
     if declared == "hierarchy":
         return _of_hierarchy(name, rule, family)
     if declared is None:
-        if listed:
-            return Measure("listed")
-        return Measure("range" if family in MEASURED and _has_bounds(rule) else "occurring")
+        return Measure("range") if family in MEASURED and _has_bounds(rule) else LISTED
     if family not in MEASURED:
         raise _refused(name, f"min and max bound numbers and dates; the column holds {family.value} values")
     if listed:

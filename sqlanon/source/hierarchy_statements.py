@@ -174,9 +174,15 @@ def validation(table: Table, height: int, leaves: Leaves = "listed") -> exp.Sele
     else:
         items += [count() if leaves == "listed" else present_values.copy(), present_values, literal(0)]
     items.append(exp.Min(this=cast(column(f"label_{height}"), "text")))
-    items += checksum(mixed([column(f"code_{level}") for level in range(height)]))
+    items += checksum(mixed([column(name) for name in _told_apart(height, leaves)]))
     items += [exp.Max(this=column(f"index_{level}")) for level in range(height)]
     return exp.select(*items).from_(table_expression(table), copy=False)
+
+
+def _told_apart(height: int, leaves: Leaves) -> list[str]:
+    parts = {"listed": ("code",), "occurring": ("code", "leaves"), "places": ("code", "leaves", "start")}
+    names = [f"{part}_{level}" for part in parts[leaves] for level in range(height)]
+    return [*names, f"leaves_{height}"] if leaves == "places" else names
 
 
 def _several_parents(table: Table, level: int, height: int) -> exp.Select:
