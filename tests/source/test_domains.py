@@ -149,15 +149,14 @@ def test_labels_of_decimals_cover_their_part_of_the_range(
 ) -> None:
     spec = with_domain({"interval": {"widths": [float(width)]}}, None)
     leaves, found, _ = measured(engine, spec, kind, sorted(values))
-    low, high = min(values), max(values)
+    low, high = Fraction(min(values)), Fraction(max(values))
     assert leaves == STEPS
     for (level, label), (first, size) in found.items():
         if level == 0:
             begin = end = Fraction(Decimal(label))
         else:
             begin, end = (Fraction(Decimal(part)) for part in label.strip("[)").split(", "))
-        begin, end = max(begin, Fraction(low)), min(end, Fraction(high))
-        span = Fraction(high) - Fraction(low)
+        begin, end, span = max(begin, low), min(end, high), high - low
         assert first / STEPS == pytest.approx(float((begin - low) / span), abs=1e-8)
         assert (size - 1) / STEPS == pytest.approx(float((end - begin) / span), abs=1e-8)
 
