@@ -14,25 +14,26 @@ from sqlglot import exp
 
 from sqlanon.auditor import covering_statements as covering_sql
 from sqlanon.auditor.breaches import GuardingTaxonomy, Linked
-from sqlanon.auditor.covering_statements import LISTING, MEMBERS, SpanColumn
+from sqlanon.auditor.covering_statements import LISTING, MEMBERS, SpanColumn, SpanDomain
 from sqlanon.auditor.labels import INTERVAL, SHORTENED, members_in
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source import combination_statements as combinations_sql
-from sqlanon.source.binding import Binding, BoundPopulation
+from sqlanon.source.binding import Binding, BoundColumn, BoundPopulation
 from sqlanon.source.combination_statements import Ordinals
-from sqlanon.source.combinations import Combinations, Domain, combine, has_null
+from sqlanon.source.combinations import Combinations, Domain, combine, has_null, in_places
+from sqlanon.source.domains import CONTINUOUS, MEASURED, unit, unit_of_text, with_bounds
 from sqlanon.source.frequency import Base, scan, store_hierarchies
 from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
-from sqlanon.sql.build import query
-from sqlanon.sql.relations import Relation, Table, column, table_expression
+from sqlanon.source.scratch import Scratch
+from sqlanon.sql.build import named, query
+from sqlanon.sql.relations import Relation, Table, cast, column, table_expression
 
 FEW_COVERS = 8
 """Up to so many labels of a column that cover one value, on average, rows are matched label by label."""
 
-NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
 WITH_NULL = ", NULL}"
 """How a set ends that covers NULL beside what it lists."""
 
@@ -114,17 +115,38 @@ def listed(label: str) -> tuple[str, ...]:
 
 
 def spans_of(
-    run: Run, step: str, name: str, texts: Sequence[str], domain: Domain, null: int | None, *, numeric: bool
+    scratch: Scratch, name: str, texts: Sequence[str], domain: Domain, item: BoundColumn, *, null: int | None
 ) -> exp.Select:
     """The spans of labels, which are loaded under a name."""
-    listing = run.scratch.create_text(step, name, list(LISTING))
-    run.engine.load(step, listing, list(LISTING), [listed(text) for text in texts])
+    step, family = f"labels of {item.name}", item.family
+    listing = scratch.create_text(step, name, list(LISTING))
+    scratch.engine.load(step, listing, list(LISTING), [(*listed(text), *_units(text, family)) for text in texts])
     sets = [(text, member, str(len(found))) for text in texts if (found := members_of(text)) for member in found]
     members = None
     if sets:
-        members = run.scratch.create_text(step, f"{name}m", list(MEMBERS))
-        run.engine.load(step, members, list(MEMBERS), sets)
-    return covering_sql.spans(listing, members, domain.table, domain.height, null, numeric=numeric)
+        members = scratch.create_text(step, f"{name}m", list(MEMBERS))
+        scratch.engine.load(step, members, list(MEMBERS), sets)
+    return covering_sql.spans(listing, members, _span_domain(scratch.engine, domain, item, null))
+
+
+def _units(label: str, family: Family) -> tuple[str | None, str | None]:
+    """The bounds of a label as numbers, where it looks like an interval of an ordered column."""
+    _, low, high, *_ = interval_of(_without_null(label))
+    return unit_of_text(low, family), unit_of_text(high, family)
+
+
+def _span_domain(engine: Engine, domain: Domain, item: BoundColumn, null: int | None) -> SpanDomain:
+    traits, stored = engine.traits, domain.hierarchy
+    own = unit(column("value"), item.family, traits) if item.family in MEASURED else None
+    if item.family in CONTINUOUS:
+        own = cast(column("value"), "double")
+    bounds = None
+    if stored.table.placed:
+        units = exp.select(named(unit(column("value"), item.family, traits), "unit"))
+        units = units.from_(table_expression(stored.table.table), copy=False)
+        every = with_bounds(units, stored.measure, item.family)
+        bounds = query("select max(b.low) as low, max(b.high) as high from b", {"b": every})
+    return SpanDomain(domain.table, domain.height, null, own, domain.laid_out, bounds, item.family)
 
 
 def _is_number(text: str) -> bool:
@@ -151,19 +173,23 @@ class Released:
     classes: Table
 
 
-def read_release(run: Run, release: Relation, sensitive: str, external: Relation | None = None) -> Released:
-    """Read the labels of a release of this run's spec, whoever made it."""
+def read_release(
+    run: Run, release: Relation, sensitive: str, external: Relation | None = None, *, laid_out: bool = False
+) -> Released:
+    """Read the labels of a release of this run's spec, whoever made it; `laid_out`: in places of their domains."""
     engine = run.engine
     binding = _with_population(engine, run.binding, external)
     base = scan(engine, binding, run.scratch)
     stored = store_hierarchies(engine, binding, base, run.scratch)
     made = combine(engine, binding, _wider(run, base), stored, run.scratch)
+    if laid_out:
+        made = in_places(engine, run.scratch, made)
     infos = {info.name: info for info in engine.columns(release)}
     for name in (*binding.names, sensitive):
         if name not in infos:
             raise SourceError(f"{release} has no column '{name}'")
     columns = tuple(
-        _spans(run, release, infos[item.name], domain, position, numeric=item.family in NUMBERS)
+        _spans(run, release, infos[item.name], domain, item, position)
         for position, (item, domain) in enumerate(zip(binding.quasi_identifiers, made.domains, strict=True))
     )
     shown = engine.traits.relation(release, "release")
@@ -196,14 +222,14 @@ def _wider(run: Run, base: Base) -> Base:
 
 
 def _spans(
-    run: Run, release: Relation, info: ColumnInfo, domain: Domain, position: int, *, numeric: bool
+    run: Run, release: Relation, info: ColumnInfo, domain: Domain, item: BoundColumn, position: int
 ) -> SpanColumn:
     engine, scratch = run.engine, run.scratch
     step = f"labels of {info.name}"
     label = _text(engine, info, "release")
     shown = engine.traits.relation(release, "release")
     texts = [str(text) for (text,) in engine.query(Statement(step, covering_sql.distinct_labels(shown, label)))]
-    spans_query = spans_of(run, step, f"listing{position}", texts, domain, domain.null, numeric=numeric)
+    spans_query = spans_of(scratch, f"listing{position}", texts, domain, item, null=domain.null)
     spans = scratch.create(step, f"spans{position}", spans_query)
     [(unread, number)] = engine.query(Statement(step, covering_sql.unread(spans)))
     if unread:

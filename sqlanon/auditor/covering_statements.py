@@ -1,7 +1,8 @@
 """Statements that read the labels of any release as intervals of a domain's ordinals, and link rows to classes by them.
 
 A span is a label of a released column with the ordinals `lo` to `hi` that it covers. Labels are read as nodes of the
-column's hierarchy, else as intervals of its values. `absent` is 1 for NULL.
+column's hierarchy, else as intervals of its values. `absent` is 1 for NULL. Where the domain is laid out in places, a
+span also has those that it covers, `first` to `last`: values that nobody has among them.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlanon.hierarchies.base import Family
 from sqlanon.source.combination_statements import label_ends
+from sqlanon.source.domains import CONTINUOUS, NUMBERS, place
 from sqlanon.sql.build import equal, expression, named, query, union_all
-from sqlanon.sql.relations import Table, column, literal, table_expression
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
-LISTING = ("label", "low", "high", "low_open", "high_open", "number", "with_null")
-"""What is loaded of each label: its text, its bounds where it looks like an interval, and whether NULL is in it."""
+LISTING = ("label", "low", "high", "low_open", "high_open", "number", "with_null", "low_unit", "high_unit")
+"""What is loaded of each label: its text, its bounds where it looks like an interval, and whether NULL is in it; where
+the column has an order, also the bounds as numbers."""
 MEMBERS = ("label", "member", "members")
 """What is loaded of each set: its label, one of its members, and how many these are."""
 
@@ -32,6 +36,23 @@ class SpanColumn:
     """Each ordinal with the spans that cover it, where these are few; None: intervals are compared."""
 
 
+@dataclass(frozen=True)
+class SpanDomain:
+    """The domain of a column as labels are read."""
+
+    table: Table
+    height: int
+    null: int | None
+    """The ordinal of NULL, where labels can be NULL."""
+    unit: exp.Expression | None
+    """Of a column of numbers or dates: its column `value` as a number."""
+    laid_out: bool = False
+    """Each level has `start_l`, the first place of the label."""
+    bounds: exp.Select | None = None
+    """One row, `low` and `high`: the range that is laid out in places."""
+    family: Family = Family.TEXT
+
+
 def distinct_labels(release: exp.Expression, label: exp.Expression) -> exp.Select:
     """The labels of a column, NULL left out."""
     select = exp.select(named(label, "label")).distinct().from_(release, copy=False)
@@ -42,99 +63,157 @@ def distinct_labels(release: exp.Expression, label: exp.Expression) -> exp.Selec
     )
 
 
-def spans(
-    listing: Table, members: Table | None, domain: Table, height: int, null: int | None, *, numeric: bool
-) -> exp.Select:
+def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Select:
     """The span of every listed label, `s` its number; `lo` NULL where it cannot be read.
 
-    A set has one where its members are neighbours: as far apart as they hold values.
+    A set has one where its members are neighbours: as far apart as they hold values. What it holds are these values and
+    no others, so it has no places but a `size`, as every label has where the domain is laid out.
     """
-    nodes: list[exp.Query] = []
-    for level in range(height + 1):
-        nodes.append(
-            query(
-                "select cast(:label as text) as label, :l as place, min(o) as lo, max(o) as hi, count(*) as held from d"
-                " where :label is not null group by :label",
-                {"d": domain},
-                label=column(f"label_{level}"),
-                l=level,
-            )
-        )
+    null = domain.null
+    nodes = _nodes(domain)
     found: list[exp.Query] = [
         query(
-            "select label, place, lo, hi from n where hi - lo + 1 = held",
-            {"n": union_all([part.copy() for part in nodes])},
+            "select label, place, lo, hi, first, last, last - first + 1 as size from n where hi - lo + 1 = held",
+            {"n": nodes.copy()},
         ),
         query(
-            "select t.label, 1000 + a.place + b.place as place, a.lo, b.hi from t join n as a on t.low = a.label"
+            "select t.label, 1000 + a.place + b.place as place, a.lo, b.hi, a.first, b.last,"
+            " b.last - a.first + 1 as size from t join n as a on t.low = a.label"
             " join n as b on t.high = b.label where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi"
             # What is no interval has no bounds: the empty text, which may be a value, is not meant.
             " and (t.low <> '' or t.high <> '')",
-            {"t": listing, "n": union_all([part.copy() for part in nodes])},
+            {"t": listing, "n": nodes.copy()},
         ),
-        _between_ends(listing, union_all([part.copy() for part in nodes])),
+        _between_ends(listing, nodes.copy()),
     ]
     if members is not None:
         found.append(
             query(
-                "select label, 2000 as place, min(lo) as lo, max(hi) as hi from"
-                " (select m.label, m.members, n.lo, n.hi, n.held,"
+                "select label, 2000 as place, min(lo) as lo, max(hi) as hi, :none as first, :none as last,"
+                " cast(sum(last - first + 1) as bigint) as size from"
+                " (select m.label, m.members, n.lo, n.hi, n.held, n.first, n.last,"
                 " row_number() over (partition by m.label, m.member order by n.place) as k"
                 " from m join n on m.member = n.label) as held_by where k = 1"
                 " group by label having count(*) = max(cast(members as int)) and max(hi) - min(lo) + 1 = sum(held)",
-                {"m": members, "n": union_all([part.copy() for part in nodes])},
+                {"m": members, "n": nodes.copy()},
+                none=_no_place(),
             )
         )
-    if numeric:
-        within = (
-            "(v.x > cast(t.low as double) or (v.x = cast(t.low as double) and t.low_open = '0'))"
-            " and (v.x < cast(t.high as double) or (v.x = cast(t.high as double) and t.high_open = '0'))"
-        )
-        found.append(
-            query(
-                "select t.label, 5000 as place, min(v.o) as lo, max(v.o) as hi"
-                " from (select * from t where number = '1') as t"
-                " join (select o, cast(value as double) as x from d where value is not null) as v on :within"
-                " group by t.label",
-                {"t": listing, "d": domain},
-                within=expression(within),
-            )
-        )
+    if domain.unit is not None:
+        found.append(_within_bounds(listing, domain, domain.unit))
     ranked = query(
-        "select label, lo, hi from"
-        " (select label, lo, hi, row_number() over (partition by label order by place, lo) as k from f) as ranked"
-        " where k = 1",
+        "select label, lo, hi, first, last, size from"
+        " (select f.*, row_number() over (partition by label order by place, lo) as k from f) as ranked where k = 1",
         {"f": union_all(found)},
     )
     # NULL is the last ordinal: with it, an interval has to end just before.
     listed = query(
         "select t.label, 0 as absent, case when t.with_null = '0' or r.hi + 1 = :null then r.lo end as lo,"
-        " case when t.with_null = '0' then r.hi else :null end as hi from t left join r on t.label = r.label",
+        " case when t.with_null = '0' then r.hi else :null end as hi,"
+        " case when t.with_null = '0' then r.first end as first, case when t.with_null = '0' then r.last end as last,"
+        " case when t.with_null = '0' then r.size else r.size + 1 end as size from t left join r on t.label = r.label",
         {"t": listing, "r": ranked},
         null=literal(-1 if null is None else null),
     )
-    absent = query("select '' as label, 1 as absent, :o as lo, :o as hi", o=literal(null))
+    absent = query(
+        "select '' as label, 1 as absent, :o as lo, :o as hi, :none as first, :none as last, cast(1 as bigint) as size",
+        o=literal(null),
+        none=_no_place(),
+    )
     return query(
-        "select label, absent, cast(lo as int) as lo, cast(hi as int) as hi,"
+        "select label, absent, cast(lo as int) as lo, cast(hi as int) as hi, first, last, size,"
         " row_number() over (order by absent, label) as s from f",
         {"f": union_all([listed, absent] if null is not None else [listed])},
     )
+
+
+def _no_place() -> exp.Expression:
+    return cast(exp.Null(), "bigint")
+
+
+def _nodes(domain: SpanDomain) -> exp.Query:
+    """The labels of all levels with the ordinals that they cover."""
+    found: list[exp.Query] = []
+    for level in range(domain.height + 1):
+        first = last = _no_place()
+        if domain.laid_out:
+            first = expression("cast(min(:start) as bigint)", start=column(f"start_{level}"))
+            last = expression(
+                "cast(min(:start) + max(:leaves) - 1 as bigint)",
+                start=column(f"start_{level}"),
+                leaves=column(f"leaves_{level}"),
+            )
+        found.append(
+            query(
+                "select cast(:label as text) as label, :l as place, min(o) as lo, max(o) as hi, count(*) as held,"
+                " :first as first, :last as last from d where :label is not null group by :label",
+                {"d": domain.table},
+                label=column(f"label_{level}"),
+                l=level,
+                first=first,
+                last=last,
+            )
+        )
+    return union_all(found)
+
+
+def _within_bounds(listing: Table, domain: SpanDomain, unit: exp.Expression) -> exp.Select:
+    """Intervals of numbers or dates by the values that lie within, whoever wrote their bounds."""
+    bounds = query(
+        "select label, low_open, high_open, cast(low_unit as double) as low_at, cast(high_unit as double) as high_at"
+        " from t where :readable",
+        {"t": listing},
+        readable=expression(
+            "number = '1'" if domain.family in NUMBERS else "low_unit is not null and high_unit is not null"
+        ),
+    )
+    within = expression(
+        "(t.low_at is null or v.x > t.low_at or (v.x = t.low_at and t.low_open = '0'))"
+        " and (t.high_at is null or v.x < t.high_at or (v.x = t.high_at and t.high_open = '0'))"
+    )
+    values = query(
+        "select o, cast(:unit as double) as x from d where value is not null", {"d": domain.table}, unit=unit
+    )
+    held = query(
+        "select t.label, 5000 as place, min(v.o) as lo, max(v.o) as hi, min(t.low_at) as low_at,"
+        " min(t.high_at) as high_at, min(t.low_open) as low_open, min(t.high_open) as high_open"
+        " from t join v on :within group by t.label",
+        {"t": bounds, "v": values},
+        within=within,
+    )
+    first = last = _no_place()
+    if domain.bounds is not None:
+        held = query("select h.*, s.low, s.high from h cross join s", {"h": held, "s": domain.bounds})
+        low: exp.Expression = column("low_at")
+        high: exp.Expression = column("high_at")
+        if domain.family not in CONTINUOUS:
+            low = expression("case when low_open = '1' then floor(low_at) + 1 else ceil(low_at) end")
+            high = expression("case when high_open = '1' then ceil(high_at) - 1 else floor(high_at) end")
+        first, last = place(low, domain.family, "first"), place(high, domain.family, "last")
+    placed = query(
+        "select label, place, lo, hi, cast(:first as bigint) as first, cast(:last as bigint) as last from h",
+        {"h": held},
+        first=first,
+        last=last,
+    )
+    return query("select p.*, p.last - p.first + 1 as size from p", {"p": placed})
 
 
 def _between_ends(listing: Table, nodes: exp.Query) -> exp.Select:
     """Ranges that begin and end where labels do: [1960-1969], where [1960-1964] and [1965-1969] are labels."""
     low, high, half_open = label_ends(column("label", "n"))
     ends = query(
-        "select n.label, :low as low, :high as high, :half_open as half_open, n.lo, n.hi from n",
+        "select n.label, :low as low, :high as high, :half_open as half_open, n.lo, n.hi, n.first, n.last from n",
         {"n": nodes},
         low=low,
         high=high,
         half_open=half_open,
     )
-    starts = "select low, min(lo) as lo from e where half_open = 0 and low <> label group by low"
-    stops = "select high, max(hi) as hi from e where half_open = 0 and high <> label group by high"
+    starts = "select low, min(lo) as lo, min(first) as first from e where half_open = 0 and low <> label group by low"
+    stops = "select high, max(hi) as hi, max(last) as last from e where half_open = 0 and high <> label group by high"
     return query(
-        "select t.label, 3000 as place, a.lo, b.hi from t join a on t.low = a.low join b on t.high = b.high"
+        "select t.label, 3000 as place, a.lo, b.hi, a.first, b.last, b.last - a.first + 1 as size from t"
+        " join a on t.low = a.low join b on t.high = b.high"
         " where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi",
         {"t": listing, "a": query(starts, {"e": ends}), "b": query(stops, {"e": ends.copy()})},
     )

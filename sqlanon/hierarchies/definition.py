@@ -44,7 +44,8 @@ Real = Annotated[float, BeforeValidator(not_boolean)]
 """A finite number, for weights and thresholds."""
 
 
-def _exact(value: object) -> object:
+def exact(value: object) -> object:
+    """A number as it was written; what is finite passes."""
     not_boolean(value)
     number = Decimal(repr(value)) if isinstance(value, float) else value
     if isinstance(number, Decimal) and not math.isfinite(number):
@@ -52,7 +53,7 @@ def _exact(value: object) -> object:
     return number
 
 
-Exact = Annotated[Decimal, BeforeValidator(_exact)]
+Exact = Annotated[Decimal, BeforeValidator(exact)]
 """A decimal number exactly as it was written."""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from sqlanon.auditor.covering import spans_of
 from sqlanon.auditor.figures import rounded
 from sqlanon.auditor.labels import read_labels
 from sqlanon.auditor.request import Opened, text_key
@@ -23,9 +24,10 @@ from sqlanon.insight.adversary.links import TableSide
 from sqlanon.notebook import html_table
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.binding import BoundColumn
+from sqlanon.source.combinations import Domain
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.relations import Relation, Table, column
+from sqlanon.sql.relations import Relation, Table, column, literal
 
 
 @dataclass(frozen=True)
@@ -191,30 +193,55 @@ def measure_column(
     """One column; `source` and `released` are the tables by its text alone, blanked rows left out."""
     stored, step = hierarchy.stored, f"utility of {hierarchy.item.name}"
     texts = [text_key(column(f"label_{level}"), family, engine.traits) for level, family in enumerate(stored.families)]
-    found = utility_sql.labels(stored.table.table, texts, has_null=hierarchy.has_null)
+    occurring = stored.measure.kind == "occurring"
+    found = utility_sql.labels(stored.table.table, texts, has_null=hierarchy.has_null, occurring=occurring)
     table = scratch.create(step, f"u{hierarchy.position}", found)
-    table = _with_read(engine, hierarchy, table, texts, released, scratch)
-    [(leaves,)] = engine.query(Statement(step, utility_sql.leaf_count(table)))
+    spans = None
+    if stored.table.placed:
+        spans = _spans(engine, hierarchy, table, released, scratch)
+        leaves = stored.table.leaves
+    else:
+        table = _with_read(engine, hierarchy, table, texts, released, scratch)
+        leaves = int(engine.query(Statement(step, utility_sql.leaf_count(table)))[0][0])
     fitting = engine.query(Statement(step, utility_sql.levels_that_fit(table, released)))
     level = min((int(one) for one, number, wanted in fitting if number == wanted and int(one) >= 0), default=None)
-    query = utility_sql.leaves_covered(table, released, level)
+    sizes = utility_sql.leaves_listed(table, level)
+    if stored.table.placed:
+        sizes = utility_sql.leaves_placed(stored.table.table, texts, level, spans, leaves=leaves)
+    query = utility_sql.leaves_covered(sizes, literal(leaves), released)
     [(covered, kept, number, unknown)] = engine.query(Statement(step, query))
     bits = missing = None
     if level is not None:
         [(bits, missing)] = engine.query(Statement(step, utility_sql.entropy(table, source, released, level)))
-    scratch.drop(table)
-    shares = int(covered) / int(leaves) + (rows - int(kept))
+    scratch.drop(table, *([] if spans is None else [spans]))
+    shares = int(covered) / leaves + (rows - int(kept))
     return ColumnUtility(
         column=hierarchy.item.name,
         values=stored.values + hierarchy.has_null,
         labels=int(number),
         level=level,
         height=stored.height,
-        loss=_loss(shares, rows, int(leaves)),
+        loss=_loss(shares, rows, leaves),
         entropy=None if bits is None or missing is None else rounded(float(bits) + float(missing)),
         entropy_star=None if bits is None else rounded(bits),
         unknown=int(unknown),
     )
+
+
+def _spans(engine: Engine, hierarchy: Hierarchy, known: Table, released: TableSide, scratch: Scratch) -> Table | None:
+    """The ranges and sets of the release that the hierarchy does not have, with the places that they cover."""
+    stored, item, place = hierarchy.stored, hierarchy.item, f"u{hierarchy.position}"
+    step = f"utility of {item.name}"
+    found = engine.query(Statement(step, utility_sql.unknown_labels(known, released)))
+    if not found:
+        return None
+    values = scratch.create(step, f"{place}o", utility_sql.in_order(stored.table.table))
+    domain = Domain(values, stored.values, hierarchy.has_null, True, stored, values, laid_out=True)
+    null = stored.values if hierarchy.has_null else None
+    labels = sorted(str(label) for (label,) in found)
+    table = scratch.create(step, f"{place}s", spans_of(scratch, f"{place}t", labels, domain, item, null=null))
+    scratch.drop(values)
+    return table
 
 
 def _with_read(

@@ -13,16 +13,21 @@ from sqlglot import exp
 from sqlanon.auditor.statements.classes import double
 from sqlanon.insight.adversary.links import TableSide
 from sqlanon.insight.adversary.statements import same
-from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total, total_where
+from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total, total_where, union_all
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 
-def labels(labelled: Table, texts: Sequence[exp.Expression], *, has_null: bool) -> exp.Query:
-    """The leaves of a hierarchy with their labels at every level; NULL stays NULL below the top."""
+def labels(labelled: Table, texts: Sequence[exp.Expression], *, has_null: bool, occurring: bool = False) -> exp.Query:
+    """The leaves of a hierarchy with their labels at every level; NULL stays NULL below the top.
+
+    `occurring`: without those that the hierarchy lists and nobody has.
+    """
     result: exp.Query | None = None
     for level, text in enumerate(texts):
         items = [named(texts[0].copy(), "leaf"), named(literal(level), "level"), named(text.copy(), "label")]
         query = exp.select(*items).from_(table_expression(labelled)).where(is_present(text.copy()))
+        if occurring:
+            query = query.where(is_present(column("value")), copy=False)
         result = query if result is None else exp.union(result, query, distinct=False, copy=False)
         if has_null:
             top = exp.Max(this=text.copy()) if level == len(texts) - 1 else cast(exp.Null(), "text")
@@ -75,18 +80,52 @@ def _released(released: TableSide) -> exp.Select:
     return select.group_by(key.copy(), copy=False)
 
 
-def leaves_covered(labels_table: Table, released: TableSide, level: int | None) -> exp.Select:
-    """One row: released rows times the leaves that their label covers, released rows, labels, rows of unknown labels.
-
-    A label that no hierarchy knows may cover every leaf.
-    """
+def leaves_listed(labels_table: Table, level: int | None) -> exp.Select:
+    """Each `label` of a level, or of any, with the `leaves` that it has."""
     pairs = exp.select(column("leaf"), column("label")).distinct().from_(table_expression(labels_table))
     if level is not None:
         pairs = pairs.where(equal(column("level"), literal(level)))
     covered = exp.select(column("label"), named(count(), "leaves")).from_(subquery(pairs, "pairs"), copy=False)
-    covered = covered.group_by(column("label"), copy=False)
+    return covered.group_by(column("label"), copy=False)
+
+
+def leaves_placed(
+    labelled: Table, texts: Sequence[exp.Expression], level: int | None, spans: Table | None, *, leaves: int
+) -> exp.Select:
+    """The same of a column that is measured by places; `spans` are labels that are read by their form."""
+    top = len(texts) - 1
+    parts: list[exp.Query] = []
+    for number, text in enumerate(texts):
+        if level in (None, number):
+            size = literal(leaves) if number == top else column(f"leaves_{number}")
+            parts.append(
+                exp.select(named(text.copy(), "label"), named(cast(size, "bigint"), "leaves"))
+                .from_(table_expression(labelled))
+                .where(is_present(text.copy()))
+            )
+    if level != top:
+        parts.append(exp.select(named(cast(exp.Null(), "text"), "label"), named(cast(literal(1), "bigint"), "leaves")))
+    if spans is not None:
+        read = exp.select(column("label"), named(column("size"), "leaves")).from_(table_expression(spans))
+        parts.append(read.where(is_present(column("size")), equal(column("absent"), literal(0))))
+    select = exp.select(column("label"), named(exp.Max(this=column("leaves")), "leaves"))
+    return select.from_(subquery(union_all(parts), "sizes"), copy=False).group_by(column("label"), copy=False)
+
+
+def in_order(labelled: Table) -> exp.Select:
+    """The values of the source with their ordinals `o`."""
+    place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=column("value"))]))
+    select = exp.select(exp.Star(), named(exp.Sub(this=place, expression=literal(1)), "o"))
+    return select.from_(table_expression(labelled)).where(is_present(column("value")))
+
+
+def leaves_covered(covered: exp.Select, everything: exp.Expression, released: TableSide) -> exp.Select:
+    """One row: released rows times the leaves that their label covers, released rows, labels, rows of unknown labels.
+
+    A label that no hierarchy knows may cover every leaf.
+    """
     known = column("leaves", "covered")
-    leaves = exp.Coalesce(this=known, expressions=[scalar(leaf_count(labels_table))])
+    leaves = exp.Coalesce(this=known, expressions=[everything])
     product = exp.Mul(this=cast(column("r", "released"), "bigint"), expression=leaves)
     unknown = total_where(is_null(known.copy()), column("r", "released"))
     select = exp.select(total(product), total(column("r", "released")), count(), unknown)

@@ -27,8 +27,9 @@ from sqlanon.sql.build import query
 from sqlanon.sql.relations import Relation, Table, column
 
 LEAST_SELECTIVITY = 0.01
-Interval = tuple[int, int]
-"""The first and last ordinal of a condition on a quasi-identifier."""
+Interval = tuple[int | None, int | None, int | None, int | None]
+"""A condition on a quasi-identifier: its first and last ordinal, and its first and last place in the column's domain;
+either may be unknown."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def measure_workload(
     """Answer a workload from a release and from the microdata, and compare."""
     bound = _sensitive(run, sensitive)
     run = replace(run, binding=replace(run.binding, sensitive=(bound,), personalized=None, population=None))
-    released = read_release(run, release, bound.name)
+    released = read_release(run, release, bound.name, laid_out=True)
     return _Workload(run, released, bound).measured(str(release), asked)
 
 
@@ -225,16 +226,16 @@ class _Workload:
 
     def _spans(self, position: int, texts: list[str]) -> dict[str, Interval]:
         """What the words of conditions on a quasi-identifier mean."""
-        name, domain = self.run.binding.names[position], self.made.domains[position]
-        step = f"conditions on {name}"
-        family = self.run.binding.quasi_identifiers[position].family
-        numeric = family in (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
-        spans = spans_of(self.run, step, f"asked{position}", texts, domain, None, numeric=numeric)
-        found = self.run.engine.query(Statement(step, query("select label, lo, hi from s", {"s": spans})))
-        unread = sum(low is None for _, low, _ in found)
+        item, domain = self.run.binding.quasi_identifiers[position], self.made.domains[position]
+        step = f"conditions on {item.name}"
+        spans = spans_of(self.run.scratch, f"asked{position}", texts, domain, item, null=None)
+        found = self.run.engine.query(Statement(step, query("select label, lo, hi, first, last from s", {"s": spans})))
+        unread = sum(row[1] is None for row in found)
         if unread:
-            raise SourceError(f"workload: {unread} conditions on column '{name}' name no value, node or interval of it")
-        return {str(label): (int(low), int(high)) for label, low, high in found}
+            raise SourceError(
+                f"workload: {unread} conditions on column '{item.name}' name no value, node or interval of it"
+            )
+        return {str(label): _interval(ends) for label, *ends in found}
 
     def _chosen(self, words: Any) -> frozenset[str]:
         text = _words(words)
@@ -278,9 +279,11 @@ class _Workload:
         domain = self.made.domains[position]
         if not domain.natural:
             return chance.choice(nodes)
-        width = max(1, round(domain.values / 5))
-        start = chance.randint(0, domain.values - width)
-        return start, start + width - 1
+        size = domain.leaves - domain.has_null if domain.hierarchy.table.placed else domain.values
+        width = max(1, round(size / 5))
+        start = chance.randint(0, size - width)
+        ends = start, start + width - 1
+        return (None, None, *ends) if domain.hierarchy.table.placed else (*ends, None, None)
 
     def _nodes(self, position: int) -> list[Interval]:
         """The values of a categorical column; of a high hierarchy, the nodes above them."""
@@ -288,11 +291,15 @@ class _Workload:
         if domain.natural:
             return []
         level = 1 if domain.height > 2 else 0
+        start, leaves = column(f"start_{level}"), column(f"leaves_{level}")
         found = query(
-            "select min(o), max(o) from d group by :code order by 1", {"d": domain.table}, code=column(f"code_{level}")
+            "select min(o), max(o), min(:start), min(:start) + max(:leaves) - 1 from d group by :code order by 1",
+            {"d": domain.table},
+            code=column(f"code_{level}"),
+            start=start,
+            leaves=leaves,
         )
-        rows = self.run.engine.query(Statement("nodes", found))
-        return [(int(low), int(high)) for low, high in rows]
+        return [_interval(row) for row in self.run.engine.query(Statement("nodes", found))]
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
@@ -345,8 +352,11 @@ class _Workload:
         scratch = self.run.scratch
         exact, spread = [], []
         for position, bounds in enumerate(intervals):
-            lines = [[str(number), str(low), str(high)] for (low, high), number in bounds.items()]
-            loaded = self._load(f"bounds{position}", ["cond", "lo", "hi"], lines)
+            lines = [
+                [str(number), *(None if end is None else str(end) for end in interval)]
+                for interval, number in bounds.items()
+            ]
+            loaded = self._load(f"bounds{position}", ["cond", *workload_sql.ENDS], lines)
             conditions = scratch.create("workload", f"cond{position}", workload_sql.interval_conditions(loaded))
             domain, spans = self.made.domains[position].table, self.released.columns[position].spans
             exact.append(scratch.create("workload", f"own{position}", workload_sql.ordinal_shares(conditions, domain)))
@@ -361,6 +371,11 @@ class _Workload:
         table = self.run.scratch.create_text("workload", f"given_{name}", columns)
         self.run.engine.load("workload", table, columns, lines)
         return table
+
+
+def _interval(ends: Sequence[Any]) -> Interval:
+    low, high, first, last = (None if end is None else int(end) for end in ends)
+    return low, high, first, last
 
 
 def _of_each_kind(answers: Sequence[Answer], asked: RandomQueries) -> list[Answer]:

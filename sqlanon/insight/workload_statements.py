@@ -10,13 +10,20 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlanon.sql.build import equal, expression, named, query
+from sqlanon.sql.build import equal, expression, named, query, union_all
 from sqlanon.sql.relations import Table, cast, column, table_expression
+
+ENDS = ("lo", "hi", "first", "last")
+"""Of a condition or a label: the ordinals and the places of the domain that it begins and ends with."""
 
 
 def interval_conditions(loaded: Table) -> exp.Select:
-    """The loaded texts `cond`, `lo` and `hi` as whole numbers."""
-    return query("select cast(cond as int) as cond, cast(lo as int) as lo, cast(hi as int) as hi from t", {"t": loaded})
+    """The loaded texts `cond` and ends as whole numbers."""
+    return query(
+        "select cast(cond as int) as cond, cast(lo as int) as lo, cast(hi as int) as hi,"
+        " cast(first as bigint) as first, cast(last as bigint) as last from t",
+        {"t": loaded},
+    )
 
 
 def leaf_conditions(loaded: Table) -> exp.Select:
@@ -31,20 +38,30 @@ def queries(loaded: Table, columns: Sequence[str]) -> exp.Select:
 
 
 def span_shares(conditions: Table, spans: Table) -> exp.Select:
-    """For each condition and span that meet, the share of the span that lies within."""
+    """For each condition and span that meet, the share of the span that lies within: of its places, whoever has them;
+    of the values that occur, where one of the two has no places."""
+    by_places = query(
+        "select c.cond, c.first as clo, c.last as chi, x.s, x.first as lo, x.last as hi from c join x"
+        " on c.first <= x.last and c.last >= x.first",
+        {"c": conditions, "x": spans},
+    )
+    by_ordinals = query(
+        "select c.cond, c.lo as clo, c.hi as chi, x.s, x.lo, x.hi from c join x"
+        " on (c.first is null or x.first is null) and c.lo <= x.hi and c.hi >= x.lo",
+        {"c": conditions, "x": spans},
+    )
     return query(
         "select cond, s, cast(least(chi, hi) - greatest(clo, lo) + 1 as double) / cast(hi - lo + 1 as double) as share"
-        " from (select c.cond, c.lo as clo, c.hi as chi, x.s, x.lo, x.hi from c join x"
-        " on c.lo <= x.hi and c.hi >= x.lo)"
-        " as met",
-        {"c": conditions, "x": spans},
+        " from met",
+        {"met": union_all([by_places, by_ordinals])},
     )
 
 
 def ordinal_shares(conditions: Table, domain: Table) -> exp.Select:
     """The same for values as they are."""
     return query(
-        "select c.cond, d.o as s, cast(1 as double) as share from c join d on d.o between c.lo and c.hi",
+        "select c.cond, d.o as s, cast(1 as double) as share from c join d on d.o between c.lo and c.hi"
+        " or (c.lo is null and d.lower between c.first and c.last)",
         {"c": conditions, "d": domain},
     )
 

@@ -1,7 +1,8 @@
 """Statements that divide groups of rows by their quasi-identifier, all groups of a round at once.
 
 Rows are in a table of `g` (their group), ordinals `o_0`..., and `n`. The extent of a group is `lo_i` and `hi_i` in each
-column, with the `level_i` of the least node above both, and its `size_i` in leaves.
+column, with the `level_i` of the least node above both, and its `size_i` in leaves of the column's domain; of a column
+with an order of its own also the places of the domain from `from_i` to `upto_i`.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class Attribute:
     reach: Table
     """The ordinals that each node reaches, as function `reach` makes them."""
     values: int
-    """Values of the domain, for Equation 4."""
+    """Values of the domain, for Equation 4, NULL among them where it occurs."""
     last: int
     """The last ordinal."""
     null: int | None
     top: str
     weight: Fraction
-    leaves: int | None = None
-    """Where ordinals stand for labels: the leaves of the whole hierarchy. None: they stand for values."""
+    of_labels: bool = False
+    """Ordinals stand for labels, not for values."""
 
     @property
     def ordinal(self) -> str:
@@ -55,11 +56,15 @@ class Attribute:
             return exp.Case().when(equal(low.copy(), high.copy()), literal(0)).else_(literal(self.height))
         return self._by_level(high, alias, [literal(level) for level in range(self.height + 1)])
 
-    def size(self, low: exp.Expression, high: exp.Expression, alias: str) -> exp.Expression:
-        """The leaves of that node, or of the interval. NULL lies in no interval but that of everything."""
-        if not self.natural:
-            return self._by_level(high, alias, [column(f"leaves_{level}", alias) for level in range(self.height + 1)])
-        length = expression("(:high - :low + 1)", high=high, low=low)
+    def node_size(self, high: exp.Expression, alias: str) -> exp.Expression:
+        """The leaves of that node, of a column without an order of its own."""
+        return self._by_level(high, alias, [column(f"leaves_{level}", alias) for level in range(self.height + 1)])
+
+    def range_size(
+        self, low: exp.Expression, high: exp.Expression, lower: exp.Expression, upper: exp.Expression
+    ) -> exp.Expression:
+        """The leaves from one ordinal to another, by their places. NULL lies in no interval but that of everything."""
+        length = expression("(:upper - :lower + 1)", upper=upper, lower=lower)
         if self.null is None:
             return length
         mixed = expression(":high = :null and :low < :null", high=high, low=low, null=self.null)
@@ -82,9 +87,9 @@ class Attribute:
 def reach(domain: Table, height: int, *, of_labels: bool = False) -> exp.Select:
     """A domain with, for each level, the first and last ordinal of the value's node, its leaves, rows and label.
 
-    Where ordinals stand for labels, also their ends, and the leaves up to each.
+    Where ordinals stand for labels, also their ends.
     """
-    items: list[exp.Expression] = [column("o"), column("n")]
+    items: list[exp.Expression] = [column("o"), column("n"), column("lower"), column("upper")]
     items.append(named(expression("sum(n) over (order by o)"), "total"))
     for level in range(height + 1):
         code = column(f"code_{level}")
@@ -94,7 +99,6 @@ def reach(domain: Table, height: int, *, of_labels: bool = False) -> exp.Select:
         items += [column(f"leaves_{level}"), named(cast(column(f"label_{level}"), "text"), f"label_{level}")]
     if of_labels:
         items += [column("low"), column("high"), column("half_open")]
-        items.append(named(expression("sum(leaves_0) over (order by o)"), "leaves"))
     return exp.select(*items).from_(table_expression(domain), copy=False)
 
 
@@ -116,19 +120,27 @@ def extents(rows: Table, attributes: Sequence[Attribute]) -> exp.Select:
 
 
 def measured(groups: exp.Query, attributes: Sequence[Attribute]) -> exp.Select:
-    """Groups given by `g`, `m`, `lo_i` and `hi_i`, with `level_i`, `size_i` and `cost`."""
+    """Groups given by `g`, `m`, `lo_i` and `hi_i`, with `level_i`, `size_i` and `cost`, `from_i` and `upto_i`."""
     select = exp.select(column("g", "e"), column("m", "e")).from_(subquery(groups, "e"), copy=False)
     costs: list[exp.Expression] = []
     for item in attributes:
-        low, high = column(f"lo_{item.position}", "e"), column(f"hi_{item.position}", "e")
-        alias = f"r_{item.position}"
-        size = item.size(low, high, alias)
+        place = item.position
+        low, high = column(f"lo_{place}", "e"), column(f"hi_{place}", "e")
+        alias, other = f"r_{place}", f"q_{place}"
         select = select.join(table_expression(item.reach, alias), on=equal(low.copy(), column("o", alias)), copy=False)
+        if item.natural:
+            on = equal(high.copy(), column("o", other))
+            select = select.join(table_expression(item.reach, other), on=on, copy=False)
+            lower, upper = column("lower", alias), column("upper", other)
+            select = select.select(named(lower, f"from_{place}"), named(upper, f"upto_{place}"), copy=False)
+            size = item.range_size(low.copy(), high.copy(), lower, upper)
+        else:
+            size = item.node_size(high, alias)
         select = select.select(
             low,
             high,
-            named(item.level(low.copy(), high.copy(), alias), f"level_{item.position}"),
-            named(size, f"size_{item.position}"),
+            named(item.level(low.copy(), high.copy(), alias), f"level_{place}"),
+            named(size, f"size_{place}"),
             copy=False,
         )
         costs.append(expression(":factor * (:size - 1)", factor=item.factor(), size=exp.Paren(this=size.copy())))
@@ -172,17 +184,20 @@ def _candidates(rows: Table, groups: Table, item: Attribute) -> exp.Select:
 def _intervals(counted: exp.Select, groups: Table, item: Attribute, names: dict[str, exp.Column]) -> exp.Select:
     """An interval is divided after any value that occurs."""
     places = query(
-        "select h.g, h.o, e.m, :lo as lo, :hi as hi, :size as size,"
-        " sum(h.n) over (partition by h.g order by h.o) as low,"
-        " lead(h.o) over (partition by h.g order by h.o) as following"
-        " from h join e on h.g = e.g where :lo < :hi",
-        {"h": counted, "e": groups},
+        "select h.g, h.o, r.upper, e.m, :lo as lo, :hi as hi, :lower as range_lower, :upper as range_upper,"
+        " :size as size, sum(h.n) over (partition by h.g order by h.o) as low,"
+        " lead(h.o) over (partition by h.g order by h.o) as following,"
+        " lead(r.lower) over (partition by h.g order by h.o) as following_lower"
+        " from h join e on h.g = e.g join r on h.o = r.o where :lo < :hi",
+        {"h": counted, "e": groups, "r": item.reach},
         lo=names["lo"],
         hi=names["hi"],
         size=names["size"],
+        lower=column(f"from_{item.position}", "e"),
+        upper=column(f"upto_{item.position}", "e"),
     )
-    lower = item.size(column("lo"), column("o"), "")
-    upper = item.size(column("following"), column("hi"), "")
+    lower = item.range_size(column("lo"), column("o"), column("range_lower"), column("upper"))
+    upper = item.range_size(column("following"), column("hi"), column("following_lower"), column("range_upper"))
     return query(
         "select g, :a as a, o as cut, cast(low * (size - :lower) + (m - low) * (size - :upper) as double) * :factor"
         " as gain from places where following is not null",
@@ -210,7 +225,7 @@ def _branches(counted: exp.Select, groups: Table, item: Attribute, names: dict[s
         " from parts as p join r on p.lo = r.o group by p.g",
         {"parts": parts, "r": item.reach},
         a=item.position,
-        own=exp.Paren(this=item.size(column("lo", "p"), column("hi", "p"), "r")),
+        own=exp.Paren(this=item.node_size(column("hi", "p"), "r")),
         factor=item.factor(),
     )
 
@@ -254,23 +269,6 @@ def in_parts(rows: Table, parts: Table, held: Sequence[str]) -> exp.Select:
     return select.select(*(column(name, "w") for name in held if name != "g"), copy=False)
 
 
-def _leaves_of(item: Attribute, low: exp.Expression, high: exp.Expression, first: str, last: str) -> exp.Expression:
-    """The leaves of the hierarchy that a label holds; an interval of labels is measured by theirs."""
-    size = column(f"size_{item.position}", "e")
-    if not item.natural or item.leaves is None:
-        return size
-    several = expression(
-        ":upto - :before + :own",
-        upto=column("leaves", last),
-        before=column("leaves", first),
-        own=column("leaves_0", first),
-    )
-    if item.null is None:
-        return several
-    mixed = expression(":high = :null and :low < :null", high=high, low=low, null=item.null)
-    return exp.Case().when(mixed, literal(item.leaves)).else_(several)
-
-
 def labels(kept: Table, attributes: Sequence[Attribute]) -> exp.Select:
     """The labels of groups given by their extents: `class`, `label_i`, `leaves_i`, `rows_i`."""
     select = query("select e.g as class from e", {"e": kept})
@@ -290,7 +288,7 @@ def labels(kept: Table, attributes: Sequence[Attribute]) -> exp.Select:
                 everything = equal(high.copy(), literal(item.null))
                 label = label.when(everything, cast(literal(item.top), "text"))
                 covered = covered.when(everything.copy(), column("total", last))
-            if item.leaves is None:
+            if not item.of_labels:
                 interval = concat("[", column("label_0", first), ", ", column("label_0", last), "]")
             else:
                 interval = range_label(first, last, literal(", "))
@@ -305,7 +303,7 @@ def labels(kept: Table, attributes: Sequence[Attribute]) -> exp.Select:
                 covered = covered.when(at.copy(), column(f"rows_{above}", first))
         select = select.select(
             named(label, f"label_{place}"),
-            named(_leaves_of(item, low, high, first, last), f"leaves_{place}"),
+            named(column(f"size_{place}", "e"), f"leaves_{place}"),
             named(covered, f"rows_{place}"),
             copy=False,
         )

@@ -16,6 +16,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release.steps import AnyStep, LoadedList, Naming, Release, Step, StepCheck
 from sqlanon.source import hierarchy_statements as hierarchy_sql
+from sqlanon.source import lookup_statements as lookup_sql
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
@@ -103,7 +104,7 @@ def _draft_taxonomy(engine: Engine, binding: Binding, found: DraftedHierarchies,
     coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
     read = [item for item in coded.expressions if not item.alias_or_name.startswith(("leaves_", "index_"))]
     coded.set("expressions", read)
-    query = hierarchy_sql.sound(coded, draft.height)
+    query = lookup_sql.sound(coded, draft.height)
     comment = f"Hierarchy of {item.name}: the labels of each value."
     found.steps.append(Step(f"hierarchy {item.name}", comment, f"hierarchy_{plain}", table, query))
 

@@ -17,6 +17,7 @@ from sqlanon.engines.base import Capability, ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
+from sqlanon.source.domains import LISTED, Measure, measure_of
 from sqlanon.source.reads import Read, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import count, is_null, named
@@ -36,6 +37,8 @@ class BoundColumn:
     name: str
     family: Family
     rule: Rule
+    measure: Measure = LISTED
+    """The domain that its values are measured against."""
 
     def key(self, alias: str, traits: Traits) -> exp.Expression:
         """The column of relation `alias` as a grouping key."""
@@ -323,7 +326,8 @@ def bind_column(spec: Spec, info: ColumnInfo) -> BoundColumn:
         rule = spec.hierarchy(info.name).rule(info.family)
     except ValueError as error:
         raise HierarchyError(f"column '{info.name}': {error}", column=info.name) from error
-    return BoundColumn(info.name, info.family, rule)
+    measure = measure_of(info.name, spec.columns.get(info.name), rule, info.family)
+    return BoundColumn(info.name, info.family, rule, measure)
 
 
 def _refuse_unknown(spec: Spec, known: Mapping[str, ColumnInfo]) -> None:

@@ -1,7 +1,9 @@
 """Statements of the combinations that class-wise recoders assign to classes: values as ordinals of ordered domains.
 
 A domain has a row for each value: `o` (0 for the first in its order, NULL last), `value`, `n` (rows), and of the
-hierarchy `code_l`, `label_l` and `leaves_l` for each level. Combinations hold `o_0`..., the codes `s_0`... and `n`.
+hierarchy `code_l`, `label_l` and `leaves_l` for each level. Ranges of ordinals are measured from the `lower` place of
+the first to the `upper` place of the last: places of a range of numbers or dates (then each level has `start_l`, too),
+else leaves in their order. Combinations hold `o_0`..., the codes `s_0`... and `n`.
 
 Where a column may not be released below a level, its labels there take the place of values: a table of them has `o`,
 `n`, the levels from that one up as `code_0`..., and `low`, `high` and `half_open`: what ranges of them end in.
@@ -16,7 +18,7 @@ from sqlglot import exp
 
 from sqlanon.source.frequency_statements import HierarchyTable, sensitive_code
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import checksum, concat, count, equal, expression, is_null, mixed, named, subquery, total
+from sqlanon.sql.build import checksum, concat, count, equal, expression, is_null, mixed, named, query, subquery, total
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import relation, whole
 
@@ -47,12 +49,17 @@ def domain(values: Table, hierarchy: HierarchyTable, listing: Listing | None, *,
         items.append(
             named(exp.Case().when(absent.copy(), literal(1)).else_(column(f"leaves_{level}", "h")), f"leaves_{level}")
         )
+        if hierarchy.placed:
+            beyond = exp.Case().when(absent.copy(), literal(hierarchy.leaves - 1))
+            items.append(named(cast(beyond.else_(column(f"start_{level}", "h")), "bigint"), f"start_{level}"))
     items += [
         named(literal(1), f"code_{hierarchy.height}"),
         named(cast(literal(top), "text"), f"label_{hierarchy.height}"),
         named(literal(hierarchy.leaves), f"leaves_{hierarchy.height}"),
         named(_place(listing), "place"),
     ]
+    if hierarchy.placed:
+        items.append(named(cast(literal(0), "bigint"), f"start_{hierarchy.height}"))
     select = exp.select(*items).from_(table_expression(values, "d"))
     select = select.join(
         table_expression(hierarchy.table, "h"), on=equal(key.copy(), column("value", "h")), join_type="left"
@@ -60,7 +67,46 @@ def domain(values: Table, hierarchy: HierarchyTable, listing: Listing | None, *,
     if listing is not None:
         on = equal(listing.text, column("value", "l"))
         select = select.join(table_expression(listing.table, "l"), on=on, join_type="left")
-    return _numbered(select, hierarchy.height, natural=natural)
+    numbered = _numbered(select, hierarchy.height, natural=natural, placed=hierarchy.placed)
+    return _with_places(numbered, placed=hierarchy.placed)
+
+
+def _with_places(values: exp.Select, *, placed: bool) -> exp.Select:
+    """A domain with the `lower` and the `upper` place of each ordinal."""
+    leaves = cast(column("leaves_0"), "bigint")
+    lower: exp.Expression = column("start_0")
+    if not placed:
+        lower = whole(exp.Window(this=exp.Sum(this=leaves), order=exp.Order(expressions=[_ordered(column("o"))])))
+        lower = exp.Sub(this=lower, expression=leaves.copy())
+    upper = expression(":lower + :leaves - 1", lower=lower, leaves=leaves)
+    return exp.select(exp.Star(), named(lower, "lower"), named(upper, "upper")).from_(subquery(values, "ordered"))
+
+
+def laid_out(domain: Table, height: int) -> exp.Select:
+    """A domain with the first place `start_l` of each label: after those of the labels before it under their parent."""
+    top = named(cast(literal(0), "bigint"), f"start_{height}")
+    select = query("select d.* from d", {"d": domain}).select(top, copy=False)
+    for level in range(height - 1, -1, -1):
+        codes = {"code": column(f"code_{level}"), "parent": column(f"code_{level + 1}")}
+        labels = query(
+            "select :code as code, :parent as parent, max(:leaves) as leaves, min(o) as first from d"
+            " group by :code, :parent",
+            {"d": domain},
+            leaves=column(f"leaves_{level}"),
+            **codes,
+        )
+        before = query(
+            "select code, parent, sum(leaves) over (partition by parent order by first) - leaves as before from l",
+            {"l": labels},
+        )
+        start = expression(":above + n.before", above=column(f"start_{level + 1}", "d"))
+        select = query(
+            "select d.* from d join n on :code = n.code and :parent = n.parent",
+            {"d": select, "n": before},
+            code=column(f"code_{level}", "d"),
+            parent=column(f"code_{level + 1}", "d"),
+        ).select(named(cast(start, "bigint"), f"start_{level}"), copy=False)
+    return select
 
 
 def scattered(values: Table, level: int) -> exp.Select:
@@ -70,7 +116,7 @@ def scattered(values: Table, level: int) -> exp.Select:
     return exp.select(count()).from_(subquery(ends, "ends")).where(expression("gaps > 0"))
 
 
-def labels_as_values(values: Table, level: int, height: int, *, by_values: bool) -> exp.Select:
+def labels_as_values(values: Table, level: int, hierarchy: HierarchyTable, *, by_values: bool) -> exp.Select:
     """The labels of a level in the order of their first values, in place of the values of a domain.
 
     `by_values`: ranges end in the least and the greatest value under a label, not in the bounds of the label.
@@ -80,31 +126,34 @@ def labels_as_values(values: Table, level: int, height: int, *, by_values: bool)
         named(expression("max(o)"), "last"),
         named(whole(exp.Sum(this=column("n"))), "n"),
     ]
+    height, parts = hierarchy.height, ["code", "label", "leaves", *(["start"] if hierarchy.placed else [])]
     for number, own in enumerate(range(level, height + 1)):
         items += [
             named(exp.Max(this=column(f"code_{own}")), f"code_{number}"),
             named(exp.Max(this=cast(column(f"label_{own}"), "text")), f"label_{number}"),
             named(exp.Max(this=column(f"leaves_{own}")), f"leaves_{number}"),
         ]
+        if hierarchy.placed:
+            items.append(named(exp.Max(this=column(f"start_{own}")), f"start_{number}"))
     grouped = exp.select(*items).from_(table_expression(values)).group_by(column(f"code_{level}"))
     ordinal = expression("row_number() over (order by g.first) - 1")
     kept = [column("n", "g")]
-    kept += [
-        column(f"{part}_{place}", "g") for place in range(height - level + 1) for part in ("code", "label", "leaves")
-    ]
+    kept += [column(f"{part}_{place}", "g") for place in range(height - level + 1) for part in parts]
     select = exp.select(named(cast(exp.Paren(this=ordinal), "int"), "o"), *kept).from_(subquery(grouped, "g"))
     if not by_values:
         low, high, half_open = label_ends(column("label_0", "g"))
-        return select.select(named(low, "low"), named(high, "high"), named(half_open, "half_open"), copy=False)
+        select = select.select(named(low, "low"), named(high, "high"), named(half_open, "half_open"), copy=False)
+        return _with_places(select, placed=hierarchy.placed)
     for alias in ("first", "last"):
         on = equal(column(alias, "g"), column("o", f"{alias}_value"))
         select = select.join(table_expression(values, f"{alias}_value"), on=on, copy=False)
-    return select.select(
+    select = select.select(
         named(column("label_0", "first_value"), "low"),
         named(column("label_0", "last_value"), "high"),
         named(literal(0), "half_open"),
         copy=False,
     )
+    return _with_places(select, placed=hierarchy.placed)
 
 
 def keys_of_labels(values: Table, labels: Table, level: int) -> exp.Select:
@@ -186,14 +235,14 @@ def _place(listing: Listing | None) -> exp.Expression:
     return literal(0) if listing is None else cast(column("position", "l"), "bigint")
 
 
-def _numbered(values: exp.Select, height: int, *, natural: bool) -> exp.Select:
+def _numbered(values: exp.Select, height: int, *, natural: bool, placed: bool) -> exp.Select:
     """The values with `o`. Within a window, each ancestor is placed where its first value is."""
     own = [_ordered(column("place")), _ordered(column("value"))]
     ranked = exp.select(
         exp.Star(), named(_window(exp.RowNumber(), [_ordered(is_null(column("value"))), *own]), "place_0")
     ).from_(subquery(values, "by_value"))
     above = [] if natural else list(range(height - 1, 0, -1))
-    placed = exp.select(
+    by_branch = exp.select(
         exp.Star(),
         *(
             named(
@@ -208,9 +257,10 @@ def _numbered(values: exp.Select, height: int, *, natural: bool) -> exp.Select:
     order += [_ordered(column("place_0"))]
     number = exp.Sub(this=_window(exp.RowNumber(), order), expression=literal(1))
     kept = ["value", "n"]
-    kept += [f"{part}_{level}" for level in range(height + 1) for part in ("code", "label", "leaves")]
+    parts = ("code", "label", "leaves", *(("start",) if placed else ()))
+    kept += [f"{part}_{level}" for level in range(height + 1) for part in parts]
     return exp.select(named(cast(exp.Paren(this=number), "int"), "o"), *(column(name) for name in kept)).from_(
-        subquery(placed, "placed")
+        subquery(by_branch, "placed")
     )
 
 
@@ -300,6 +350,7 @@ def leaves_of_domain(table: Table, height: int, *, of_labels: bool = False) -> e
     items: list[exp.Expression] = [column("o"), column("label_0"), column("n")]
     for level in range(height + 1):
         items += [column(f"code_{level}"), cast(column(f"label_{level}"), "text"), column(f"leaves_{level}")]
+    items += [column("lower"), column("upper")]
     if of_labels:
         items += [column(name) for name in ("low", "high", "half_open")]
     return exp.select(*items).from_(table_expression(table))

@@ -6,7 +6,7 @@ Made from the scan's base; sizes are those of distinct combinations and values, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from sqlglot import exp
@@ -43,6 +43,8 @@ class Domain:
     """Every value of the source with its ordinal."""
     least: int = 0
     """The level of the hierarchy that ordinals stand for."""
+    laid_out: bool = False
+    """The table has `start_l` of each level: the first place of its label in the domain."""
 
     @property
     def height(self) -> int:
@@ -172,7 +174,7 @@ def _store_domain(
                 scratch.drop(values)
                 values = _store_values(engine, binding, position, base, stored, scratch, natural=False)
         by_values = natural and binding.spec.search.bounds == "values"
-        query = combinations_sql.labels_as_values(values, least, stored.height, by_values=by_values)
+        query = combinations_sql.labels_as_values(values, least, stored.table, by_values=by_values)
         table = scratch.create(step, f"o{position}l", query)
         keys = scratch.create(step, f"o{position}k", combinations_sql.keys_of_labels(values, table, least))
     [(number,)] = engine.query(Statement(step, row_count(table_expression(table))))
@@ -180,7 +182,26 @@ def _store_domain(
     if least:
         scratch.drop(values)
     # One label of everything is in order, whatever it is a label of.
-    return Domain(table, int(number), absent, natural or least == stored.height, stored, keys, least)
+    in_order = natural or least == stored.height
+    return Domain(table, int(number), absent, in_order, stored, keys, least, stored.table.placed)
+
+
+def in_places(engine: Engine, scratch: Scratch, made: Combinations) -> Combinations:
+    """The combinations with every domain laid out in places, also those whose leaves a hierarchy lists: each label has
+    as many places as leaves, with the values that nobody has. Not those in whose order a label's values lie apart."""
+    found = []
+    for position, domain in enumerate(made.domains):
+        step = f"places of {domain.hierarchy.column}"
+        if not domain.laid_out and not (domain.natural and _scattered(engine, step, domain)):
+            table = scratch.create(step, f"o{position}p", combinations_sql.laid_out(domain.table, domain.height))
+            domain = replace(domain, table=table, laid_out=True)
+        found.append(domain)
+    return replace(made, domains=tuple(found))
+
+
+def _scattered(engine: Engine, step: str, domain: Domain) -> bool:
+    levels = range(1, domain.height)
+    return any(engine.query(Statement(step, combinations_sql.scattered(domain.table, level)))[0][0] for level in levels)
 
 
 def _store_values(

@@ -161,9 +161,11 @@ class HierarchyTable:
     table: Table
     height: int
     leaves: int
-    """Values the hierarchy knows, NULL included when the source has one."""
+    """Values of the domain, NULL included when the source has one."""
     widths: tuple[int, ...] = ()
     """Bits that number the children at each level, from 0 up to the one below the top."""
+    placed: bool = False
+    """Values are measured by their places in a range: the table has `start_l`, the first place of each label."""
 
 
 def base_groups(source: exp.Expression, keys: Mapping[str, exp.Expression], count_as: str = "n") -> exp.Select:

@@ -19,8 +19,10 @@ from sqlanon.hierarchies.levels import MaskLevel
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source import lookup_statements as lookup_sql
 from sqlanon.source.binding import BoundColumn
+from sqlanon.source.domains import LISTED, Measure, measured
 from sqlanon.source.frequency_statements import HierarchyTable
-from sqlanon.source.hierarchy_statements import label, text_length
+from sqlanon.source.hierarchy_statements import Leaves
+from sqlanon.source.label_statements import label, text_length
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import is_present
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
@@ -125,6 +127,8 @@ class StoredHierarchy:
     """A hash of the rule, listed rows included."""
     checksum: tuple[int, ...] = ()
     """Changes when the codes of the hierarchy table do."""
+    measure: Measure = LISTED
+    """The domain that its leaves are counted in."""
 
     @property
     def height(self) -> int:
@@ -193,11 +197,20 @@ def store_hierarchy(
     if draft.listing is not None:
         listing_table = scratch.create_text(step, f"definition_{place}", draft.listing_columns())
         engine.load(step, listing_table, draft.listing_columns(), draft.listing.rows)
-    coded = hierarchy_sql.coded(draft.labelled, draft.height, draft.families, engine.traits)
+    labelled, leaves = _measured(engine, item, draft)
+    coded = hierarchy_sql.coded(labelled, draft.height, draft.families, engine.traits, leaves)
     table = scratch.create(step, f"hierarchy_{place}", coded)
     if draft.listing_table is not None:
         scratch.drop(draft.listing_table)
     return _validated(engine, item, draft, table, has_null=has_null, show_values=show_values)
+
+
+def _measured(engine: Engine, item: BoundColumn, draft: HierarchyDraft) -> tuple[exp.Query, Leaves]:
+    """Labelled values, with their places where the domain is a range, and what counts as the leaves of a label."""
+    if item.measure.kind == "range" and isinstance(item.rule, Formula):
+        levels = item.rule.levels
+        return measured(draft.labelled, levels, item.measure, item.family, engine.traits), "places"
+    return draft.labelled, "occurring" if item.measure.kind == "occurring" else "listed"
 
 
 def draft_hierarchy(
@@ -366,11 +379,12 @@ def _validated(
     engine: Engine, item: BoundColumn, draft: HierarchyDraft, table: Table, *, has_null: bool, show_values: bool
 ) -> StoredHierarchy:
     height = draft.height
-    statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height), fresh=True)
+    _, counted = _measured(engine, item, draft)
+    statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height, counted), fresh=True)
     [row] = engine.query(statement)
     missing, parents = row[:height], row[height : 2 * height]
-    tops, leaves, values, top, *sums = row[2 * height : 2 * height + 6]
-    indexes = row[2 * height + 6 :]
+    tops, leaves, values, outside, top, *sums = row[2 * height : 2 * height + 7]
+    indexes = row[2 * height + 7 :]
     for level, number in enumerate(missing, start=1):
         if number:
             raise _failure(engine, draft, table, level - 1, int(number), missing=True, show_values=show_values)
@@ -384,17 +398,29 @@ def _validated(
             level=height,
             count=int(tops),
         )
+    if outside:
+        raise HierarchyError(
+            f"column '{draft.column}': {_counted(int(outside), 'value')} outside its declared domain; "
+            f"widen columns.{draft.column}.domain, or leave such rows out of the source",
+            column=draft.column,
+            count=int(outside),
+        )
     if draft.listed > 1:
         _refuse_cycles(engine, draft, table)
     return StoredHierarchy(
         column=draft.column,
         table=HierarchyTable(
-            table, height, int(leaves) + has_null, tuple(int(most or 0).bit_length() for most in indexes)
+            table,
+            height,
+            int(leaves or 0) + has_null,
+            tuple(int(most or 0).bit_length() for most in indexes),
+            counted == "places",
         ),
         top=str(top if top is not None else draft.top),
         values=int(values),
         families=draft.families,
         fingerprint=fingerprint(item.rule),
+        measure=item.measure,
         checksum=tuple(int(number) for number in sums),
     )
 

@@ -117,3 +117,17 @@ def taxonomy_paths(hierarchy: Table, height: int) -> exp.Select:
     """Every leaf of a taxonomy with the labels above it."""
     labels = [named(cast(column(f"label_{level}"), "text"), f"label_{level}") for level in range(height + 1)]
     return exp.select(*labels).from_(table_expression(hierarchy), copy=False)
+
+
+def sound(coded_query: exp.Select, height: int) -> exp.Select:
+    """The coded values that can be relied on without validation: in the source, labelled at every level, listed once.
+
+    For hierarchies that nobody validates when they are read, in a view or a script. What is left out is not covered.
+    """
+    occurrences = exp.Window(this=count(), partition_by=[column("value")])
+    counted = exp.select(exp.Star(), named(occurrences, "occurrences")).from_(subquery(coded_query, "coded"))
+    labelled = [is_present(column(f"label_{level}")) for level in range(1, height + 1)]
+    once = equal(column("occurrences"), literal(1))
+    return (
+        exp.select(exp.Star()).from_(subquery(counted, "counted")).where(is_present(column("value")), once, *labelled)
+    )

@@ -6,12 +6,14 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from sqlanon.hierarchies import HierarchySpec
-from sqlanon.hierarchies.definition import Definition, Finding, Real, Whole, refuse
+from sqlanon.hierarchies.definition import Definition, Finding, Real, Whole, exact, refuse
 from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.amounts import Share
 
@@ -40,6 +42,66 @@ class LevelBounds(Definition):
         return self
 
 
+def _bound(value: object) -> object:
+    """
+    >>> _bound("1964-09-27"), _bound(2.5)
+    (datetime.date(1964, 9, 27), Decimal('2.5'))
+    """
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            raise ValueError("a number or a date like 1964-09-27 is expected") from None
+    if isinstance(value, date | Decimal):
+        return value
+    found = exact(value)
+    return Decimal(found) if isinstance(found, int) else found
+
+
+Bound = Annotated[
+    Decimal | datetime | date,
+    BeforeValidator(_bound),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number"},
+                {"type": "string", "format": "date"},
+                {"type": "string", "format": "date-time"},
+            ]
+        }
+    ),
+]
+
+
+class DomainRange(Definition):
+    """All values from one number or date to another."""
+
+    min: Bound = Field(description="The least value that there can be.")
+    max: Bound = Field(description="The greatest value that there can be.")
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        low, high = _comparable(self.min), _comparable(self.max)
+        if isinstance(low, Decimal) is not isinstance(high, Decimal):
+            raise ValueError("min and max must both be numbers or both be dates")
+        if low > high:  # type: ignore[operator]  # both are of one kind
+            raise ValueError("min must not exceed max")
+        return self
+
+
+def _comparable(bound: Decimal | datetime | date) -> Decimal | datetime:
+    """A bound as what others are compared with: a date by its midnight, a moment by UTC."""
+    if isinstance(bound, Decimal):
+        return bound
+    if not isinstance(bound, datetime):
+        return datetime(bound.year, bound.month, bound.day)
+    return bound if bound.tzinfo is None else bound.astimezone(UTC).replace(tzinfo=None)
+
+
 class Column(Definition):
     """One column of the source."""
 
@@ -51,6 +113,13 @@ class Column(Definition):
         None, description="How values are generalized. Default for a quasi-identifier: suppression."
     )
     levels: LevelBounds = Field(default=LevelBounds(min=0, max=None), description="The levels that may be released.")
+    domain: Literal["occurring", "hierarchy"] | DomainRange | None = Field(
+        None,
+        description="The values that there can be, which losses and estimates are measured against: min and max; "
+        "hierarchy: what its csv, tree or table lists, or interval with min and max bounds; occurring: what the source "
+        "has. Default: of numbers and dates the range from the least to the greatest that occur, else what the "
+        "hierarchy lists.",
+    )
     scheme: Scheme | None = Field(
         None, description="The generalization scheme of this column. Default: the one that search.algorithm names."
     )
@@ -75,7 +144,7 @@ class Column(Definition):
         if self.hierarchy is not None and self.role not in ("quasi_identifier", "sensitive"):
             findings.append((("hierarchy",), f"only a quasi_identifier or sensitive column has one, not {self.role}"))
         if self.role != "quasi_identifier":
-            for key in ("levels", "scheme", "weight", "tag", "anonymity"):
+            for key in ("levels", "domain", "scheme", "weight", "tag", "anonymity"):
                 if key in self.model_fields_set:
                     findings.append(((key,), f"only a quasi_identifier has this, not {self.role}"))
         if self.accept is not None and self.role not in ("sensitive", "insensitive"):

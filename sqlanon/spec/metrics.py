@@ -31,7 +31,7 @@ METRICS: dict[str, MetricRow] = {
     row.name: row
     for row in (
         MetricRow("height", "sqlanon.metrics.height:Height", "Steps of generalization, added up over the columns."),
-        MetricRow("loss", "sqlanon.metrics.loss:Loss", "Shares of the hierarchies' leaves that labels cover."),
+        MetricRow("loss", "sqlanon.metrics.loss:Loss", "Shares of the columns' domains that labels cover."),
         MetricRow("entropy", "sqlanon.metrics.entropy:Entropy", "Bits that generalized and suppressed rows lose."),
         MetricRow("entropy*", "sqlanon.metrics.entropy:EntropyStar", "Bits that generalized rows lose."),
         MetricRow("dm", "sqlanon.metrics.discernibility:Discernibility", "Sizes of classes, row by row."),

@@ -9,6 +9,8 @@ from random import Random
 from typing import Any
 
 from tests.fuzz.case import POPULATION, REFERENCE, Case, Cell, Column, Table
+from tests.fuzz.labels import DATES, NUMBERS
+from tests.fuzz.ladders import WHOLE, population_values
 
 LATTICE = ("optimal", "samarati", "minimal", "incognito", "exhaustive", "datafly")
 SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "genetic", "annealing")
@@ -181,6 +183,7 @@ def generate(seed: int, engine: str) -> Case:
     options(draw, case, quasi)
     place(draw, case)
     case.table.rows = [list(row) for row in zip(*(values[name] for name in values), strict=True)]
+    domains(draw, case, quasi)
     order = list(spec_columns)
     if draw.chance(0.3):
         draw.random.shuffle(order)
@@ -511,6 +514,44 @@ def personalize(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any,
         case.spec["respondent"] = add("text", people, {"role": "identifier"})
         personal["primary"] = False
     case.spec["privacy"]["personalized"] = personal
+
+
+def domains(draw: Draw, case: Case, quasi: list[str]) -> None:
+    """What losses are measured against. Of ranges that are too long to be listed, the values that occur."""
+    flat = case.spec["search"].get("model") in ("_TS", "_AS", "_CS")
+    for name in quasi:
+        column, kind = case.spec["columns"][name], case.table.kind(name)
+        values = sorted_values(case, name, kind)
+        definition = column.get("hierarchy", "suppression")
+        builder = definition if isinstance(definition, str) else next(iter(definition))
+        if kind not in (*NUMBERS, *DATES) or (builder not in ("interval", "date", "suppression") and not flat):
+            continue
+        narrow = bool(values) and values[-1] - values[0] < MOST_LISTED
+        if not narrow or draw.chance(0.3):
+            column["domain"] = "occurring"
+        elif case.population is None and not flat and draw.chance(0.3):
+            low, high = values[0] - draw.one([0, 1, 7]), values[-1] + draw.one([0, 2])
+            whole = kind in WHOLE
+            column["domain"] = {"min": low if whole else day_of(low), "max": high if whole else day_of(high)}
+
+
+MOST_LISTED = 3000
+
+
+def sorted_values(case: Case, name: str, kind: str) -> list[int]:
+    """The values of a column as whole numbers, where they all are whole numbers or days."""
+    elsewhere = [] if case.population is None else population_values(case, name)
+    values = [value for value in (*case.table.values(name), *elsewhere) if value is not None]
+    try:
+        if kind in WHOLE:
+            return sorted(int(value) for value in values)
+        return sorted(datetime.date.fromisoformat(value).toordinal() for value in values) if kind == "date" else []
+    except ValueError:
+        return []
+
+
+def day_of(number: int) -> str:
+    return datetime.date.fromordinal(number).isoformat()
 
 
 def options(draw: Draw, case: Case, quasi: list[str]) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 from tests.fuzz.case import Case, Cell, Table
 
 TOP = "*"
+WHOLE = ("integer", "bigint")
+"""Kinds whose every value between two others can be listed."""
 
 
 class Uncovered(Exception):
@@ -33,6 +35,8 @@ class Ladder:
     top: str
     leaves: list[Cell]
     known: dict[tuple[Cell, int], Cell] = field(default_factory=dict)
+    domain: list[Cell] = field(default_factory=list)
+    """The values that losses are measured against."""
 
     def label(self, value: Cell, level: int) -> Cell:
         if level >= self.height:
@@ -49,8 +53,8 @@ class Ladder:
         return [level for level in range(self.height + 1) if self.label(value, level) == label]
 
     def under(self, label: Cell, level: int) -> int:
-        """Leaves below a label of a level."""
-        return sum(1 for leaf in self.leaves if self.label(leaf, level) == label)
+        """Values of the domain below a label of a level."""
+        return sum(1 for leaf in self.domain if self.label(leaf, level) == label)
 
 
 def ladders_of(case: Case) -> dict[str, Ladder]:
@@ -63,7 +67,27 @@ def ladders_of(case: Case) -> dict[str, Ladder]:
         if case.population is not None:
             values = values + population_values(case, name)
         built[name] = build(definition, name, case.table.kind(name), values, case)
+        built[name].domain = domain_of(built[name], case.spec["columns"][name].get("domain"), values)
     return built
+
+
+def domain_of(ladder: Ladder, asked: Any, values: Iterable[Cell]) -> list[Cell]:
+    """What a column could hold: what occurs, what is listed, or every whole number or day of a range."""
+    values = list(dict.fromkeys(values))
+    if asked == "occurring":
+        return values
+    if ladder.builder not in ("interval", "date", "suppression") or ladder.kind not in (*WHOLE, "date"):
+        return ladder.leaves
+    present = [value for value in values if value is not None]
+    bounds = [asked["min"], asked["max"]] if asked else present
+    found: list[Cell] = []
+    if ladder.kind == "date" and present:
+        days = [datetime.date.fromisoformat(str(bound)).toordinal() for bound in bounds]
+        found = [datetime.date.fromordinal(day).isoformat() for day in range(min(days), max(days) + 1)]
+    elif present:
+        numbers = [int(bound) for bound in bounds]
+        found = [str(number) for number in range(min(numbers), max(numbers) + 1)]
+    return [*found, *([None] if None in values else [])]
 
 
 def population_values(case: Case, name: str) -> list[Cell]:

@@ -140,7 +140,7 @@ class Lattice:
             return (len(kept) * level / ladder.height + lost) / total if ladder.height else 0.0
         labels = [ladder.label(value, level) for value in values]
         if metric == "loss":
-            leaves = len(ladder.leaves)
+            leaves = len(ladder.domain)
             under = {label: ladder.under(label, level) / leaves for label in set(labels)}
             held = sum(under[labels[row]] for row in kept) + lost
             room = total - total / leaves

@@ -45,7 +45,9 @@ def assert_codes_follow_labels(engine: Engine, item: Any) -> None:
         )
         sizes = Counter(label for label, _, _ in found)
         codes = {label: code for label, code, _ in found}
-        assert all(codes[label] == code and sizes[label] == leaves for label, code, leaves in found)
+        # What labels of a range cover is counted in tests/source/test_domains.py.
+        assert item.table.placed or all(sizes[label] == leaves for label, _, leaves in found)
+        assert all(codes[label] == code for label, code, _ in found)
         assert sorted(codes.values()) == list(range(1, len(codes) + 1))
 
 

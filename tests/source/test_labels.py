@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sqlanon.engines.base import Engine
 from sqlanon.hierarchies import DateLevel, Family, Interval, IntervalLevel, Level, MaskLevel
-from sqlanon.source.hierarchy_statements import label
+from sqlanon.source.label_statements import label
 from sqlanon.sql.relations import column
 from tests.kit.papers import adversarial_values
 from tests.kit.tables import FEW, at, create, literal, rows, run

@@ -1,8 +1,8 @@
 """Statements that name regions: the labels of ranges of ordinals, and the assignment of combinations to classes.
 
 `nodes` are the labels of all hierarchies that cover one range each: `dim`, `first`, `last`, `label`, `quoted` (as a
-member of a set) and `leaves`. `ranges` are the bounds that regions have: `dim`, `lo`, `hi`; named, they also have
-`label`, `leaves` and `rows`.
+member of a set), `leaves`, and the places of the domain from `lower` to `upper`. `ranges` are the bounds that regions
+have: `dim`, `lo`, `hi`; named, they also have `label`, `leaves` and `rows`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def nodes(domains: Sequence[OrderedDomain]) -> exp.Query:
     keys: list[exp.Expression] = [column(name) for name in ("dim", "first", "last")]
     place = exp.Window(this=exp.RowNumber(), partition_by=keys, order=order)
     placed = exp.select(exp.Star(), named(place, "place")).from_(subquery(_all(parts), "labels"), copy=False)
-    more = ("low", "high", "half_open") if ends else ()
+    more = ("lower", "upper", *(("low", "high", "half_open") if ends else ()))
     names = [column(name) for name in ("dim", "first", "last", "level", "label", "leaves", *more)]
     select = exp.select(*names, named(_quoted(column("label")), "quoted")).from_(subquery(placed, "placed"), copy=False)
     return select.where(equal(column("place"), literal(1)))
@@ -62,6 +62,8 @@ def _labels_of(domain: OrderedDomain, level: int, *, ends: bool) -> exp.Select:
         named(last, "last"),
         named(label, "label"),
         named(whole(exp.Max(this=column(f"leaves_{level}"))), "leaves"),
+        named(exp.Min(this=column("lower")), "lower"),
+        named(exp.Max(this=column("upper")), "upper"),
     ]
     if ends and domain.of_labels and level == 0:
         items += [named(exp.Max(this=column(name)), name) for name in ("low", "high", "half_open")]
@@ -152,8 +154,10 @@ def simple_names(found: Table, node_table: Table, natural: Sequence[int], *, of_
         member = exp.Case(ifs=[when(plain, concat('"', values.copy(), '"'))], default=member)
     with_null = exp.Case(ifs=[when(complete, values)], default=concat("{", member, f", {NULL_TEXT}}}"))
     exact = is_present(column("leaves", "whole"))
-    extent = exp.Add(this=exp.Sub(this=column("hi", "r"), expression=column("lo", "r")), expression=literal(1))
-    length = cast(exp.Null(), "bigint") if of_labels else whole(extent)
+    # From the place of the first value to that of the last one; NULL is one leaf more.
+    extent = exp.Sub(this=column("upper", "high"), expression=column("lower", "low"))
+    absent = exp.Case(ifs=[when(complete.copy(), literal(1))], default=literal(2))
+    length = exp.Case(ifs=[when(in_order.copy(), whole(exp.Add(this=exp.Paren(this=extent), expression=absent)))])
     items = [column(name, "r") for name in ("dim", "lo", "hi")]
     select = exp.select(
         *items,

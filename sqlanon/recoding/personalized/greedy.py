@@ -72,6 +72,8 @@ class General:
     """Rows with an ordinal below each place."""
     nodes: dict[tuple[int, int], SplitNode]
     """By level and first ordinal."""
+    places: list[tuple[int, int]]
+    """The first and the last place of each ordinal in the domain."""
     partitions: list[GreedyPartition] = field(default_factory=list)
 
     def whole(self) -> None:
@@ -93,7 +95,7 @@ class General:
         """Leaves of an interval; NULL lies in no interval but that of everything."""
         if low < high and high == self.attribute.null:
             return self.attribute.values
-        return high - low + 1
+        return self.places[high][1] - self.places[low][0] + 1
 
     def candidates(self, effects: Effects, weight: Fraction | None, leaves: int) -> Iterator[Split]:
         """Every single split, with the change of Equation 6; those that leave somebody without protection left out."""
@@ -295,17 +297,18 @@ def _general(guarded: Guarded, item: Attribute) -> General:
             f"{MOST_VALUES}; use personalized"
         )
     levels = range(item.height + 1)
-    select = query("select r.o, r.n from r order by r.o", {"r": item.reach})
+    select = query("select r.o, r.n, r.lower, r.upper from r order by r.o", {"r": item.reach})
     if not item.natural:
         for level in levels:
             select = select.select(*divisions_sql.node_columns(level))
-    before, nodes = [0], {}
-    for ordinal, number, *found in guarded.engine.query(Statement("general domain", select)):
+    before, nodes, places = [0], {}, []
+    for ordinal, number, lower, upper, *found in guarded.engine.query(Statement("general domain", select)):
         before.append(before[-1] + int(number))
+        places.append((int(lower), int(upper)))
         for level in levels if found else ():
             low, high, leaves = (int(value) for value in found[3 * level : 3 * level + 3])
             if low == ordinal:
                 nodes[level, low] = SplitNode(low, high, leaves)
-    general = General(item, before, nodes)
+    general = General(item, before, nodes, places)
     general.whole()
     return general

@@ -156,12 +156,12 @@ def _attributes(run: Run, made: Combinations) -> list[Attribute]:
                 domain.natural,
                 domain.height,
                 reach,
-                domain.values if domain.natural else domain.leaves,
+                domain.leaves,
                 domain.values - 1,
                 domain.null,
                 domain.hierarchy.top,
                 Fraction(run.binding.spec.weight(name)),
-                domain.leaves if domain.least else None,
+                domain.least > 0,
             )
         )
     return found

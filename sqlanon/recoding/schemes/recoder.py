@@ -50,6 +50,8 @@ class Leaf:
     covered_above: tuple[int, ...]
     ends: tuple[str, str, bool] | None = None
     """Of a label: where it begins and ends, and whether its end is the first value beyond. None: it is a value."""
+    places: tuple[int, int] | None = None
+    """Its first and last place in the domain."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,17 @@ class LeafColumn:
             elif level:
                 covered = self.leaves[block[0]].covered_above[level - 1]
             else:
-                covered = sum(self.leaves[leaf].covered for leaf in block)
+                covered = self._covered(block)
             for leaf in block:
                 found[leaf] = covered
         return found
+
+    def _covered(self, block: Block) -> int:
+        """The leaves of a range, with those between its values, or of a set."""
+        first, last = self.leaves[block[0]].places, self.leaves[block[-1]].places
+        if self.natural and is_range(block) and first is not None and last is not None:
+            return last[1] - first[0] + 1
+        return sum(self.leaves[leaf].covered for leaf in block)
 
     def _level(self, block: Block) -> int | None:
         """The lowest level that has exactly these leaves as one group."""
@@ -204,8 +213,8 @@ def read_column(engine: Engine, name: str, stored: StoredDomain) -> LeafColumn:
 
 
 def _leaf(rows: Sequence[Sequence[object]], height: int) -> Leaf:
-    """Rows are: ordinal, text, rows, then code, label and leaves of each level, and the ends of a label."""
-    first = rows[0]
+    """Rows are: ordinal, text, rows; code, label and leaves of each level; first, last place; ends of a label."""
+    first, place = rows[0], 3 + 3 * (height + 1)
     return Leaf(
         _text(first[4]),
         tuple(str(row[1]) for row in rows if row[1] is not None),
@@ -213,7 +222,8 @@ def _leaf(rows: Sequence[Sequence[object]], height: int) -> Leaf:
         int(str(first[5])),
         tuple(_text(first[4 + 3 * level]) for level in range(1, height + 1)),
         tuple(int(str(first[5 + 3 * level])) for level in range(1, height + 1)),
-        _ends(first[6 + 3 * height :]),
+        _ends(first[place + 2 :]),
+        (int(str(first[place])), int(str(rows[-1][place + 1]))),
     )
 
 

@@ -186,7 +186,8 @@ def table_loss(
     for (interval, place), members in groups.items():
         low, high = domains[0][interval]
         size = len(domains[1][place])
-        total += len(members) * (Fraction(high - low, len(ages)) + Fraction(size - 1, len(leaves)))
+        years = Fraction(ages[high] - ages[low], ages[-1] - ages[0] + 1)
+        total += len(members) * (years + Fraction(size - 1, len(leaves)))
         rows = [
             Row(nodes[row[ILLNESS]][1], None if row[GUARD] is None else nodes[row[GUARD]], row[PERSON])
             for row in members
