@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from time import monotonic
 
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluation.evaluator import MatrixEvaluator, SqlEvaluator
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice

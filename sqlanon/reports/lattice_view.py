@@ -13,14 +13,13 @@ from itertools import groupby
 from typing import Any
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import preferences_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.metrics.registry import metric_named
 from sqlanon.release.lock import Lock
-from sqlanon.search.base import Budget, Objective
+from sqlanon.search.base import Budget, Evaluator, Objective
 from sqlanon.search.node_sets import MOST_NODES, Coding, Marking, Totals, members
 from sqlanon.search.registry import algorithm_named
 from sqlanon.source.frequency import FrequencySet
@@ -312,7 +311,7 @@ def _iteration(step: dict[str, Any]) -> dict[str, int]:
 class Replay:
     """An evaluator that answers at once and remembers only what it was asked. Implements `search.base.Evaluator`."""
 
-    def __init__(self, evaluator: SqlEvaluator) -> None:
+    def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._asked: dict[Node, Verdict] = {}
         self.undecided: list[tuple[int, int]] = []
@@ -344,6 +343,10 @@ class Replay:
     @property
     def relaxed(self) -> bool:
         return self._evaluator.relaxed
+
+    @property
+    def lowest_height(self) -> int:
+        return self._evaluator.lowest_height
 
     @property
     def checks(self) -> int:

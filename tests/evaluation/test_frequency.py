@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation import rollups as rollup
-from sqlanon.evaluation.evaluator import MatrixEvaluator, SqlEvaluator
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.registry import METRICS
@@ -378,7 +379,7 @@ def assert_bounds(matrix: MatrixEvaluator, example: Example, limit: int) -> None
 
 
 def test_a_matrix_that_is_too_large_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.evaluation.evaluator.MOST_ENTRIES", 3)
+    monkeypatch.setattr("sqlanon.evaluation.matrix.MOST_ENTRIES", 3)
     example = Example([("v0",), ("v1",)], [[["v0", "x"], ["v1", "x"]]], 2)
     refusal = r"search.satisfies: .* 2 x 2 entries, more than 3; use counts"
     with evaluated(engine, example, tmp_path) as (counts, found, scratch), pytest.raises(UsageError, match=refusal):
