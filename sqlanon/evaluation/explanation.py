@@ -18,11 +18,15 @@ from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.matrix import Combination, DistanceMatrix, MatrixBounds, MatrixEvaluator, MatrixView, entries_of
 from sqlanon.evaluation.problem import Problem, preferences_of
 from sqlanon.hierarchies.lattice import Lattice, Node
-from sqlanon.search.base import Step
+from sqlanon.metrics.base import Verdict, relative_level
+from sqlanon.search.base import SearchResult, Step
 from sqlanon.spec.algorithms import ALGORITHMS
 
 MOST_EXPLAINED = 500_000
 """Entries of a matrix that is made for an explanation alone."""
+
+MOST_RIVALS = 12
+"""Nodes to choose from that are listed; plain data has all."""
 
 LISTED = 4
 """Nearest vectors of an outlier that are named."""
@@ -60,6 +64,29 @@ class NodeStep:
 
 
 @dataclass(frozen=True)
+class Rival:
+    """A node among those that the preferences choose from, with what they look at (Samarati 2001, section 6)."""
+
+    node: Node
+    relative: float
+    """The sum of its levels, each divided by the height of its hierarchy."""
+    verdict: Verdict | None
+    """None where the budget left it out."""
+    ties: bool
+    """No preference tells it apart from the chosen one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "vector": list(self.node),
+            "distance": sum(self.node),
+            "relative_distance": self.relative,
+            "classes": None if self.verdict is None else self.verdict.classes,
+            "suppressed": None if self.verdict is None else self.verdict.suppressed,
+            "ties": self.ties,
+        }
+
+
+@dataclass(frozen=True)
 class MatrixPart:
     """What the distance-vector matrix tells; without a matrix, why there is none."""
 
@@ -81,14 +108,17 @@ class Explanation:
     node: Node
     suppressed: int
     monotone: bool
-    heights: tuple[Step, ...]
-    """The heights that samarati tried."""
+    heights: tuple[Step, ...] | None
+    """The heights that samarati tried; None where it was not what chose the node."""
     strategy: tuple[NodeStep, ...]
     """From the bottom to the node."""
     own: bool
     """Whether the algorithm itself took this path."""
     down: tuple[NodeStep, ...]
     """Every single step down."""
+    rivals: tuple[Rival, ...]
+    """The minimal nodes that the search lists, and those that tie with the chosen one."""
+    preferences: tuple[str, ...]
     matrix: MatrixPart
 
     @property
@@ -128,7 +158,7 @@ class Explanation:
                 "suppressed_at_least": [list(floor) for floor in bounds.floors],
                 "searched": self.matrix.searched,
             },
-            "heights": [dict(step) for step in self.heights],
+            "heights": None if self.heights is None else [dict(step) for step in self.heights],
             "strategy": {
                 "steps": [step.to_dict(self.limit) for step in self.strategy],
                 "own": self.own,
@@ -137,6 +167,8 @@ class Explanation:
             },
             "steps_down": [step.to_dict(self.limit) for step in self.down],
             "minimal": self.minimal,
+            "preferences": list(self.preferences),
+            "rivals": [rival.to_dict() for rival in self.rivals],
             "matrix": None if view is None else view.to_dict(self.columns),
             "no_matrix": self.matrix.reason,
         }
@@ -147,8 +179,10 @@ class Explanation:
         """The explanation as tables with sentences."""
         yield self._strategy_sheet()
         yield self._down_sheet()
-        if self.algorithm == "samarati":
-            yield self._heights_sheet()
+        if len(self.rivals) > 1:
+            yield self._rival_sheet()
+        if self.heights is not None:
+            yield self._heights_sheet(self.heights)
         bounds, view = self.matrix.bounds, self.matrix.view
         if bounds is None or view is None:
             yield Sheet("Distance vectors", f"There is no matrix of distance vectors: {self.matrix.reason}.")
@@ -164,10 +198,8 @@ class Explanation:
         if self.own:
             path = f"The path that {self.algorithm} took from {start} to {chosen}."
         else:
-            path = (
-                f"One of {_counted(self.strategies, 'strategy', 'strategies')} (paths of single steps) from {start} to "
-                f"{chosen}, whose last steps save least."
-            )
+            others = f"One of {_counted(self.strategies, 'path')}" if self.strategies > 1 else "The only path"
+            path = f"{others} of single steps (strategies) from {start} to {chosen}."
         if self.suppressed > self.limit:
             verdict = f"The node itself suppresses more than the limit of {_rows(self.limit)}."
         elif self.locally_minimal:
@@ -200,9 +232,30 @@ class Explanation:
             return f"more than the limit of {self.limit:,}"
         return "acceptable" if step.allowed else "acceptable, not allowed by the constraints"
 
-    def _heights_sheet(self) -> Sheet:
+    def _rival_sheet(self) -> Sheet:
+        told = ", ".join(self.preferences) or "vector order"
+        ties = sum(rival.ties for rival in self.rivals)
+        text = f"The minimal vectors that the search lists, and those that tie. The choice is by {told}."
+        if ties > 1:
+            text += f" {ties:,} tie: the first in vector order was taken."
+        rows = tuple(
+            (
+                _vector(rival.node),
+                str(sum(rival.node)),
+                f"{rival.relative:.3f}",
+                *("-" if value is None else f"{value:,}" for value in _counts(rival.verdict)),
+                "chosen" if rival.node == self.node else "ties" if rival.ties else "-",
+            )
+            for rival in self.rivals[:MOST_RIVALS]
+        )
+        if len(self.rivals) > len(rows):
+            text += f" {len(self.rivals) - len(rows):,} are left out."
+        heading = ("levels", "distance", "relative distance", "classes", "suppressed", "verdict")
+        return Sheet("Minimal vectors", text, heading, rows)
+
+    def _heights_sheet(self, heights: Sequence[Step]) -> Sheet:
         heading = ("low", "high", "tried", "vectors", "asked", "found")
-        if not self.heights:
+        if not heights:
             text = f"No height had to be tried: the bounds and what was known met at height {sum(self.node)}."
             return Sheet("Heights tried", text)
         if not self.monotone:
@@ -210,9 +263,9 @@ class Explanation:
         else:
             text = "Binary search: each try is the middle of the heights left."
             bounds = self.matrix.bounds
-            if self.matrix.searched and bounds is not None and self.heights[0]["low"] == bounds.lowest_height:
+            if self.matrix.searched and bounds is not None and heights[0]["low"] == bounds.lowest_height:
                 text += f" It began at {bounds.lowest_height}, the lower bound of the distance vectors."
-        rows = tuple(tuple(_cell(step, name) for name in heading) for step in self.heights)
+        rows = tuple(tuple(_cell(step, name) for name in heading) for step in heights)
         return Sheet("Heights tried", text, heading, rows)
 
     def _bounds_sheet(self, bounds: MatrixBounds) -> Sheet:
@@ -239,7 +292,7 @@ class Explanation:
         text = (
             f"{_counted(view.outliers, 'combination')} of the source's {view.combinations:,} "
             f"{'has' if view.outliers == 1 else 'have'} fewer than {self.k} rows. A node that keeps one dominates one "
-            f"of its nearest distance vectors. Below the height given, no node has {self.k} rows in its class."
+            f"of its nearest distance vectors. Below the height given its class has fewer than {self.k} rows."
         )
         if left:
             text += f" {left:,} are left out: those shown stay alone longest."
@@ -260,11 +313,14 @@ def explain(
     evaluator: SqlEvaluator,
     matrix: MatrixEvaluator | None,
     node: Node,
-    trace: Sequence[Step],
+    found: SearchResult | None,
     *,
     values: bool = False,
 ) -> Explanation:
-    """The explanation of a node. `trace` is that of the search that chose it; `values` lets the matrix name values."""
+    """The explanation of a node.
+
+    `found` is of the search that chose it, None where it was chosen otherwise; `values` lets the matrix name values.
+    """
     binding = problem.run.binding
     preferences, lattice = preferences_of(binding), evaluator.lattice
 
@@ -273,6 +329,7 @@ def explain(
         return NodeStep(column, at, verdict.suppressed, preferences.allows(at, lattice))
 
     algorithm = binding.spec.search.algorithm
+    trace = () if found is None else found.trace
     walked = [at for item in trace if isinstance(at := item.get("node"), tuple)]
     own = bool(walked) and walked[0] == lattice.bottom and walked[-1] == node
     path = walked if own else _strategy(evaluator, node)
@@ -286,13 +343,15 @@ def explain(
         node=node,
         suppressed=step("", node).suppressed,
         monotone=evaluator.monotone,
-        heights=tuple(item for item in trace if "try" in item),
+        heights=None if found is None or algorithm != "samarati" else tuple(item for item in trace if "try" in item),
         strategy=(
             step("", path[0]),
             *(step(binding.names[_changed(low, high)], high) for low, high in pairwise(path)),
         ),
         own=own,
         down=tuple(step(binding.names[column], at) for column, at in below),
+        rivals=() if found is None else _rivals(found, evaluator.heights),
+        preferences=preferences.policies,
         matrix=_matrix_part(problem, evaluator, matrix, values=values),
     )
 
@@ -302,6 +361,14 @@ def refusal(algorithm: str) -> str | None:
     if ALGORITHMS[algorithm].kind == "lattice":
         return None
     return f"explain: {algorithm} searches no lattice of levels, so there is no node to explain; leave --explain out"
+
+
+def _rivals(found: SearchResult, heights: Node) -> tuple[Rival, ...]:
+    known = {**found.verdicts, found.chosen.node: found.chosen}
+    return tuple(
+        Rival(node, sum(map(relative_level, node, heights)), known.get(node), node in found.ties)
+        for node in sorted({*found.ties, *found.minimal})
+    )
 
 
 def _matrix_part(
@@ -384,6 +451,11 @@ def _cell(step: Mapping[str, Any], name: str) -> str:
         return "nothing there or below: on to the heights above"
     node = tuple(step["found"])
     return f"{_vector(node)}, of height {sum(node)}: on to the heights below"
+
+
+def _counts(verdict: Verdict | None) -> tuple[int | None, int | None]:
+    """Classes and suppressed rows."""
+    return (None, None) if verdict is None else (verdict.classes, verdict.suppressed)
 
 
 def _range(height: int, end: int | None) -> str:

@@ -222,7 +222,7 @@ def _distance(position: int, height: int, layout: Layout) -> exp.Expression:
 MOST_ENTRIES = 20_000_000
 """Pairs of an outlier and a combination beyond which the matrix is refused: it grows with their product."""
 
-SHOWN = 20
+SHOWN = 12
 """Outliers that are listed one by one, and combinations beside them."""
 
 NEAREST = 200

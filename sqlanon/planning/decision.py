@@ -153,7 +153,7 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
     if run.options.explain:
         with run.watch.phase("explain"):
             values = run.options.show_values
-            explanation = explain(problem, evaluator, matrix, found.chosen.node, found.trace, values=values)
+            explanation = explain(problem, evaluator, matrix, found.chosen.node, found, values=values)
     return PlanResult(
         columns=run.binding.names,
         heights=evaluator.heights,
