@@ -6,7 +6,7 @@ import csv
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import log2, prod
@@ -27,7 +27,9 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.registry import METRICS
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
-from sqlanon.search.base import Objective
+from sqlanon.search import samarati
+from sqlanon.search.base import Budget, Evaluator, Objective
+from sqlanon.search.session import Preferences
 from sqlanon.source import frequency as frequency_set
 from sqlanon.source import frequency_statements as packing
 from sqlanon.source.frequency import FrequencySet
@@ -361,6 +363,15 @@ def test_the_matrix_answers_as_the_counts(engine: Engine, tmp_path: Path, exampl
             suppressed for _, suppressed, _ in expected_verdicts(example, nodes)
         ]
         assert_bounds(matrix, example, limit)
+        assert found_by(matrix) == found_by(counts), "bounds save questions and change no answer"
+
+
+def found_by(evaluator: Evaluator) -> Verdict | None:
+    """What the binary search over heights chooses."""
+    objective = Objective.of(METRICS["height"], evaluator)
+    with suppress(InfeasibleError):
+        return samarati.search(evaluator, objective, Preferences(), Budget()).chosen
+    return None
 
 
 def assert_bounds(matrix: MatrixEvaluator, example: Example, limit: int) -> None:
@@ -376,6 +387,27 @@ def assert_bounds(matrix: MatrixEvaluator, example: Example, limit: int) -> None
     minimal = [node for node in acceptable if not any(n != node and dominates(node, n) for n in acceptable)]
     assert all(dominates(upper, node) for node in minimal)
     assert all(node in matrix.lattice for node in minimal)
+    if len(example.table) >= example.k:
+        low = tuple(min(1, height) for height in example.heights)
+        for bottom in dict.fromkeys([(0,) * len(low), low]):
+            assert_floors(matrix, example, Lattice(bottom, example.heights), limit)
+
+
+def assert_floors(matrix: MatrixEvaluator, example: Example, lattice: Lattice, limit: int) -> None:
+    """Rows that are outliers at every node of a height, worked out from the distances; no node suppresses fewer."""
+    tuples = Counter(example.table)
+    bounds = matrix.matrix.bounds(lattice, limit)
+
+    def near(row: tuple[Value, ...], height: int) -> int:
+        return sum(
+            n for other, n in tuples.items() if sum(map(max, example.distance(row, other), lattice.bottom)) <= height
+        )
+
+    for height in range(lattice.lowest, lattice.highest + 1):
+        alone = sum(n for row, n in tuples.items() if near(row, height) < example.k)
+        assert next(least for start, least in reversed(bounds.floors) if start <= height) == alone
+        assert all(len(example.suppressed(node)) >= alone for node in lattice.at_height(height))
+        assert (height < bounds.lowest_height) == (alone > limit)
 
 
 def test_a_matrix_that_is_too_large_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
