@@ -29,7 +29,7 @@ from sqlanon.spec.algorithms import ALGORITHMS
 Fact = tuple[str, str]
 
 BAR_WIDTH = 30
-PADDING = 2
+PADDING = 3
 FOLDED = 6
 """Tables of up to so many columns stand in one piece."""
 LISTED_VECTORS = 12
@@ -71,7 +71,7 @@ def _blocks(sheet: Sheet, width: int) -> list[list[int]]:
     widths = [max(map(len, cells)) + PADDING for cells in zip(sheet.heading, *sheet.rows, strict=True)]
     blocks = [[0]]
     for place in range(1, len(widths)):
-        if len(blocks[-1]) > 1 and sum(widths[taken] for taken in blocks[-1]) + widths[place] > width:
+        if len(blocks[-1]) > 1 and sum(widths[taken] for taken in blocks[-1]) + widths[place] - PADDING > width:
             blocks.append([0])
         blocks[-1].append(place)
     return blocks

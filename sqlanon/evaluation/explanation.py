@@ -360,7 +360,7 @@ def refusal(algorithm: str) -> str | None:
     """Why the answer of an algorithm is not explained; None where it is."""
     if ALGORITHMS[algorithm].kind == "lattice":
         return None
-    return f"explain: {algorithm} searches no lattice of levels, so there is no node to explain; leave --explain out"
+    return f"explain: {algorithm} does not choose a node of a lattice, which is what is explained; leave --explain out"
 
 
 def _rivals(found: SearchResult, heights: Node) -> tuple[Rival, ...]:
