@@ -438,7 +438,7 @@ def _value_sheet(view: MatrixView, columns: Sequence[str]) -> Iterator[Sheet]:
     }
     if shown:
         rows = tuple(
-            (str(number), *("NULL" if value is None else value for value in item.values or ()))
+            (str(number), *("NULL" if value is None else value or "(empty)" for value in item.values or ()))
             for number, item in sorted(shown.items())
         )
         yield Sheet("Combinations", "The values of the combinations.", ("combination", *columns), rows)
