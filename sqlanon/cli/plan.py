@@ -25,6 +25,7 @@ FILE = click.Path(path_type=Path)
 @click.argument("spec", type=FILE)
 @recipient_option("Plan for this recipient of the spec alone.")
 @click.option("--minimal", is_flag=True, help="List all k-minimal vectors too.")
+@click.option("--explain", is_flag=True, help="Say why: bounds, heights tried, a strategy, the steps down, distances.")
 @click.option("--k", "ks", help="What if: one or more k, as 2,5,10. Shows the grid and writes no lock file.")
 @click.option("--limit", "limits", help="What if: one or more suppression limits, as 0,1%,5%.")
 @click.option(
@@ -41,6 +42,7 @@ def command(
     spec: Path,
     recipient: str | None,
     minimal: bool,
+    explain: bool,
     ks: str | None,
     limits: str | None,
     algorithms: str | None,
@@ -56,6 +58,10 @@ def command(
 
     With --k or --limit it answers what-if questions instead: every combination, from one scan of the source.
 
+    With --explain it also says why this node: which heights the search tried, what bounds them, a path of single steps
+    that leads to the node, what each step down would suppress, and the distance vectors of the rows that stand out. No
+    data value is shown without --show-values.
+
     With --compare, several algorithms are planned side by side, and their costs shown by the same measures.
 
     A spec with recipients is planned for each of them, with a lock file each, and the releases are checked together.
@@ -66,6 +72,8 @@ def command(
     from sqlanon.spec import load_spec
 
     loaded = load_spec(spec)
+    if explain and not (ks is None and limits is None and algorithms is None):
+        raise click.UsageError("--explain is about one plan: leave out --k, --limit and --compare")
     if ks is not None or limits is not None:
         _what_if(settings, chosen(loaded, recipient), ks, limits)
         return
@@ -73,12 +81,12 @@ def command(
         _compare(settings, chosen(loaded, recipient), algorithms)
         return
     if loaded.recipients or recipient is not None:
-        plan_for_all(settings, spec, loaded, recipient, PlanFlags(minimal, out, fresh, dry_run))
+        plan_for_all(settings, spec, loaded, recipient, PlanFlags(minimal, explain, out, fresh, dry_run))
         return
     where = out or lock_path(spec)
     if not dry_run:
         require_writable(where, loaded, lock=True)
-    with settings.working(all_minimal=minimal, lock=None if dry_run else where) as options:
+    with settings.working(all_minimal=minimal, explain=explain, lock=None if dry_run else where) as options:
         result = pipeline.plan(loaded, options, known_lock(where, fresh=fresh))
     for warning in result.warnings:
         settings.note(f"warning: {warning}")

@@ -55,6 +55,7 @@ class PlanFlags:
     """The flags of `sqlanon plan` that hold for every recipient."""
 
     minimal: bool
+    explain: bool
     out: Path | None
     fresh: bool
     dry_run: bool
@@ -84,7 +85,10 @@ def plan_for_all(
             require_writable(place, spec.for_recipient(name), lock=True)
     folder = next(iter(where.values())).parent
     others = {name: folder / lock_path(path, name).name for name in spec.recipient_names if name not in where}
-    with explained(settings), settings.working(all_minimal=flags.minimal, lock=flags.out) as options:
+    with (
+        explained(settings),
+        settings.working(all_minimal=flags.minimal, explain=flags.explain, lock=flags.out) as options,
+    ):
         planned = recipients.plan(
             spec, options, _locks(where, fresh=flags.fresh), only=only, beside=_locks(others, fresh=False)
         )

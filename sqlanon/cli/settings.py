@@ -65,7 +65,13 @@ class Settings:
 
     @contextmanager
     def working(
-        self, *, all_minimal: bool = False, quiet: bool = False, writes: Sequence[Path] = (), lock: Path | None = None
+        self,
+        *,
+        all_minimal: bool = False,
+        explain: bool = False,
+        quiet: bool = False,
+        writes: Sequence[Path] = (),
+        lock: Path | None = None,
     ) -> Iterator[Options]:
         """The options of a pipeline call: traced, with a progress display where somebody watches; quiet, without.
 
@@ -85,6 +91,7 @@ class Settings:
                     phase if self.log_json else None,
                     writes=tuple(writes),
                     writes_lock=lock,
+                    explain=explain,
                 )
         except KeyboardInterrupt:
             if self.placed:

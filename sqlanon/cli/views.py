@@ -15,7 +15,8 @@ from sqlanon.auditor.figures import shown
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
-from sqlanon.cli.words import counted, number, share, vector
+from sqlanon.cli.words import counted, number, one_line, share, vector
+from sqlanon.evaluation.explanation import Sheet
 from sqlanon.hierarchies.choice import described
 from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.base import accuracy, completeness
@@ -28,6 +29,9 @@ from sqlanon.spec.algorithms import ALGORITHMS
 Fact = tuple[str, str]
 
 BAR_WIDTH = 30
+PADDING = 3
+FOLDED = 6
+"""Tables of up to so many columns stand in one piece."""
 LISTED_VECTORS = 12
 
 
@@ -44,6 +48,33 @@ def show_plan(console: Console, spec: Spec, plan: PlanResult, *more: Fact) -> No
     console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
     console.print()
     console.print(facts([*_plan_facts(plan), *_planned_sizes(console, spec, plan), *more]))
+    if plan.explanation is not None:
+        for sheet in plan.explanation.sheets():
+            show_sheet(console, sheet)
+
+
+def show_sheet(console: Console, sheet: Sheet) -> None:
+    """A table of an explanation; one too wide for the terminal in blocks of columns, each with the first column."""
+    console.print()
+    console.print(one_line(sheet.title), style="bold")
+    console.print(one_line(sheet.text))
+    for block in _blocks(sheet, console.width) if sheet.rows else ():
+        console.print()
+        columns = [(sheet.heading[place], [row[place] for row in sheet.rows]) for place in block]
+        console.print(grid([name for name, _ in columns], zip(*(cells for _, cells in columns), strict=True)))
+
+
+def _blocks(sheet: Sheet, width: int) -> list[list[int]]:
+    """The columns that fit side by side; few columns stay together, and their texts are folded."""
+    if len(sheet.heading) <= FOLDED:
+        return [list(range(len(sheet.heading)))]
+    widths = [max(map(len, cells)) + PADDING for cells in zip(sheet.heading, *sheet.rows, strict=True)]
+    blocks = [[0]]
+    for place in range(1, len(widths)):
+        if len(blocks[-1]) > 1 and sum(widths[taken] for taken in blocks[-1]) + widths[place] - PADDING > width:
+            blocks.append([0])
+        blocks[-1].append(place)
+    return blocks
 
 
 def _planned_sizes(console: Console, spec: Spec, plan: PlanResult) -> Iterator[Fact]:

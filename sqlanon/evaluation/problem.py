@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from time import monotonic
 
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluation.evaluator import MatrixEvaluator, SqlEvaluator
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice
@@ -65,14 +66,25 @@ def problem_of(run: Run, frequency: FrequencySet) -> Problem:
 
 
 def solve(problem: Problem, evaluator: SqlEvaluator) -> SearchResult:
-    """Let the algorithm of the spec ask the evaluator until it knows the node to release."""
+    """Let the algorithm of the spec ask until it knows the node to release."""
+    return answer(problem, matrix_of(problem, evaluator) or evaluator)
+
+
+def matrix_of(problem: Problem, evaluator: SqlEvaluator) -> MatrixEvaluator | None:
+    """The distance-vector matrix as an evaluator, where the spec wants nodes to be tested by it."""
+    run = problem.run
+    settings, preferences = run.binding.spec.search, preferences_of(run.binding)
+    if settings.satisfies != "matrix":
+        return None
+    bounded = ALGORITHMS[settings.algorithm].minimal and not (preferences.before or preferences.forbidden)
+    return MatrixEvaluator(run.engine, problem.frequency, evaluator, run.binding.k, run.scratch, bounded=bounded)
+
+
+def answer(problem: Problem, asked: Evaluator) -> SearchResult:
+    """What the algorithm of the spec answers on an evaluator."""
     run = problem.run
     settings = run.binding.spec.search
     preferences = preferences_of(run.binding)
-    asked: Evaluator = evaluator
-    if settings.satisfies == "matrix":
-        bounded = ALGORITHMS[settings.algorithm].minimal and not (preferences.before or preferences.forbidden)
-        asked = MatrixEvaluator(run.engine, problem.frequency, evaluator, run.binding.k, run.scratch, bounded=bounded)
     weights = [run.binding.spec.weight(name) for name in run.binding.names]
     objective = Objective.of(metric_named(settings.metric), asked, weights)
     budget = Budget(settings.budget.nodes, settings.budget.most_seconds)

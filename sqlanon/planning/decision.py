@@ -12,7 +12,8 @@ from sqlanon.auditor.result import AuditResult, Bucket, buckets
 from sqlanon.auditor.statements.classes import size_figures
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluation.problem import problem_of, solve
+from sqlanon.evaluation.explanation import explain, refusal
+from sqlanon.evaluation.problem import answer, matrix_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.reidentification.statements import node_sizes
@@ -152,7 +153,14 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
         requirement = requirement_of(run.binding).describe()
         if known is not None and known.knows(frequency.fingerprint, requirement):
             evaluator.put(known.verdicts)
-        found = solve(problem, evaluator)
+        matrix = matrix_of(problem, evaluator)
+        found = answer(problem, matrix or evaluator)
+    verdicts = tuple(evaluator.known())
+    explanation = None
+    if run.options.explain:
+        with run.watch.phase("explain"):
+            values = run.options.show_values
+            explanation = explain(problem, evaluator, matrix, found.chosen.node, found, values=values)
     return PlanResult(
         columns=run.binding.names,
         heights=evaluator.heights,
@@ -165,10 +173,11 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
         engine=run.engine.name,
         seconds=run.watch.seconds,
         fingerprint=frequency.fingerprint,
-        verdicts=tuple(evaluator.known()),
+        verdicts=verdicts,
         warnings=tuple(_warnings(frequency)),
         source=run.binding.schema,
         sizes=_sizes(run, frequency, found.chosen.node),
+        explanation=explanation,
     )
 
 
@@ -218,6 +227,8 @@ def prepare_combinations(run: Run) -> Combinations:
 
 def scanned(run: Run) -> Base:
     """The one scan of the source; refused when it has fewer rows than k, or when a role is doubted."""
+    if run.options.explain and (reason := refusal(run.binding.spec.search.algorithm)):
+        raise UsageError(reason)
     with run.watch.phase("frequency"):
         base = scan(run.engine, run.binding, run.scratch)
         if run.recorder is not None:

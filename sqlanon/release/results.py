@@ -12,6 +12,7 @@ from typing import Any
 from sqlanon.auditor import AuditResult, Bucket
 from sqlanon.auditor.result import bucket_chart
 from sqlanon.errors import RequirementError
+from sqlanon.evaluation.explanation import Explanation
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict, accuracy, completeness
 from sqlanon.notebook import html_table
@@ -45,6 +46,8 @@ class PlanResult:
     """The columns of the source that the release reads, each with the kind of its values."""
     sizes: tuple[Bucket, ...] = ()
     """How large the classes of what was chosen are, before anything is suppressed; empty where that is not known."""
+    explanation: Explanation | None = None
+    """Why this node, where that was asked for."""
 
     @property
     def chosen(self) -> Verdict:
@@ -128,6 +131,7 @@ class PlanResult:
             "distribution": [bucket.to_dict() for bucket in self.sizes],
             "seconds": dict(self.seconds),
             "engine": self.engine,
+            **({} if self.explanation is None else {"explain": self.explanation.to_dict()}),
         }
 
     def _repr_html_(self) -> str:

@@ -352,6 +352,7 @@ class _Gathering:
             columns=columns,
             lattice=None if found is None else found.lattice,
             search=None if found is None else found.picture,
+            explanation=None if found is None else found.explanation,
             frontier=None if found is None else self._frontier(frequency, what_if),
             sql=self._script(grown),
             dialect=engine.dialect,

@@ -14,13 +14,15 @@ from typing import Any
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.evaluation.evaluator import SqlEvaluator
-from sqlanon.evaluation.problem import preferences_of, problem_of
+from sqlanon.evaluation.explanation import MOST_EXPLAINED, Explanation, explain
+from sqlanon.evaluation.matrix import MatrixEvaluator, entries_of
+from sqlanon.evaluation.problem import Problem, matrix_of, preferences_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures, Verdict
 from sqlanon.metrics.registry import metric_named
 from sqlanon.release.lock import Lock
-from sqlanon.search.base import Budget, Objective
+from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
 from sqlanon.search.node_sets import MOST_NODES, Coding, Marking, Totals, members
 from sqlanon.search.registry import algorithm_named
 from sqlanon.source.frequency import FrequencySet
@@ -215,21 +217,26 @@ class Searched:
     picture: SearchPicture | None
     levels: Sequence[Sequence[LevelFigures]]
     """What each level of each column costs."""
+    explanation: Explanation
     notes: tuple[str, ...]
 
 
 def searched(run: Run, frequency: FrequencySet, lock: Lock) -> Searched:
     """The lattice as the lock file knows it, with the search made again from its verdicts."""
     spec, names, notes = run.binding.spec, run.binding.names, []
-    evaluator = problem_of(run, frequency).evaluator()
+    problem = problem_of(run, frequency)
+    evaluator = problem.evaluator()
     if lock.knows(frequency.fingerprint, requirement_of(run.binding).describe()):
         evaluator.put(lock.verdicts)
     else:
         notes.append(CHANGED)
-    replay = Replay(evaluator)
+    matrix = _small_matrix(problem, evaluator)
+    replay = Replay(matrix or evaluator)
     objective = Objective.of(metric_named(spec.search.metric), replay, [spec.weight(name) for name in names])
     picture, minimal = None, tuple(tuple(node) for node in lock.result["minimal"])
-    if spec.search.satisfies == "counts":
+    explained: SearchResult | None = None
+    chosen: Node = tuple(lock.levels[name] for name in names)
+    if matrix is not None or spec.search.satisfies == "counts":
         budget = Budget(
             spec.search.budget.nodes, min(spec.search.budget.most_seconds or REPLAY_SECONDS, REPLAY_SECONDS)
         )
@@ -238,9 +245,9 @@ def searched(run: Run, frequency: FrequencySet, lock: Lock) -> Searched:
             found = search(replay, objective, preferences_of(run.binding), budget, replay.progress)
             picture = replay.picture(spec.search.algorithm, found.trace)
             minimal = minimal or found.minimal
+            explained = found if found.chosen.node == chosen else None
         except InfeasibleError as error:
             notes.append(f"The search was made again and found nothing: {error}.")
-    chosen: Node = tuple(lock.levels[name] for name in names)
     evaluator.check([chosen])
     frame = LatticeFrame(
         names,
@@ -253,7 +260,17 @@ def searched(run: Run, frequency: FrequencySet, lock: Lock) -> Searched:
     )
     shown = [Shown(verdict, scored(objective, verdict)) for verdict in evaluator.known()]
     view = lattice_view(frame, shown, chosen=chosen, minimal=minimal)
-    return Searched(view, picture, objective.context.levels, tuple(notes))
+    explanation = explain(problem, evaluator, matrix, chosen, explained)
+    return Searched(view, picture, objective.context.levels, explanation, tuple(notes))
+
+
+def _small_matrix(problem: Problem, evaluator: SqlEvaluator) -> MatrixEvaluator | None:
+    """The distance-vector matrix that the search went by, where it is no great work to make it again."""
+    run = problem.run
+    if run.binding.spec.search.satisfies != "matrix":
+        return None
+    outliers, combinations = entries_of(run.engine, problem.frequency, run.binding.k)
+    return matrix_of(problem, evaluator) if outliers * combinations <= MOST_EXPLAINED else None
 
 
 def scored(objective: Objective, verdict: Verdict) -> float | None:
@@ -312,7 +329,7 @@ def _iteration(step: dict[str, Any]) -> dict[str, int]:
 class Replay:
     """An evaluator that answers at once and remembers only what it was asked. Implements `search.base.Evaluator`."""
 
-    def __init__(self, evaluator: SqlEvaluator) -> None:
+    def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._asked: dict[Node, Verdict] = {}
         self.undecided: list[tuple[int, int]] = []
@@ -344,6 +361,10 @@ class Replay:
     @property
     def relaxed(self) -> bool:
         return self._evaluator.relaxed
+
+    @property
+    def lowest_height(self) -> int:
+        return self._evaluator.lowest_height
 
     @property
     def checks(self) -> int:

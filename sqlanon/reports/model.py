@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlanon.auditor import AuditResult, Sizes
 from sqlanon.auditor.result import bucket_chart
+from sqlanon.evaluation.explanation import Explanation
 from sqlanon.notebook import html_table
 from sqlanon.reports.lattice_view import LatticeView, SearchPicture
 from sqlanon.reports.values import Branch, SensitiveShares
@@ -148,6 +149,8 @@ class Report:
     columns: tuple[ColumnView, ...] = ()
     lattice: LatticeView | None = None
     search: SearchPicture | None = None
+    explanation: Explanation | None = None
+    """Why this node; without any data value."""
     frontier: Mapping[str, Any] | None = None
     sql: str | None = None
     dialect: str = ""
@@ -170,6 +173,7 @@ class Report:
             "columns": [item.to_dict() for item in self.columns],
             "lattice": None if self.lattice is None else self.lattice.to_dict(),
             "search": None if self.search is None else self.search.to_dict(),
+            "explain": None if self.explanation is None else self.explanation.to_dict(),
             "frontier": None if self.frontier is None else dict(self.frontier),
             "sql": self.sql,
             "evidence": [dict(item) for item in self.evidence],

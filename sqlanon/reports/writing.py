@@ -222,6 +222,16 @@ def _found(report: Report) -> Iterator[str]:
             for kind, item in marked
         ]
         yield from _table(("node", f"levels ({', '.join(report.lattice.columns)})", "suppressed", "classes"), rows)
+    if report.explanation is not None:
+        yield "## Why this node"
+        yield ""
+        for sheet in report.explanation.sheets():
+            yield f"### {literal(sheet.title)}"
+            yield ""
+            yield literal(sheet.text)
+            yield ""
+            if sheet.rows:
+                yield from _table(sheet.heading, sheet.rows)
     if report.frontier is not None:
         yield "## Privacy against utility"
         yield ""

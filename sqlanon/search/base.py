@@ -52,6 +52,10 @@ class Evaluator(Protocol):
         """Whether verdicts of a requirement that is not monotone say what all nodes below suppress at least."""
 
     @property
+    def lowest_height(self) -> int:
+        """No node below this height is acceptable, which is known before any is asked for; 0 where nothing is."""
+
+    @property
     def checks(self) -> int:
         """Nodes the database has evaluated so far."""
 

@@ -171,6 +171,10 @@ class Marking:
             self._mark(False, self._coding.downset(verdict.node))
         return accepted
 
+    def rule_out(self, bits: int) -> None:
+        """Mark nodes that are known to be unacceptable without a verdict."""
+        self._mark(False, bits)
+
     @property
     def undecided(self) -> int:
         """The nodes of which nothing is known."""

@@ -1,16 +1,15 @@
 """`samarati`: Find_vector (Samarati 2001, figure 10): binary search for the lowest height with an acceptable vector.
 
 A height is decided by asking for likely vectors and for vectors far above it whose failure rules out many at once.
+Heights below a bound that the evaluator knows (section 5, example 5.1) are never tried.
 Where the requirement is not monotone, a binary search could miss vectors: heights are then tried from the lowest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, ListedNodes, Objective, Progress, SearchResult
-from sqlanon.search.node_sets import Totals
 from sqlanon.search.questions import Classifier
 from sqlanon.search.session import BATCH, Preferences, SearchSession
 
@@ -39,7 +38,7 @@ class _FindVector:
         self._session = session
         self._classifier = Classifier(session)
         lattice = session.evaluator.lattice
-        self._low, self._high = lattice.lowest, lattice.highest
+        self._low, self._high = max(lattice.lowest, session.evaluator.lowest_height), lattice.highest
 
     def find(self) -> None:
         session = self._session
@@ -59,8 +58,9 @@ class _FindVector:
         self._high = self._lowest_known(self._high + 1)
         while self._low < self._high:
             middle = (self._low + self._high) // 2
+            asked = self._session.meter.checks
             found = self._reaches(middle)
-            self._session.trace.append({"low": self._low, "high": self._high, "try": middle, "reach": found})
+            self._note(middle, asked, found)
             if found:
                 self._high = self._lowest_known(middle)
             else:
@@ -68,13 +68,30 @@ class _FindVector:
 
     def _scan(self) -> None:
         for height in range(self._low, self._high + 1):
+            asked = self._session.meter.checks
             self._classifier.settle(self._at_height(height) & self._session.allowed)
-            found = bool(self._solutions(height))
-            self._session.trace.append({"low": height, "high": self._high, "try": height, "reach": found})
+            found, self._low = bool(self._solutions(height)), height
+            self._note(height, asked, found)
             if found:
-                self._low = self._high = height
+                self._high = height
                 return
         self._low = self._high + 1
+
+    def _note(self, height: int, asked: int, found: bool) -> None:
+        """A step of the trace: the heights that were left, the one tried, and what decided it."""
+        session = self._session
+        known = self._solutions(self._lowest_known(height)) if found else 0
+        session.trace.append(
+            {
+                "low": self._low,
+                "high": self._high,
+                "try": height,
+                "reach": found,
+                "vectors": (self._at_height(height) & session.allowed).bit_count(),
+                "asked": session.meter.checks - asked,
+                "found": session.coding.node((known & -known).bit_length() - 1) if known else None,
+            }
+        )
 
     def _reaches(self, height: int) -> bool:
         """Whether an acceptable vector that may be chosen has this height or less."""
@@ -106,15 +123,11 @@ class _FindVector:
 
     # -- heights as sets of vectors ----------------------------------------------------------------------------
 
-    @cached_property
-    def _heights(self) -> Totals:
-        return Totals(self._session.coding, [range(height + 1) for height in self._session.evaluator.heights])
-
     def _up_to_height(self, height: int) -> int:
-        return self._heights.up_to(height + 0.5)
+        return self._session.heights.up_to(height + 0.5)
 
     def _at_height(self, height: int) -> int:
-        return self._heights.up_to(height + 0.5) & ~self._heights.up_to(height - 0.5)
+        return self._up_to_height(height) & ~self._session.heights.up_to(height - 0.5)
 
     def _solutions(self, height: int) -> int:
         return self._at_height(height) & self._session.allowed & self._session.marking.acceptable

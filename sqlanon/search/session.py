@@ -29,7 +29,7 @@ from sqlanon.search.base import (
     Step,
     not_better_than,
 )
-from sqlanon.search.node_sets import Coding, Marking
+from sqlanon.search.node_sets import Coding, Marking, Totals
 
 BATCH = 32
 """Nodes asked for in one batch, where an algorithm has that many to ask for."""
@@ -65,7 +65,16 @@ class SearchSession:
 
     @cached_property
     def marking(self) -> Marking:
-        return Marking(self.coding, self.evaluator.limit, self.evaluator.monotone)
+        marking = Marking(self.coding, self.evaluator.limit, self.evaluator.monotone)
+        lowest = self.evaluator.lowest_height
+        if lowest > self.evaluator.lattice.lowest:
+            marking.rule_out(self.heights.up_to(lowest - 0.5))
+        return marking
+
+    @cached_property
+    def heights(self) -> Totals:
+        """The height of every node."""
+        return Totals(self.coding, [range(height + 1) for height in self.evaluator.heights])
 
     @cached_property
     def allowed(self) -> int:

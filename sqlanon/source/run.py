@@ -41,6 +41,8 @@ class Options:
     """Files that the caller writes when all is done: none of them may be one that is read."""
     writes_lock: Path | None = None
     """The lock file that the caller writes when all is done; it may replace a lock file."""
+    explain: bool = False
+    """Whether a plan says why its node was chosen."""
 
 
 DEFAULT = Options()

@@ -6,7 +6,7 @@ import csv
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import log2, prod
@@ -20,13 +20,16 @@ from hypothesis import strategies as st
 from sqlanon.engines.base import Engine, TraceEvent
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation import rollups as rollup
-from sqlanon.evaluation.evaluator import MatrixEvaluator, SqlEvaluator
+from sqlanon.evaluation.evaluator import SqlEvaluator
+from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates
 from sqlanon.metrics.base import Verdict
 from sqlanon.metrics.registry import METRICS
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
-from sqlanon.search.base import Objective
+from sqlanon.search import samarati
+from sqlanon.search.base import Budget, Evaluator, Objective
+from sqlanon.search.session import Preferences
 from sqlanon.source import frequency as frequency_set
 from sqlanon.source import frequency_statements as packing
 from sqlanon.source.frequency import FrequencySet
@@ -359,7 +362,17 @@ def test_the_matrix_answers_as_the_counts(engine: Engine, tmp_path: Path, exampl
         assert [verdict.suppressed for verdict in matrix.check(nodes)] == [
             suppressed for _, suppressed, _ in expected_verdicts(example, nodes)
         ]
-        assert_bounds(matrix, example, limit)
+        # A node that keeps no row is no release, whatever the limit.
+        assert_bounds(matrix, example, matrix.limit)
+        assert found_by(matrix) == found_by(counts), "bounds save questions and change no answer"
+
+
+def found_by(evaluator: Evaluator) -> Verdict | None:
+    """What the binary search over heights chooses."""
+    objective = Objective.of(METRICS["height"], evaluator)
+    with suppress(InfeasibleError):
+        return samarati.search(evaluator, objective, Preferences(), Budget()).chosen
+    return None
 
 
 def assert_bounds(matrix: MatrixEvaluator, example: Example, limit: int) -> None:
@@ -375,10 +388,31 @@ def assert_bounds(matrix: MatrixEvaluator, example: Example, limit: int) -> None
     minimal = [node for node in acceptable if not any(n != node and dominates(node, n) for n in acceptable)]
     assert all(dominates(upper, node) for node in minimal)
     assert all(node in matrix.lattice for node in minimal)
+    if len(example.table) >= example.k:
+        low = tuple(min(1, height) for height in example.heights)
+        for bottom in dict.fromkeys([(0,) * len(low), low]):
+            assert_floors(matrix, example, Lattice(bottom, example.heights), limit)
+
+
+def assert_floors(matrix: MatrixEvaluator, example: Example, lattice: Lattice, limit: int) -> None:
+    """Rows that are outliers at every node of a height, worked out from the distances; no node suppresses fewer."""
+    tuples = Counter(example.table)
+    bounds = matrix.matrix.bounds(lattice, limit)
+
+    def near(row: tuple[Value, ...], height: int) -> int:
+        return sum(
+            n for other, n in tuples.items() if sum(map(max, example.distance(row, other), lattice.bottom)) <= height
+        )
+
+    for height in range(lattice.lowest, lattice.highest + 1):
+        alone = sum(n for row, n in tuples.items() if near(row, height) < example.k)
+        assert next(least for start, least in reversed(bounds.floors) if start <= height) == alone
+        assert all(len(example.suppressed(node)) >= alone for node in lattice.at_height(height))
+        assert (height < bounds.lowest_height) == (alone > limit)
 
 
 def test_a_matrix_that_is_too_large_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.evaluation.evaluator.MOST_ENTRIES", 3)
+    monkeypatch.setattr("sqlanon.evaluation.matrix.MOST_ENTRIES", 3)
     example = Example([("v0",), ("v1",)], [[["v0", "x"], ["v1", "x"]]], 2)
     refusal = r"search.satisfies: .* 2 x 2 entries, more than 3; use counts"
     with evaluated(engine, example, tmp_path) as (counts, found, scratch), pytest.raises(UsageError, match=refusal):

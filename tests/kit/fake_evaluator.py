@@ -84,8 +84,10 @@ class FakeEvaluator:
         monotone: bool = True,
         lattice: Lattice | None = None,
         relaxed: Requirement | None = None,
+        lowest_height: int = 0,
     ) -> None:
         """`relaxed` is a monotone part of a requirement that is not monotone itself."""
+        self.lowest_height = lowest_height
         self.table = table
         self.requirement = requirement
         # A node that keeps no row is no release.

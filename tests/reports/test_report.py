@@ -26,6 +26,7 @@ from sqlanon.reports.lattice_view import LatticeFrame, Shown, lattice_view
 from sqlanon.reports.model import Report
 from sqlanon.reports.values import sensitive_shares, tree_of
 from sqlanon.reports.writing import rendered, write
+from sqlanon.source.run import Options
 from sqlanon.spec import load_spec
 from sqlanon.sql.relations import Table
 from tests.kit.engine import execute, open_at
@@ -109,6 +110,25 @@ def check_figures(report: dict[str, Any]) -> None:
     assert [(cell["k"], cell["feasible"]) for cell in report["frontier"]["grid"]] == [(2, True), (3, True)]
 
 
+def test_why_this_node(engine_url: str, folder: Path) -> None:
+    """As the plan says it, without any value: rows of the matrix are rare by definition."""
+    search = {"algorithm": "samarati", "satisfies": "matrix"}
+    spec = people(engine_url, folder, privacy={"k": K, "suppression": {"limit": 1}}, search=search)
+    planned = sqlanon.plan(spec, Options(explain=True))
+    Lock.of(load_spec(spec), planned, spec.name).write(folder / "people.lock.json")
+    report = gather(load_spec(spec), Lock.read(folder / "people.lock.json"))
+    assert planned.explanation is not None
+    assert report.to_dict()["explain"] == planned.explanation.to_dict()
+    assert report.explanation is not None
+    assert report.explanation.matrix.view is not None
+    assert report.explanation.matrix.view.rows
+    told = "\n".join(repr(sheet) for sheet in report.explanation.sheets())
+    texts = [told, *(rendered(report, kind) for kind in ("html", "md", "json"))]
+    planted = [value for values in RARE.values() for value in values]
+    assert not [value for value in planted if any(shown_in(text, value) for text in texts)]
+    assert not [value for value in ("Bern", "baker", "smith") if value in told]
+
+
 @pytest.mark.one_engine
 def test_shares_of_the_worst_classes(engine_url: str, folder: Path) -> None:
     """Against classes counted by hand, on a release that keeps the values as they are."""
@@ -173,7 +193,7 @@ def test_recodings_without_a_lattice(
     report = gather(load_spec(spec), lock, what_if=WhatIf())
     write(report, "html", folder / "report.html")
     content, page = report.to_dict(), (folder / "report.html").read_text(encoding="utf-8")
-    assert (content["lattice"], content["search"], content["frontier"]) == (None, None, None)
+    assert (content["lattice"], content["search"], content["frontier"], content["explain"]) == (None,) * 4
     assert content["satisfied"] is True
     assert content["sizes"]["after"]["k"] >= K
     [recoding] = [grid for grid in content["more"] if grid["section"] == "Recoding"]
@@ -215,6 +235,13 @@ def test_the_page_of_s3(s3_report: Report) -> None:
     assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org)", text)
     for section in ("decision", "requirement", "sizes", "columns", "lattice", "frontier", "search", "sql", "evidence"):
         assert f'<section id="{section}"' in text
+    for written in (
+        text.partition('<section id="explanation"')[2],
+        rendered(s3_report, "md").partition("## Why this")[2],
+    ):
+        titles = ("Strategy", "Steps down", "Heights tried", "Bounds", "Outliers", "Distance vectors")
+        assert [title for title in titles if title in written] == list(titles)
+        assert "(1,3,0,1,1)" in written.replace("\\", "")
     assert all(words in text for words in ("expert determination", "linkability", "no statement of compliance"))
     assert "complian" not in text.replace("no statement of compliance", "")
 
@@ -223,7 +250,7 @@ def test_the_search_is_made_again_as_it_was(s3: tuple[Path, PlanResult], s3_repo
     """The picture shows as many questions as the plan asked, and the same binary search."""
     plan, report = s3[1].to_dict(), s3_report.to_dict()
     assert len(report["search"]["asked"]) == plan["checks"]
-    assert report["search"]["halvings"] == plan["trace"]
+    assert report["search"]["halvings"] == report["explain"]["heights"] == plan["trace"]
     assert report["lattice"]["chosen"] == [0, 1, 0, 0, 0]
     assert report["lattice"]["minimal"] == [[0, 1, 0, 0, 0]]
     # Statements read a copy of the file; the script is of the file itself.

@@ -102,6 +102,30 @@ def test_all_minimal_nodes(algorithm: str, problem: Problem) -> None:
         assert list(result.acceptable or ()) == acceptable
 
 
+@pytest.mark.parametrize("algorithm", ["samarati", "minimal", "incognito", "optimal", "exhaustive"])
+@relaxed
+@given(problem=problems(), below=st.integers(0, 2))
+def test_a_lower_bound_changes_no_answer(algorithm: str, problem: Problem, below: int) -> None:
+    """Any height with no acceptable node below it, the greatest there is or less."""
+    plain, bounded = problem.evaluator(), problem.evaluator()
+    lowest = min(map(sum, plain.acceptable()), default=plain.lattice.highest + 1)
+    bounded.lowest_height = max(0, lowest - below)
+    answers: list[SearchResult | None] = []
+    for evaluator in (plain, bounded):
+        try:
+            answers.append(run(algorithm, evaluator, problem.metric, problem.preferences, None, problem.weights))
+        except InfeasibleError:
+            answers.append(None)
+    first, second = answers
+    if first is None or second is None:
+        assert first is second
+        return
+    assert (first.chosen, first.ties, first.minimal) == (second.chosen, second.ties, second.minimal)
+    assert (second.proven, second.undecided) == (first.proven, first.undecided)
+    if algorithm == "samarati":
+        assert all(int(str(step["try"])) >= bounded.lowest_height for step in second.trace)
+
+
 @relaxed
 @given(problem=problems())
 def test_exhaustive_lists_everything(problem: Problem) -> None:
