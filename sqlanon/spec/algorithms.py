@@ -352,6 +352,9 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
         _scheme("ops", "Ranges of ordered values."),
         _scheme("sps", "Any sets of values."),
         _cuts("tds", "Top-down specialization: the cut that gains most is refined first."),
+        _cuts(
+            "bottom_up", "Bottom-up generalization: children that lose least for the rows they save are replaced first."
+        ),
         _cuts("genetic", "Cuts are bred by a genetic algorithm."),
         _cuts("annealing", "Cuts are changed at random, ever more carefully (simulated annealing)."),
         AlgorithmRow(

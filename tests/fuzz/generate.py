@@ -11,7 +11,7 @@ from typing import Any
 from tests.fuzz.case import POPULATION, REFERENCE, Case, Cell, Column, Table
 
 LATTICE = ("optimal", "samarati", "minimal", "incognito", "exhaustive", "datafly")
-SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "genetic", "annealing")
+SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "bottom_up", "genetic", "annealing")
 CELLS = ("forest", "matching", "exact")
 PERSONAL = ("personalized", "greedy")
 ALGORITHMS = (*LATTICE, "mu_argus", "mondrian", "local", *SCHEMES, *CELLS, *PERSONAL)
@@ -520,7 +520,7 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
         search.setdefault("metric", draw.one(["dm", "hdm"]))
         if draw.chance(0.2):
             search["direction"] = draw.one(["auto", "bottom_up", "top_down"])
-        if draw.chance(0.15) and algorithm not in ("tds", "genetic", "annealing"):
+        if draw.chance(0.15) and algorithm not in ("tds", "bottom_up", "genetic", "annealing"):
             columns[draw.one(quasi)]["scheme"] = draw.one(["bhs", "ghs", "gops", "gsps", "ops", "sps"])
     if lattice and draw.chance(0.25):
         search["prefer"] = draw.some(PREFERENCES, 1, 2)
