@@ -345,6 +345,16 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             {key: condition for key, condition in _CELL_CONDITIONS.items() if key != "budget"},
             _NOTHING_SUPPRESSED,
         ),
+        AlgorithmRow(
+            "fitting",
+            "cells",
+            "sqlanon.recoding.cells.fitting:recode",
+            "Labels of single rows are widened until k rows fit each, in every assignment; not for classic anonymity.",
+            "never dearer than `forest`; best for some ten rows",
+            _CELLS,
+            {key: condition for key, condition in _CELL_CONDITIONS.items() if key != "budget"},
+            _NOTHING_SUPPRESSED,
+        ),
         _scheme("bhs", "The labels of one level of the hierarchy."),
         _scheme("ghs", "Nodes of the hierarchy at any level: a cut."),
         _scheme("gops", "Ranges of ordered values, guided by the hierarchy."),
@@ -385,7 +395,7 @@ def names_of(*kinds: Kind) -> tuple[str, ...]:
     """The algorithms of these kinds, in the order of the table.
 
     >>> names_of("cells", "personalized")
-    ('forest', 'matching', 'exact', 'personalized', 'greedy')
+    ('forest', 'matching', 'exact', 'fitting', 'personalized', 'greedy')
     """
     return tuple(row.name for row in ALGORITHMS.values() if row.kind in kinds)
 

@@ -12,7 +12,7 @@ from tests.fuzz.case import POPULATION, REFERENCE, Case, Cell, Column, Table
 
 LATTICE = ("optimal", "samarati", "minimal", "incognito", "exhaustive", "datafly")
 SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "bottom_up", "genetic", "annealing")
-CELLS = ("forest", "matching", "exact")
+CELLS = ("forest", "matching", "exact", "fitting")
 PERSONAL = ("personalized", "greedy")
 ALGORITHMS = (*LATTICE, "mu_argus", "mondrian", "local", *SCHEMES, *CELLS, *PERSONAL)
 METRICS = ("height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm")
@@ -371,7 +371,7 @@ def ask(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any, size: i
         privacy["suppression"] = {"limit": limit, "mode": mode} if draw.chance(0.9) else {"limit": limit}
     if cells:
         search["model"] = draw.one(["AG_CS", "CG_", "CG_", "_CS"])
-        if draw.chance(0.3):
+        if algorithm == "fitting" or draw.chance(0.3):
             privacy["anonymity"] = draw.one(["(1,k)", "(k,1)", "(k,k)", "global (1,k)"])
         if search["model"] != "AG_CS":
             privacy.pop("suppression", None)
@@ -541,7 +541,7 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
         )
     if draw.chance(0.05):
         search["budget"] = draw.one([{"nodes": 3}, {"nodes": 50}, {"seconds": 20}])
-    if algorithm == "exact":
+    if algorithm in ("exact", "fitting"):
         search["budget"] = {"nodes": 100}
     if algorithm == "mondrian" and draw.chance(0.7):
         search["mondrian"] = {
