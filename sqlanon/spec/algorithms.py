@@ -361,6 +361,16 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             {key: condition for key, condition in _CELL_CONDITIONS.items() if key != "budget"},
             _NOTHING_SUPPRESSED,
         ),
+        AlgorithmRow(
+            "fitting",
+            "cells",
+            "sqlanon.recoding.cells.fitting:recode",
+            "Labels of single rows are widened until each row can be any of k: global (1,k) anonymity, not classic.",
+            "never dearer than `forest` for global (1,k); optimal for some ten rows",
+            _CELLS,
+            {key: condition for key, condition in _CELL_CONDITIONS.items() if key != "budget"},
+            _NOTHING_SUPPRESSED,
+        ),
         _scheme("bhs", "The labels of one level of the hierarchy."),
         _scheme("ghs", "Nodes of the hierarchy at any level: a cut."),
         _scheme("gops", "Ranges of ordered values, guided by the hierarchy."),
@@ -368,6 +378,9 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
         _scheme("ops", "Ranges of ordered values."),
         _scheme("sps", "Any sets of values."),
         _cuts("tds", "Top-down specialization: the cut that gains most is refined first."),
+        _cuts(
+            "bottom_up", "Bottom-up generalization: children that lose least for the rows they save are replaced first."
+        ),
         _cuts("genetic", "Cuts are bred by a genetic algorithm."),
         _cuts("annealing", "Cuts are changed at random, ever more carefully (simulated annealing)."),
         AlgorithmRow(
@@ -398,7 +411,7 @@ def names_of(*kinds: Kind) -> tuple[str, ...]:
     """The algorithms of these kinds, in the order of the table.
 
     >>> names_of("cells", "personalized")
-    ('forest', 'matching', 'exact', 'personalized', 'greedy')
+    ('forest', 'matching', 'exact', 'fitting', 'personalized', 'greedy')
     """
     return tuple(row.name for row in ALGORITHMS.values() if row.kind in kinds)
 

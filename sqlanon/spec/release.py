@@ -183,6 +183,9 @@ def _model(spec: SpecKeys) -> Iterator[Finding]:
                 yield ("columns", name, "levels", "max"), f"model {model} generalizes cells as far as they need"
     if algorithm == "matching" and privacy.k != 2:
         yield ("search", "algorithm"), "matching is for k = 2; take forest"
+    if algorithm == "fitting" and privacy.anonymity == "classic":
+        message = "fitting makes rows that fit, not equal ones; write privacy.anonymity: global (1,k), or take forest"
+        yield ("search", "algorithm"), message
 
 
 def _forms_of_release(spec: SpecKeys) -> Iterator[Finding]:

@@ -120,7 +120,7 @@ class Mondrian(Definition):
     """How algorithm mondrian cuts regions."""
 
     kind: Literal["strict", "relaxed"] = Field(
-        "strict", description="strict: regions share no value. relaxed: rows of one value may lie in several regions."
+        "strict", description="strict: regions share no value. relaxed: they are cut further, within values."
     )
     cuts: Literal["guided", "ordered"] = Field(
         "guided",

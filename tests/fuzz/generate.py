@@ -13,8 +13,8 @@ from tests.fuzz.labels import DATES, NUMBERS
 from tests.fuzz.ladders import WHOLE, population_values
 
 LATTICE = ("optimal", "samarati", "minimal", "incognito", "exhaustive", "datafly")
-SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "genetic", "annealing")
-CELLS = ("forest", "matching", "exact")
+SCHEMES = ("bhs", "ghs", "gops", "gsps", "ops", "sps", "tds", "bottom_up", "genetic", "annealing")
+CELLS = ("forest", "matching", "exact", "fitting")
 PERSONAL = ("personalized", "greedy")
 ALGORITHMS = (*LATTICE, "mu_argus", "mondrian", "local", *SCHEMES, *CELLS, *PERSONAL)
 METRICS = ("height", "loss", "entropy", "entropy*", "dm", "dm*", "aecs", "precision", "hdm")
@@ -374,7 +374,7 @@ def ask(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any, size: i
         privacy["suppression"] = {"limit": limit, "mode": mode} if draw.chance(0.9) else {"limit": limit}
     if cells:
         search["model"] = draw.one(["AG_CS", "CG_", "CG_", "_CS"])
-        if draw.chance(0.3):
+        if algorithm == "fitting" or draw.chance(0.3):
             privacy["anonymity"] = draw.one(["(1,k)", "(k,1)", "(k,k)", "global (1,k)"])
         if search["model"] != "AG_CS":
             privacy.pop("suppression", None)
@@ -576,7 +576,7 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
         search.setdefault("metric", draw.one(["dm", "hdm"]))
         if draw.chance(0.2):
             search["direction"] = draw.one(["auto", "bottom_up", "top_down"])
-        if draw.chance(0.15) and algorithm not in ("tds", "genetic", "annealing"):
+        if draw.chance(0.15) and algorithm not in ("tds", "bottom_up", "genetic", "annealing"):
             columns[draw.one(quasi)]["scheme"] = draw.one(["bhs", "ghs", "gops", "gsps", "ops", "sps"])
     if lattice and draw.chance(0.25 if algorithm != "mu_argus" else 0.03):
         search["prefer"] = draw.some(PREFERENCES, 1, 2)
@@ -597,7 +597,7 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
         )
     if draw.chance(0.05):
         search["budget"] = draw.one([{"nodes": 3}, {"nodes": 50}, {"seconds": 20}])
-    if algorithm == "exact":
+    if algorithm in ("exact", "fitting"):
         search["budget"] = {"nodes": 100}
     if algorithm == "mondrian" and draw.chance(0.7):
         search["mondrian"] = {

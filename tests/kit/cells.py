@@ -5,10 +5,11 @@ Pure Python over rows and labels; shares no code with sqlanon.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 from tests.kit.papers import Labels, Row
 
@@ -35,6 +36,48 @@ def fitting(originals: Sequence[Row], released: Sequence[Row], labels: Sequence[
         min(k_one),
         min((len(each) for each in partners if each), default=0),
     )
+
+
+def enough(found: Sequence[Sequence[bool]], k: int) -> bool:
+    """Whether every original row has k released rows, and every released row k originals, in assignments of all rows.
+
+    `found` tells of each original which released rows fit it.
+    """
+    pairs = set()
+    for chosen in permutations(range(len(found))):
+        if all(found[o][r] for r, o in enumerate(chosen)):
+            pairs |= {(o, r) for r, o in enumerate(chosen)}
+    counts = [Counter(pair[side] for pair in pairs) for side in (0, 1)]
+    return all(count[row] >= k for count in counts for row in range(len(found)))
+
+
+def least_fitting_cost(rows: Sequence[Row], labels: Sequence[Labels], k: int, *, cells: bool) -> Fraction:
+    """The least cost of labels for single rows that are enough: all labels of all rows are tried."""
+    heights = [len(next(iter(chain.values()))) - 1 for chain in labels]
+    every = [
+        (
+            sum(
+                (Fraction(step > 0) if cells else Fraction(step, height))
+                for step, height in zip(steps, heights, strict=True)
+            ),
+            [
+                all(chain[own[i]][steps[i]] == chain[other[i]][steps[i]] for i, chain in enumerate(labels))
+                for other in rows
+            ],
+        )
+        for own in rows
+        for steps in product(*(range(height + 1) for height in heights))
+    ]
+    size = len(every) // len(rows)
+    of_rows = [
+        # Of labels that fit the same rows the cheapest is enough.
+        sorted({tuple(fit): cost for cost, fit in sorted(every[size * row : size * (row + 1)], reverse=True)}.items())
+        for row in range(len(rows))
+    ]
+    for chosen in sorted(product(*of_rows), key=lambda item: sum(cost for _, cost in item)):
+        if enough(list(zip(*(fit for fit, _ in chosen), strict=True)), k):
+            return Fraction(sum(cost for _, cost in chosen))
+    raise ValueError("fewer rows than k")
 
 
 def level(values: Sequence[str | None], chain: Labels) -> int:

@@ -142,7 +142,7 @@ def test_exact_searches_end_in_time(ticking: Ticking, scheme: str, seeding: bool
     assert found.gap >= 0
 
 
-@pytest.mark.parametrize("search", [heuristics.specialize, heuristics.evolve, heuristics.anneal])
+@pytest.mark.parametrize("search", [heuristics.specialize, heuristics.generalize, heuristics.evolve, heuristics.anneal])
 def test_heuristics_end_in_time(ticking: Ticking, search: Any) -> None:
     found = search(space_of("ghs"), ticking, Budget(seconds=3))
     assert Ticking.now <= 4

@@ -61,6 +61,8 @@ def values(url: str, algorithm: str, asking: Asking) -> Asking:
         }
         if "respondent" in asking:
             privacy["personalized"]["primary"] = False
+    if algorithm == "fitting":
+        privacy["anonymity"] = "global (1,k)"
     for name, more in asking.get("columns", {}).items():
         columns[name] = {**columns[name], **more}
     return {
@@ -146,7 +148,7 @@ def holds_metric(url: str, algorithm: str) -> None:
 
 
 def holds_budget(url: str, algorithm: str) -> None:
-    if algorithm == "exact":
+    if algorithm in ("exact", "fitting"):
         Database(url).run("DELETE FROM people")
         for a, b in ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3)):
             Database(url).run(f"INSERT INTO people VALUES ('p{a}{b}', 'a{a}', 'b{b}', 'flu', NULL)")

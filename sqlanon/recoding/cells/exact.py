@@ -63,12 +63,12 @@ def by_exact(cells: Cells) -> Divided:
     nodes, seconds, started = budget.nodes, budget.most_seconds, time.monotonic()
     limits = GroupingLimits(nodes, lambda: seconds is None or time.monotonic() - started < seconds)
     costs = [item.costs for item in cells.steps]
-    found = best_groups(_loaded(cells), costs, k, classic(cells, divided.groups).cost, limits)
+    found = best_groups(loaded(cells), costs, k, classic(cells, divided.groups).cost, limits)
     divided = replace(divided, least=found.least, factor=None if found.least < found.cost else 1.0)
     return replace(divided, groups=_stored(cells, found)) if found.pieces else divided
 
 
-def _loaded(cells: Cells) -> list[Vertex]:
+def loaded(cells: Cells) -> list[Vertex]:
     rows = cells.run.engine.query(Statement("exact", cells_sql.codes_of(cells.vertices, cells.steps)))
     found = []
     for number, rows_of_vertex, *codes in rows:

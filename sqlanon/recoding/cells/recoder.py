@@ -48,8 +48,6 @@ def widened(forest: Forest, near: Table, anonymity: Anonymity) -> Table | None:
     """The step of each vertex's label in each column, `g`, `t_i` and `o_i`; None for classic.
 
     Labels of single combinations that fit as many rows as a kind of anonymity asks (Gionis, Mazza and Tassa 2008).
-    Greedy, in rounds: every combination that fits too few rows picks the pair whose labels cost least to widen. A
-    constant number of statements for each round; at most about k rounds, because each pick adds a row.
     """
     if anonymity == "classic":
         return None
@@ -57,20 +55,30 @@ def widened(forest: Forest, near: Table, anonymity: Anonymity) -> Table | None:
     pairs = scratch.create("fitting", "w_pairs", fitting_sql.pairs(vertices, near, steps))
     state = scratch.create("fitting", "w_state0", fitting_sql.as_they_are(vertices, steps))
     for mode in PHASES[anonymity]:
-        while True:
-            forest.rounds += 1
-            query = fitting_sql.picked(state, pairs, steps, forest.k, mode)
-            picks, number = scratch.create_counted("fitting", "w_picks", query)
-            if not number:
-                scratch.drop(picks)
-                break
-            after = fitting_sql.widened(state, picks, len(steps), mode)
-            wider = scratch.create("fitting", f"w_state{forest.rounds}", after)
-            scratch.drop(state, picks)
-            state = wider
+        state = settled(forest, state, pairs, mode)
     found = scratch.create("fitting", "w_reached", fitting_sql.reached(state, vertices, len(steps)))
     scratch.drop(state, pairs)
     return found
+
+
+def settled(forest: Forest, state: Table, pairs: Table, mode: Mode, held: str = "n", more: Sequence[str] = ()) -> Table:
+    """The labels when all of them fit enough rows.
+
+    Greedy, in rounds: every label that fits too few rows picks the pair whose labels cost least to widen. A
+    constant number of statements for each round; at most about k rounds, because each pick adds a row.
+    """
+    scratch, steps = forest.scratch, forest.steps
+    while True:
+        forest.rounds += 1
+        query = fitting_sql.picked(state, pairs, steps, forest.k, mode, held)
+        picks, number = scratch.create_counted("fitting", "w_picks", query)
+        if not number:
+            scratch.drop(picks)
+            return state
+        after = fitting_sql.widened(state, picks, len(steps), mode, more)
+        wider = scratch.create("fitting", f"w_state{forest.rounds}", after)
+        scratch.drop(state, picks)
+        state = wider
 
 
 MOST_NODES = 8
@@ -124,6 +132,8 @@ class GroupedVertices:
     """Cells that are not released as the attribute generalization, if there is one, leaves them."""
     suppressed: int
     """Cells at the top."""
+    least: int = 0
+    """What labels that fit as asked cost at least, as far as the way to them has shown it."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +230,8 @@ def released(cells: Cells, chosen: GroupedVertices, details: dict[str, Any]) -> 
 
 Divide = Callable[[Cells], Divided]
 """How vertices become groups."""
+Relax = Callable[[Cells, Divided], GroupedVertices | None]
+"""How labels of their own are found for vertices or rows; None where only equal rows are asked for."""
 
 
 def by_forest(cells: Cells) -> Divided:
@@ -237,7 +249,13 @@ def improved(cells: Cells, divided: Divided) -> Divided:
     return replace(divided, groups=groups)
 
 
-def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy], divide: Divide = by_forest) -> Recoded:
+def recode(
+    run: Run,
+    base: Base,
+    stored: Sequence[StoredHierarchy],
+    divide: Divide = by_forest,
+    relax: Relax = fitting,
+) -> Recoded:
     """Recode cells: of whole columns first for AG_CS, then of groups of vertices."""
     _refuse_more_than_k(run)
     if run.binding.spec.search.model != "AG_CS":
@@ -246,8 +264,10 @@ def recode(run: Run, base: Base, stored: Sequence[StoredHierarchy], divide: Divi
     node = None
     if run.binding.spec.search.model == "AG_CS":
         nodes = _attribute_levels(run, base, stored)
-        node = nodes[0] if len(nodes) == 1 else min(nodes, key=lambda item: (_loss(run, made, item, divide), item))
-    return _recoded(run, made, node, divide)
+        node = (
+            nodes[0] if len(nodes) == 1 else min(nodes, key=lambda item: (_loss(run, made, item, divide, relax), item))
+        )
+    return _recoded(run, made, node, divide, relax)
 
 
 def _refuse_more_than_k(run: Run) -> None:
@@ -271,25 +291,27 @@ def _attribute_levels(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -
     ]
 
 
-def _loss(run: Run, made: Combinations, node: Node, divide: Divide) -> float:
+def _loss(run: Run, made: Combinations, node: Node, divide: Divide, relax: Relax) -> float:
     """What a release at these levels loses, cells suppressed."""
     standing = len(run.scratch)
-    found = _recoded(run, made, node, divide)
+    found = _recoded(run, made, node, divide, relax)
     run.scratch.drop_since(standing)
     return found.scores["loss"]
 
 
-def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide) -> Recoded:
+def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide, relax: Relax) -> Recoded:
     cells = vertices_of(run, made, node)
     divided = improved(cells, divide(cells))
     chosen = classic(cells, divided.groups)
-    relaxed = fitting(cells, divided)
+    relaxed = relax(cells, divided)
     kind = "classic"
     if relaxed is not None and relaxed.cost < chosen.cost:
         # Equal rows fit each other too: what costs less is taken.
         chosen, kind = relaxed, run.binding.spec.privacy.anonymity
+    if relaxed is not None and relaxed.least:
+        divided = replace(divided, least=relaxed.least, factor=None)
     # Levels are compared, a few of them, not searched: what is true of cells at one of them says nothing of the others.
-    proves = kind == "classic" and node is None and weights_are_exact(run)
+    proves = (kind == "classic" or chosen.least > 0) and node is None and weights_are_exact(run)
     details: dict[str, Any] = {
         "model": run.binding.spec.search.model,
         "anonymity": kind,
@@ -303,7 +325,7 @@ def _recoded(run: Run, made: Combinations, node: Node | None, divide: Divide) ->
 
 
 def with_bound(found: Recoded, cells: Cells, divided: Divided, chosen: GroupedVertices) -> Recoded:
-    """How far from the optimum a classic recoding can be: each row costs what its neighbours are away, at least."""
+    """How far from the optimum a recoding can be: each row costs what its neighbours are away, at least."""
     [least] = cells.ask(cells_sql.lower_bound(cells.vertices, divided.near.table))
     least = max(least, divided.least)
     gap = 1 - least / chosen.cost if chosen.cost else 0.0

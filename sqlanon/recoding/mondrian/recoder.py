@@ -1,7 +1,8 @@
 """Mondrian (LeFevre et al.; chapter, section 4.1.2): regions of the space of values, cut while cuts are allowable.
 
-Strict regions do not overlap; relaxed ones may share a value, whose rows are parted among them. A region is published
-by a hierarchy's label, a range or a set. Works in scratch tables; no row enters Python.
+Strict regions do not overlap. Relaxed ones may share a value, whose rows are parted among them: strict regions are cut
+further, each of them in half as long as both halves satisfy. A region is published by a hierarchy's label, a range or a
+set. Works in scratch tables; no row enters Python.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Partition:
 
 
 class Partitioning:
-    """Cuts all regions round by round until none of them can be cut.
+    """Cuts all regions round by round until none of them can be cut: between values, then where wanted within them.
 
     A round looks at every region, finds and judges cuts and parts the regions. How many statements that takes does not
     depend on the number of regions.
@@ -71,9 +72,7 @@ class Partitioning:
         """Counts of rows decide everything."""
         self.asked = CutQuestion(asked.measures(), asked.satisfied(), made.value_tables, made.persons)
         self.space = self._space(asked, settings)
-        self._again = Again(scratch)
-        self._done: tuple[Table, Table] | None = None
-        """Final regions and their points."""
+        self._relaxed = settings.relaxed
 
     def satisfiable(self) -> bool:
         """Whether all rows together, as one class, satisfy."""
@@ -85,6 +84,63 @@ class Partitioning:
         create, space = self.scratch.create, self.space
         points = create("first region", "points0", regions_sql.first_points(self.made.table, space))
         regions = create("first region", "regions0", regions_sql.first_region(space))
+        found = _Rounds(self, space).run(points, regions)
+        if not self._relaxed:
+            return found
+        # A cut within a value leaves the value on both sides: it narrows less than any cut between values does.
+        space = replace(space, relaxed=True, ladder=None, inherits=False)
+        points = create("strict regions", "points0", regions_sql.points_again(found.points, space))
+        regions = create("strict regions", "regions0", regions_sql.regions_again(found.regions, space))
+        self.scratch.drop(found.points, found.regions)
+        further = _Rounds(self, space).run(points, regions)
+        return replace(further, rounds=found.rounds + further.rounds, judged=found.judged + further.judged)
+
+    def _space(self, asked: Grouping, settings: MondrianSettings) -> ValueSpace:
+        domains, relaxed = self.made.domains, settings.relaxed
+        most = max(settings.weights)
+        dimensions = [
+            Dimension(
+                position,
+                domain.values - 1,
+                settings.weights[position] / most,
+                domain.height - 1 if settings.guided and not domain.natural else 0,
+            )
+            for position, domain in enumerate(domains)
+        ]
+        others = [] if self.plain and not relaxed else [*self.made.coded]
+        if self.made.persons:
+            others += ["respondent", "lone_respondents"]
+        if relaxed:
+            others += ["first_row", "last_row"]
+        guided = [(item, domains[item.position].table) for item in dimensions if item.levels]
+        ladder = None
+        if guided:
+            query = regions_sql.ladder(guided, max(item.levels for item in dimensions))
+            ladder = self.scratch.create("branches", "ladder", query)
+        return ValueSpace(
+            tuple(dimensions),
+            tuple(others),
+            self.made.rows,
+            _least(asked),
+            self.plain,
+            inherits=all(model.monotonicity.with_suppression for model in asked.models),
+            relaxed=False,
+            ladder=ladder,
+        )
+
+
+class _Rounds:
+    """The rounds of one kind of cuts."""
+
+    def __init__(self, partitioning: Partitioning, space: ValueSpace) -> None:
+        self.engine, self.scratch = partitioning.engine, partitioning.scratch
+        self.plain, self.asked, self.space = partitioning.plain, partitioning.asked, space
+        self._again = Again(self.scratch)
+        self._done: tuple[Table, Table] | None = None
+        """Final regions and their points."""
+
+    def run(self, points: Table, regions: Table) -> Partition:
+        """Cut these regions until all of them are final."""
         judged = 0
         for number in count(1):
             looked = self._looked_at(points, regions, number)
@@ -101,7 +157,7 @@ class Partitioning:
             judged += int(active)
         if self._done is None:
             raise ValueError("a partition has at least one region")
-        return Partition(*self._done, space, number, judged)
+        return Partition(*self._done, self.space, number, judged)
 
     def _looked_at(self, points: Table, regions: Table, number: int) -> Table:
         return self._made(
@@ -158,39 +214,6 @@ class Partitioning:
             return
         for table, query in zip(self._done, (regions, kept), strict=True):
             self.engine.execute(Statement("final regions", regions_sql.appended(table, query)))
-
-    def _space(self, asked: Grouping, settings: MondrianSettings) -> ValueSpace:
-        domains, relaxed = self.made.domains, settings.relaxed
-        most = max(settings.weights)
-        dimensions = [
-            Dimension(
-                position,
-                domain.values - 1,
-                settings.weights[position] / most,
-                domain.height - 1 if settings.guided and not relaxed and not domain.natural else 0,
-            )
-            for position, domain in enumerate(domains)
-        ]
-        others = [] if self.plain and not relaxed else [*self.made.coded]
-        if self.made.persons:
-            others += ["respondent", "lone_respondents"]
-        if relaxed:
-            others += ["first_row", "last_row"]
-        guided = [(item, domains[item.position].table) for item in dimensions if item.levels]
-        ladder = None
-        if guided:
-            query = regions_sql.ladder(guided, max(item.levels for item in dimensions))
-            ladder = self.scratch.create("branches", "ladder", query)
-        return ValueSpace(
-            tuple(dimensions),
-            tuple(others),
-            self.made.rows,
-            _least(asked),
-            self.plain,
-            inherits=all(model.monotonicity.with_suppression for model in asked.models) and not relaxed,
-            relaxed=relaxed,
-            ladder=ladder,
-        )
 
 
 def _least(asked: Grouping) -> int:

@@ -131,6 +131,22 @@ def first_region(space: ValueSpace) -> exp.Select:
     return exp.select(*items)
 
 
+def regions_again(regions: Table, space: ValueSpace) -> exp.Select:
+    """Final regions as regions of which nothing is known yet."""
+    highest = exp.Window(this=exp.Max(this=column("region")))
+    known = [named(cast(literal(0), "bigint"), name) for name in space.known]
+    bounds = [column(name) for name in space.ranges("lo", "hi")]
+    return exp.select(column("region"), named(cast(highest, "int"), "top"), *known, *bounds).from_(
+        table_expression(regions)
+    )
+
+
+def points_again(points: Table, space: ValueSpace) -> exp.Select:
+    """The points of final regions, to be cut further."""
+    names = (*space.ordinals, *space.others, "n", "region")
+    return exp.select(*(column(name) for name in names)).from_(table_expression(points))
+
+
 def looked_at(points: Table, regions: Table, space: ValueSpace) -> exp.Select:
     """The regions with their rows, the values that occur in them and the column to cut: the widest."""
     sizes: list[exp.Expression] = [column("region"), named(whole(exp.Sum(this=column("n"))), "n")]

@@ -239,6 +239,7 @@ Heuristic = Callable[[Space, CostEvaluator, Budget, int, Progress | None], Solut
 
 HEURISTICS: dict[str, Heuristic] = {
     "tds": heuristics.specialize,
+    "bottom_up": heuristics.generalize,
     "genetic": heuristics.evolve,
     "annealing": heuristics.anneal,
 }

@@ -1,4 +1,4 @@
-"""Heuristic searches over cuts of hierarchies: `annealing`, `genetic` and `tds`, and the moves between cuts.
+"""Heuristic searches over cuts of hierarchies: `annealing`, `genetic`, `tds`, `bottom_up`, and the moves between cuts.
 
 Pure. What is random is reproducible by its seed.
 """
@@ -12,7 +12,7 @@ from random import Random
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.search.base import Budget, BudgetSpent, Progress
-from sqlanon.search.schemes.domain import LeafDomain, Partition, blocks, of_blocks
+from sqlanon.search.schemes.domain import Block, LeafDomain, Partition, blocks, of_blocks
 from sqlanon.search.schemes.families import EnumerationTree
 from sqlanon.search.schemes.problem import (
     Clock,
@@ -41,12 +41,20 @@ def generalizations(space: Space, cut: Generalization) -> Iterator[Generalizatio
         tree = space.trees[column]
         found: dict[Partition, None] = {}
         for block in blocks(cut[column]):
-            level = tree.domain.meeting_level(block) + 1
-            if level < len(tree.domain.levels):
-                found[joined(tree, cut[column], tree.domain.group(level, block[0]))] = None
-        for parent in found:
-            if parent != cut[column]:
-                yield replaced(cut, column, parent)
+            parent = _parent(tree.domain, block)
+            if parent is not None:
+                found[joined(tree, cut[column], parent)] = None
+        for partition in found:
+            yield replaced(cut, column, partition)
+
+
+def _parent(domain: LeafDomain, node: Block) -> Block | None:
+    """The node above one; a node of several levels stands for itself at all of them."""
+    for level in range(domain.meeting_level(node) + 1, len(domain.levels)):
+        above = domain.group(level, node[0])
+        if len(above) > len(node):
+            return above
+    return None
 
 
 def _children(tree: EnumerationTree, partition: Partition) -> Iterator[Partition]:
@@ -253,3 +261,61 @@ def specialize(
 def _reward(before: Measured, after: Measured) -> float:
     """Information gained over anonymity lost."""
     return (before.cost - after.cost) / (1 + max(0, after.suppressed - before.suppressed))
+
+
+def generalize(
+    space: Space, evaluator: CostEvaluator, budget: Budget, seed: int = 0, progress: Progress | None = None
+) -> Solution:
+    """Generalize until the limit is kept, then take back what need not be. Nothing is random.
+
+    Bottom-up generalization (Wang, Yu and Chakraborty 2004). Greedy: from the leaves, always the node whose children
+    lose least information for each row that is no outlier any more. The answer costs no more than any cut that was
+    looked at; no node of it can be specialized within the limit at the same cost or less.
+    """
+    best = Best.within(budget, evaluator)
+    try:
+        # The top is the answer where the budget ends the way up.
+        cut = space.bottom
+        here, _ = best.ask([cut, space.top])
+        while here.suppressed > evaluator.limit and (above := list(_lifts(space, cut))):
+            answers = best.ask(above)
+            if progress is not None:
+                progress(evaluator.checks, len(above))
+            chosen = min(range(len(above)), key=lambda index: (_price(here, answers[index]), above[index]))
+            cut, here = above[chosen], answers[chosen]
+        while best.cut is not None and best.rank[0] == 0 and (finer := _taken_back(space, best)) is not None:
+            best.cut, best.rank = finer, rank(best.known[finer], evaluator.limit)
+    except BudgetSpent:
+        pass
+    return best.solution()
+
+
+def _lifts(space: Space, cut: Generalization) -> Iterator[Generalization]:
+    """Children of one node, all of them nodes of the cut, replaced by it."""
+    for column in space.columns:
+        tree = space.trees[column]
+        nodes = blocks(cut[column])
+        parents = dict.fromkeys(_parent(tree.domain, node) for node in nodes)
+        for parent in parents:
+            if parent is not None and all(child in nodes for child in tree.domain.units(parent)):
+                yield replaced(cut, column, joined(tree, cut[column], parent))
+
+
+def _price(before: Measured, after: Measured) -> tuple[bool, float]:
+    """Information lost over anonymity gained, the less the better; what gains none comes last, by what it loses.
+
+    Information is what classes cost apart from suppression: suppressed rows are counted as anonymity.
+    """
+    lost, gained = after.static - before.static, before.suppressed - after.suppressed
+    return gained <= 0, lost / max(1, gained)
+
+
+def _taken_back(space: Space, best: Best) -> Generalization | None:
+    """The best cut with one node specialized that costs no more; None where there is none."""
+    if best.cut is None:
+        return None
+    below = list(specializations(space, best.cut))
+    before = rank(best.known[best.cut], best.evaluator.limit)
+    ranked = [rank(found, best.evaluator.limit) for found in best.ask(below)]
+    kept = [index for index, found in enumerate(ranked) if found <= before]
+    return below[min(kept, key=lambda index: (ranked[index], below[index]))] if kept else None

@@ -210,7 +210,7 @@ def test_what_a_matching_cannot_do(duckdb_url: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_cells_beside_other_algorithms(duckdb_url: str) -> None:
-    """A comparison puts any algorithm in place of the spec's own; these two say what they cannot do."""
+    """A comparison puts any algorithm in place of the spec's own; they say what they cannot do."""
     columns = {"x0": {"role": "quasi_identifier", "hierarchy": {"tree": TREE}}, "s": {"role": "sensitive"}}
     rows = [("a", "1"), ("a", "2"), ("a", "1"), ("c", "2"), ("d", "1"), ("d", "2")]
     Database(duckdb_url).create("original", {"x0": "text", "s": "text"}, rows)
@@ -220,6 +220,8 @@ def test_cells_beside_other_algorithms(duckdb_url: str) -> None:
     assert cells.scores["loss"] < columns_whole.scores["loss"]
     with pytest.raises(UsageError, match="matching is for k = 2, not 3; take forest"):
         compare(plain, ["matching"])
+    with pytest.raises(UsageError, match="fitting makes rows that fit, not equal ones"):
+        compare(plain, ["fitting"])
     diverse = {"k": 2, "l_diversity": [{"column": "s", "l": 2}]}
     with pytest.raises(UsageError, match="forest takes k alone, of rows"):
         compare(spec_from_dict({**given_, "privacy": diverse}), ["forest"])
@@ -235,6 +237,7 @@ def test_cells_beside_other_algorithms(duckdb_url: str) -> None:
         ({"model": "AG_"}, {"k": 2, "suppression": {"limit": "1%"}}, "suppression.limit: model AG_ suppresses no rows"),
         ({"model": "_CS"}, {"l_diversity": [{"column": "s", "l": 2}]}, "search.model: model _CS takes k alone"),
         ({"model": "_CS", "algorithm": "matching"}, {"k": 4}, "search.algorithm: matching is for k = 2"),
+        ({"algorithm": "fitting"}, {"k": 2}, "search.algorithm: fitting makes rows that fit, not equal ones"),
         ({"model": "CS"}, {"k": 2}, "search.model"),
         ({"model": ["CG_"]}, {"k": 2}, "search.model"),
     ],

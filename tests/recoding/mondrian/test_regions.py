@@ -192,9 +192,16 @@ def test_relaxed_regions_hold_fewer_than_twice_k(memory: Engine, table: tuple[li
     run(memory, "DROP TABLE IF EXISTS t")
     create(memory, ("t",), {"number": "int", "letter": "text", "zip": "text"}, given_rows)
     spec = spec_of({"number": None, "letter": None, "zip": {"tree": ZIPS}}, k=k)
+    with partitioned(memory, spec) as (_, partition):
+        assert partition is not None
+        strict = boxes(memory, partition)
     with partitioned(memory, spec, relaxed=True) as (_, partition):
         assert partition is not None
         found = boxes(memory, partition)
+        # Strict regions that are cut further: no label covers more than it would there.
+        for box, rows_of in strict:
+            within = [n for other, n in found if inside_of(other, box)]
+            assert sum(within) == rows_of
         assert all(k <= n <= 2 * k - 1 for _, n in found)
         assert sum(n for _, n in found) == len(given_rows)
         points = quoted(*partition.points.parts)
@@ -217,6 +224,10 @@ def test_relaxed_regions_hold_fewer_than_twice_k(memory: Engine, table: tuple[li
             f'AND a."o_2" = b."o_2" AND a."first_row" < b."first_row" AND a."last_row" >= b."first_row"',
         )
         assert overlaps == [(0,)]
+
+
+def inside_of(box: Box, whole: Box) -> bool:
+    return all(low <= a <= b <= high for (a, b), (low, high) in zip(box, whole, strict=True))
 
 
 def test_the_order_of_rows_does_not_matter(memory: Engine) -> None:
