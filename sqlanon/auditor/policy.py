@@ -25,9 +25,8 @@ from sqlanon.auditor.policy_statements import (
 )
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.source.binding import ORDERED, Binding
+from sqlanon.source.binding import ORDERED, Binding, live_domain
 from sqlanon.source.hierarchies import draft_hierarchy
-from sqlanon.source.hierarchy_statements import domain
 from sqlanon.spec import Spec
 from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.sql.relations import Query, Relation
@@ -93,16 +92,14 @@ def drafted_columns(engine: Engine, binding: Binding) -> list[ColumnPolicy]:
     spec = binding.spec
     columns = []
     for item in binding.quasi_identifiers:
-        source = engine.traits.relation(binding.source, "source")
-        draft = draft_hierarchy(engine, item, domain(source, item.key("source", engine.traits)), None)
-        top = draft.top or TOP
+        draft = draft_hierarchy(engine, item, live_domain(engine, binding, item), None)
         columns.append(
             ColumnPolicy(
                 item.name,
                 item.family,
                 Query(draft.labelled),
                 draft.families,
-                top,
+                draft.top,
                 allowed_levels(spec, item.name, draft.height),
                 ALGORITHMS[spec.search.algorithm].kind == "lattice",
                 spec.search.bounds == "values",
