@@ -28,7 +28,7 @@ from sqlanon.release.publication import Releasable, publish
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.release.script import Script, compiled
 from sqlanon.release.steps import Release
-from sqlanon.source.binding import Binding, bind, bind_published, bind_source, formulas_of
+from sqlanon.source.binding import Binding, bind, bind_published, bind_source, formulas_of, live_domain
 from sqlanon.source.doubt import Crowding, crowding, refuse_doubted
 from sqlanon.source.frequency import Base, scan
 from sqlanon.source.hierarchies import (
@@ -200,12 +200,11 @@ def _reads_hierarchies(spec: Spec) -> bool:
 
 def _ancestors(run: Run) -> Ancestors:
     """The hierarchies of the quasi-identifier as the source's values have them now."""
-    source = run.engine.traits.relation(run.binding.source, "source")
     stored = {
         item.name: store_hierarchy(
             run.engine,
             item,
-            domain(source.copy(), item.key("source", run.engine.traits)),
+            live_domain(run.engine, run.binding, item),
             run.scratch,
             f"a__{position}",
             has_null=False,

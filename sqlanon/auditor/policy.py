@@ -18,19 +18,23 @@ from sqlanon.auditor.policy_statements import (
     LabelQuestion,
     LabelsShown,
     Published,
+    blank_rows,
     labels_apart,
     levels_of_labels,
+    null_rows,
     parts_found,
     rows_apart,
 )
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.source.binding import ORDERED, Binding
+from sqlanon.source.binding import ORDERED, Binding, live_domain
 from sqlanon.source.hierarchies import draft_hierarchy
-from sqlanon.source.hierarchy_statements import domain
 from sqlanon.spec import Spec
 from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.sql.relations import Query, Relation
+
+COLUMNWISE = ("lattice", "scheme", "cuts")
+"""Kinds of algorithms that generalize a column alike for all rows."""
 
 MOST_LABELS = 50_000
 """Ranges and sets of a column that are read one by one; more are refused, not passed."""
@@ -54,6 +58,8 @@ class ColumnPolicy:
     """All rows show one of these levels; otherwise classes have labels of their own: nodes, ranges and sets."""
     ends_at_values: bool = False
     """Ranges may end at values of people: search.bounds: values asks for it."""
+    columnwise: bool = True
+    """A column that shows its top to one row shows it to all: levels, and groups of a column's values."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ class Policy:
     columns: tuple[ColumnPolicy, ...]
     blank: bool = False
     """Suppressed rows may stand without their quasi-identifier."""
+    source: Relation | None = None
     source_rows: int | None = None
     """Rows of the source, where they are those that were released."""
     limit: int = 0
@@ -83,6 +90,7 @@ def policy_of(binding: Binding, columns: Sequence[ColumnPolicy], source_rows: in
         withheld=(*withheld, *spec.identifiers, *([] if spec.respondent is None else [spec.respondent])),
         columns=tuple(columns),
         blank=binding.blank,
+        source=binding.source,
         source_rows=source_rows,
         limit=0 if source_rows is None else binding.limit_rows(source_rows),
     )
@@ -93,19 +101,19 @@ def drafted_columns(engine: Engine, binding: Binding) -> list[ColumnPolicy]:
     spec = binding.spec
     columns = []
     for item in binding.quasi_identifiers:
-        source = engine.traits.relation(binding.source, "source")
-        draft = draft_hierarchy(engine, item, domain(source, item.key("source", engine.traits)), None)
-        top = draft.top or TOP
+        draft = draft_hierarchy(engine, item, live_domain(engine, binding, item), None)
+        kind = ALGORITHMS[spec.search.algorithm].kind
         columns.append(
             ColumnPolicy(
                 item.name,
                 item.family,
                 Query(draft.labelled),
                 draft.families,
-                top,
+                draft.top,
                 allowed_levels(spec, item.name, draft.height),
-                ALGORITHMS[spec.search.algorithm].kind == "lattice",
+                kind == "lattice",
                 spec.search.bounds == "values",
+                kind in COLUMNWISE,
             )
         )
     return columns
@@ -132,6 +140,8 @@ def audit_policy(engine: Engine, published: Relation, policy: Policy) -> tuple[P
         checks.append(check)
         blanked = max(blanked, blanks)
     if policy.source_rows is not None:
+        if policy.blank and not blanked:
+            blanked = _blanked_rows(engine, table, policy)
         checks.append(_suppression(policy, policy.source_rows, table.rows(engine), blanked))
     return tuple(checks)
 
@@ -181,12 +191,44 @@ def _blanked(engine: Engine, table: Published, item: ColumnPolicy, level: int, s
 
     At the top it may be what everybody shows, and below it a value that somebody has.
     """
-    at_top = level == len(item.families) - 1
-    if not stars or (at_top and item.top == TOP):
+    if not stars or not _tells_blanked(item, level):
         return 0
     label = table.label(level, item.families[level], item.family)
     query = parts_found(table, item.hierarchy, [label], [TOP])
     return 0 if engine.query(Statement(f"labels of {item.name}", query)) else stars
+
+
+def _blanked_rows(engine: Engine, table: Published, policy: Policy) -> int:
+    """Rows that show nothing in any column, as far as they are told from rows that would show nothing anyway.
+
+    Where a column tells them apart that takes texts, nobody else shows `*` in it. Where only columns do that take none,
+    a NULL may be somebody's own: as many rows as the source has NULL in all of them are not counted.
+    """
+    names = [item.name for item in policy.columns]
+    [(total, blank, *shown)] = engine.query(Statement("blanked rows", blank_rows(table, names)))
+    telling = [
+        item
+        for item, number in zip(policy.columns, shown, strict=True)
+        if (int(number) if item.columnwise else _tells_blanked(item, max(item.levels)))
+    ]
+    if not int(blank) or int(blank) == int(total) or not telling or policy.source is None:
+        return 0
+    if any(table.takes_text(item.name) and not _shows_star(engine, table, item) for item in telling):
+        return int(blank)
+    own = null_rows(table, policy.source, [item.name for item in telling if not table.takes_text(item.name)])
+    return max(0, int(blank) - int(engine.query(Statement("rows without a value", own))[0][0]))
+
+
+def _shows_star(engine: Engine, table: Published, item: ColumnPolicy) -> bool:
+    """Whether `*` is a label below the top of its hierarchy."""
+    below = [text for level, text in enumerate(_spelled(table, item)) if level < len(item.families) - 1]
+    query = parts_found(table, item.hierarchy, below, [TOP])
+    return bool(engine.query(Statement(f"labels of {item.name}", query)))
+
+
+def _tells_blanked(item: ColumnPolicy, level: int) -> bool:
+    """Whether the `*` of a blanked row is no label of the level: at the top it may be what everybody shows."""
+    return level < len(item.families) - 1 or item.top != TOP
 
 
 def _labels(engine: Engine, table: Published, item: ColumnPolicy, *, blank: bool) -> tuple[PolicyCheck, int]:

@@ -54,6 +54,10 @@ class Published:
             engine.query(Statement("count rows", row_count(self.traits.relation(self.relation, "published"))))[0][0]
         )
 
+    def takes_text(self, name: str) -> bool:
+        """Whether a blanked row shows `*` in a column; NULL where it takes no text, or where a csv file was read."""
+        return self.columns[name].family is Family.TEXT and not self.of_fields
+
     def text(self, name: str) -> exp.Expression:
         """The text of a published value."""
         return _text(column(name, "published"), self.columns[name].family, self.traits, csv=False)
@@ -121,6 +125,29 @@ def rows_apart(
         missing = all_of(absent)
         select = select.select(total_where(missing, rows.copy()), copy=False)
     return select
+
+
+def blank_rows(table: Published, names: Sequence[str]) -> exp.Select:
+    """All rows, those that show nothing in any of the columns, and for each column those that show something."""
+    blank = [_blank(table, name) for name in names]
+    shown = [total_where(exp.Not(this=exp.Paren(this=item.copy())), literal(1)) for item in blank]
+    select = exp.select(count(), total_where(all_of(blank), literal(1)), *shown)
+    return select.from_(table.traits.relation(table.relation, "published"))
+
+
+def _blank(table: Published, name: str) -> exp.Expression:
+    """Whether a row shows a column as a blanked row does. Never NULL."""
+    star = exp.Coalesce(this=equal(table.text(name), literal(TOP)), expressions=[exp.false()])
+    if table.takes_text(name):
+        return star
+    absent = is_null(column(name, "published"))
+    return any_of([absent, star]) if table.of_fields else absent
+
+
+def null_rows(table: Published, source: Relation, names: Sequence[str]) -> exp.Select:
+    """How many rows of the source are NULL in all of these columns."""
+    select = exp.select(count()).from_(table.traits.relation(source, "source"))
+    return select.where(*(is_null(column(name, "source")) for name in names)) if names else select
 
 
 @dataclass(frozen=True)

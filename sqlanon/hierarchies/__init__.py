@@ -5,7 +5,7 @@ Pure, but for csv files; imports nothing of sqlanon but errors and the lattice.
 
 from __future__ import annotations
 
-from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Level, Lookup, Reference, Rule
+from sqlanon.hierarchies.base import TOP, Ending, Expressions, Family, Formula, Level, Lookup, Reference, Rule
 from sqlanon.hierarchies.choice import BUILDERS, HierarchySpec
 from sqlanon.hierarchies.csv import Csv
 from sqlanon.hierarchies.date import Date
@@ -23,6 +23,7 @@ __all__ = [
     "Csv",
     "Date",
     "DateLevel",
+    "Ending",
     "Expressions",
     "Family",
     "Formula",

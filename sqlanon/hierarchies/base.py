@@ -8,7 +8,7 @@ tested against.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Protocol
 
 TOP = "*"
@@ -41,17 +41,26 @@ class Level(Protocol):
         """The label of a value that is not NULL."""
 
 
+class Ending(Enum):
+    """How a formula ends that has no constant level of its own."""
+
+    FOUND = "found"
+    """With its last level where all values have one label there, otherwise with `*` above it: the data tell."""
+    LAST = "last"
+    """With its last level; values of other labels are refused."""
+
+
 @dataclass(frozen=True)
 class Formula:
     """Labels computed from the value by a rule per level.
 
     Level 0 is the value. Levels 1 to len(levels) follow `levels`; above them stands one constant level, labelled
-    `top`, or `*` where `top` is None. So a formula always has len(levels) + 1 levels above 0. A level that is one
-    value by construction (a full mask, the date level `any`) is never in `levels`: `top` expresses it.
+    `top`, or `*` where `top` is None; an `Ending` says whether there is one. A level that is one value by construction
+    (a full mask, the date level `any`) is never in `levels`: `top` expresses it.
     """
 
     levels: tuple[Level, ...]
-    top: str | None
+    top: str | Ending | None
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, StrictBool, WithJsonSchema, model_validator
 
-from sqlanon.hierarchies.base import Family, Formula
+from sqlanon.hierarchies.base import Ending, Family, Formula
 from sqlanon.hierarchies.definition import Definition, Exact, decimals, require_family, require_few_levels
 from sqlanon.hierarchies.levels import IntervalLevel
 
@@ -58,6 +58,10 @@ class Interval(Definition):
         None, description="With widths: where intervals start; all values below share the label <min."
     )
     max: Bound | None = Field(None, description="With widths: values at or above it share the label >=max.")
+    top: StrictBool = Field(
+        True,
+        description="Whether * stands above the widest intervals. false: one holds all values, others are refused.",
+    )
 
     @model_validator(mode="after")
     def _check_levels(self) -> Self:
@@ -79,7 +83,7 @@ class Interval(Definition):
         """One level per width or list of cuts."""
         fitting = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
         require_family("interval", family, fitting, "it needs numbers")
-        return Formula(tuple(self._levels()), None)
+        return Formula(tuple(self._levels()), None if self.top else Ending.LAST)
 
     def _levels(self) -> list[IntervalLevel]:
         scale = max(decimals(number) for number in self._numbers())

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, model_validator
 
-from sqlanon.hierarchies.base import Family, Formula
+from sqlanon.hierarchies.base import Ending, Family, Formula
 from sqlanon.hierarchies.definition import MOST_LEVELS, Definition, Whole, require_family, require_few_levels
 from sqlanon.hierarchies.levels import MaskLevel, Side
 
@@ -27,6 +27,11 @@ class Mask(Definition):
     )
     side: Side = Field("right", description="The end at which characters are hidden.")
     character: str = Field("*", min_length=1, max_length=1, description="What stands for a hidden character.")
+    top: StrictBool | None = Field(
+        None,
+        description="Whether * stands above the last step. Default: where the values have several labels there. false: "
+        "they have one, other values are refused.",
+    )
 
     @model_validator(mode="after")
     def _check_steps(self) -> Self:
@@ -48,12 +53,13 @@ class Mask(Definition):
         return self
 
     def rule(self, family: Family) -> Formula:
-        """One level per step; a step that hides everything is the top."""
+        """One level per step; a last step that hides everything is the top, of another the values tell."""
         fitting = (Family.TEXT, Family.INTEGER, Family.OTHER)
         require_family("mask", family, fitting, "use interval for numbers and date for dates")
         steps = self.steps if self.steps is not None else tuple(range(1, (self.length or 0) + 1))
-        full = self.length is not None and steps[-1] == self.length
-        levels = tuple(
-            MaskLevel(masked, self.length, self.side, self.character) for masked in (steps[:-1] if full else steps)
-        )
-        return Formula(levels, self.character * steps[-1] if full else None)
+        levels = tuple(MaskLevel(masked, self.length, self.side, self.character) for masked in steps)
+        if self.top:
+            return Formula(levels, None)
+        if self.length is not None and steps[-1] == self.length:
+            return Formula(levels[:-1], self.character * steps[-1])
+        return Formula(levels, Ending.FOUND if self.top is None else Ending.LAST)

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sqlglot import exp
-
-from sqlanon.engines.base import Engine, Statement
+from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release.steps import AnyStep, LoadedList, Naming, Release, Step, StepCheck
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source import lookup_statements as lookup_sql
-from sqlanon.source.binding import Binding, BoundColumn
+from sqlanon.source.binding import Binding, BoundColumn, live_domain
 from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
 from sqlanon.sql.relations import Query, Table, explained
@@ -30,11 +28,12 @@ class DraftedHierarchies:
     steps: list[AnyStep] = field(default_factory=list)
     of_release: list[StoredHierarchy] = field(default_factory=list)
     lookups: list[Table | None] = field(default_factory=list)
+    tops: list[Table | None] = field(default_factory=list)
     of_sensitive: dict[int, StoredHierarchy] = field(default_factory=dict)
 
     def release(self, binding: Binding, recoding: FullDomain, requirement: Requirement) -> Release:
         """The release that reads these hierarchies."""
-        return Release(binding, tuple(self.of_release), recoding, requirement, tuple(self.lookups))
+        return Release(binding, tuple(self.of_release), recoding, requirement, tuple(self.lookups), tuple(self.tops))
 
     def taxonomies(self) -> dict[str, Query]:
         """The labels of sensitive columns, as the audit reads them."""
@@ -70,7 +69,9 @@ def draft_hierarchies(engine: Engine, binding: Binding, recoding: FullDomain, ma
         found.of_release.append(_stored(engine, item, draft, table))
         released_as_it_is = level == 0 and item.family.exact and making.as_it_is
         found.lookups.append(None if released_as_it_is or level == draft.height else table)
+        found.tops.append(None)
         if level == draft.height:
+            _top(engine, making, found, draft, plain[item.name])
             continue
         if released_as_it_is:
             found.steps += _coverage(item, draft)
@@ -91,6 +92,27 @@ def draft_hierarchies(engine: Engine, binding: Binding, recoding: FullDomain, ma
     return found
 
 
+def _top(engine: Engine, making: Making, found: DraftedHierarchies, draft: HierarchyDraft, plain: str) -> None:
+    """A column at a top that the data have made: later values may have other labels. A release stops there, a view has
+    the label that all values share when it is read."""
+    beside = draft.values_beside_top(engine.traits)
+    if beside is not None and making.as_it_is:
+        found.steps.append(
+            StepCheck(
+                f"top of {draft.column}",
+                f"Stop if a value of {draft.column} has another label than the one that all of them shared.",
+                f"a value of {draft.column} has a label beside the top of its hierarchy",
+                beside,
+            )
+        )
+    query = draft.top_when_read()
+    if query is not None and not making.as_it_is:
+        name = f"top_{plain}"
+        found.tops[-1] = making.place(name)
+        comment = f"The label of {draft.column} that all values share, else `*`."
+        found.steps.append(Step(f"top of {draft.column}", comment, name, making.place(name), query))
+
+
 def _draft_taxonomy(engine: Engine, binding: Binding, found: DraftedHierarchies, position: int, making: Making) -> None:
     """The hierarchy of a sensitive column: distances go by all of its levels."""
     item = binding.sensitive[position].hierarchy()
@@ -109,25 +131,10 @@ def _draft_taxonomy(engine: Engine, binding: Binding, found: DraftedHierarchies,
     found.steps.append(Step(f"hierarchy {item.name}", comment, f"hierarchy_{plain}", table, query))
 
 
-def live_domain(engine: Engine, binding: Binding, item: BoundColumn) -> exp.Query:
-    """The values of a quasi-identifier as they are read: the source's and the population's."""
-    source = engine.traits.relation(binding.source, "source")
-    own = hierarchy_sql.domain(source, item.key("source", engine.traits))
-    if binding.population is None:
-        return own
-    there = binding.population.columns[binding.names.index(item.name)]
-    people = engine.traits.relation(binding.population.relation, "population")
-    return exp.union(own, hierarchy_sql.domain(people, there.key("population", engine.traits)), distinct=True)
-
-
 def _stored(engine: Engine, item: BoundColumn, draft: HierarchyDraft, table: Table) -> StoredHierarchy:
-    """What is known of a hierarchy before its table is made; the database is asked for a top that only it knows."""
-    top = draft.top
-    if not top:
-        query = hierarchy_sql.top_label(draft.labelled.copy(), draft.height)
-        top = str(engine.query(Statement(f"top of {draft.column}", query))[0][0])
+    """What is known of a hierarchy before its table is made."""
     return StoredHierarchy(
-        item.name, HierarchyTable(table, draft.height, 0), top, 0, draft.families, fingerprint(item.rule)
+        item.name, HierarchyTable(table, draft.height, 0), draft.top, 0, draft.families, fingerprint(item.rule)
     )
 
 

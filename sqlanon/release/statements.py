@@ -23,6 +23,7 @@ from sqlanon.sql.build import (
     is_present,
     left_join,
     named,
+    scalar,
     subquery,
     total,
     total_where,
@@ -52,6 +53,8 @@ class QuasiIdentifier:
     """What stands in the column of a blanked row."""
     exact: bool = True
     """Values that are equal look alike. Where they do not (0.0 and -0.0, 1.0 and 1.00) one of them stands for all."""
+    top_when_read: Table | None = None
+    """Where the label of the top stands that the data make anew."""
 
     @property
     def alias(self) -> str:
@@ -65,6 +68,8 @@ class QuasiIdentifier:
 
     def value(self) -> exp.Expression:
         """What is released: the value itself, its label, or the top."""
+        if self.at_top and self.top_when_read is not None:
+            return scalar(exp.select(column("label")).from_(table_expression(self.top_when_read)))
         if self.at_top:
             return literal(self.top)
         if self.level > 0:

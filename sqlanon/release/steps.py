@@ -105,6 +105,8 @@ class Release:
     lookups: tuple[Table | None, ...] | None = None
     """Where nobody has stored the hierarchies: the table of each column's labels at its level, None where the column
     is released as it is."""
+    tops: tuple[Table | None, ...] | None = None
+    """For columns at a top that the data make, in a view: the table of its label when somebody reads it."""
 
     @property
     def plain(self) -> Mapping[str, str]:
@@ -132,6 +134,7 @@ class Release:
                     else hierarchy.families[level] is Family.TEXT
                 ),
                 exact=item.family.exact,
+                top_when_read=None if self.tops is None else self.tops[position],
             )
             for position, (item, hierarchy, level) in enumerate(items)
         ]

@@ -18,6 +18,7 @@ from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.domains import LISTED, Measure, measure_of
+from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.reads import Read, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import count, is_null, named
@@ -434,3 +435,14 @@ def _refuse_scratch(spec: Spec, engine: Engine) -> None:
 def _require(engine: Engine, capability: Capability, key: str, what: str) -> None:
     if capability not in engine.capabilities:
         raise UsageError(f"{key}: {engine.name} reads and writes tables, not {what}; name a table")
+
+
+def live_domain(engine: Engine, binding: Binding, item: BoundColumn) -> exp.Query:
+    """The values of a quasi-identifier as they are read: the source's and the population's."""
+    source = engine.traits.relation(binding.source, "source")
+    own = domain(source, item.key("source", engine.traits))
+    if binding.population is None:
+        return own
+    there = binding.population.columns[binding.names.index(item.name)]
+    people = engine.traits.relation(binding.population.relation, "population")
+    return exp.union(own, domain(people, there.key("population", engine.traits)), distinct=True)

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import HierarchyError
-from sqlanon.hierarchies.base import TOP, Expressions, Family, Formula, Grouped, Level, Lookup, Reference, Rule
+from sqlanon.hierarchies.base import TOP, Ending, Expressions, Family, Formula, Grouped, Level, Lookup, Reference, Rule
 from sqlanon.hierarchies.levels import MaskLevel
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source import lookup_statements as lookup_sql
@@ -24,7 +24,7 @@ from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchy_statements import Leaves
 from sqlanon.source.label_statements import label, text_length
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import is_present
+from sqlanon.sql.build import equal, is_present
 from sqlanon.sql.relations import Query, Table, cast, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.user_sql import parse_expression
@@ -52,6 +52,8 @@ class HierarchyDraft:
     listing_table: Table | None = None
     listed: int = 0
     """How many levels above 0 somebody listed value by value: only there can a label be its own ancestor."""
+    shared: exp.Expression | None = None
+    """The label of the last level over a `value`, where the data made it the top: all values have the same there."""
 
     @property
     def height(self) -> int:
@@ -94,6 +96,23 @@ class HierarchyDraft:
         if self.listing is not None:
             known = [literal(text) for text in dict.fromkeys(row[0] for row in self.listing.rows)]
         return lookup_sql.uncovered(self.domain, lookup_sql.listed(self.text, known))
+
+    def values_beside_top(self, traits: Traits) -> exp.Select | None:
+        """How many values do not have the top as their last label; None where the definition ends in one label."""
+        if self.shared is None:
+            return None
+        same = equal(traits.key(self._shared_text(), Family.TEXT), literal(self.top))
+        return lookup_sql.uncovered(self.domain, exp.Coalesce(this=same, expressions=[exp.false()]))
+
+    def top_when_read(self) -> exp.Select | None:
+        """The top as `label`: what all values share when somebody reads it, else `*`; None where the definition ends in
+        one label."""
+        return None if self.shared is None else lookup_sql.shared_top(self.domain.copy(), self._shared_text(), TOP)
+
+    def _shared_text(self) -> exp.Expression:
+        if self.shared is None:
+            raise ValueError("the definition ends in one label")
+        return self.shared.copy() if self.families[-1] is Family.TEXT else cast(self.shared.copy(), "text")
 
     @property
     def _listed_once(self) -> bool:
@@ -235,10 +254,36 @@ def _from_formula(
     engine: Engine, item: BoundColumn, rule: Formula, domain: exp.Query, text: exp.Expression
 ) -> HierarchyDraft:
     levels = _with_lengths(engine, item, rule.levels, domain)
-    top = TOP if rule.top is None else rule.top
     labels = [label(level, column("value"), item.family, engine.traits) for level in levels]
-    labels.append(_constant_top(item, rule, top, engine))
-    return HierarchyDraft(item.name, domain, text, tuple(labels), (Family.TEXT,) * (len(labels) + 1), top)
+    shared = _shared_label(engine, item, rule.top, domain, labels[-1]) if isinstance(rule.top, Ending) else None
+    top = shared if shared is not None else rule.top if isinstance(rule.top, str) else TOP
+    if shared is None:
+        labels.append(_constant_top(item, rule, top, engine))
+    return HierarchyDraft(
+        item.name,
+        domain,
+        text,
+        tuple(labels),
+        (Family.TEXT,) * (len(labels) + 1),
+        top,
+        shared=None if shared is None else labels[-1],
+    )
+
+
+def _shared_label(
+    engine: Engine, item: BoundColumn, ending: Ending, domain: exp.Query, last: exp.Expression
+) -> str | None:
+    """The last label of a formula where it is the top: all values share it. Of no values, it says nothing."""
+    labelled = hierarchy_sql.labelled_by_formula(domain.copy(), column("value"), [last.copy()])
+    tops, _, first = _last_level(engine, item, labelled, 1)
+    if tops > 1 and ending is Ending.LAST:
+        raise HierarchyError(
+            f"column '{item.name}': its hierarchy ends in {tops} labels, not one; leave out `top: false`, "
+            f"or add a step that merges them",
+            column=item.name,
+            count=tops,
+        )
+    return first if tops == 1 else None
 
 
 def _constant_top(item: BoundColumn, rule: Formula, top: str, engine: Engine) -> exp.Expression:
@@ -322,12 +367,19 @@ def _from_table(
     first = _label(engine.traits.text(column(infos[0].name), infos[0].family), Family.TEXT, engine)
     listing = hierarchy_sql.listing_of_table(table_expression(table), first, labels)
     families = [Family.TEXT, *(info.family for info in infos[1:])]
-    tops, stars = _last_level(engine, item, listing, len(labels))
+    tops, stars, first_label = _last_level(engine, item, listing, len(labels))
     constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
     above = hierarchy_sql.listed_labels(len(labels), constant)
     families += [] if constant is None else [Family.TEXT]
     return HierarchyDraft(
-        item.name, domain, text, tuple(above), tuple(families), constant or "", listing, listed=len(rule.columns) - 1
+        item.name,
+        domain,
+        text,
+        tuple(above),
+        tuple(families),
+        first_label if constant is None else constant,
+        listing,
+        listed=len(rule.columns) - 1,
     )
 
 
@@ -340,13 +392,18 @@ def _from_expressions(
     infos = engine.columns(Query(labelled))[1:]
     labels = [_label(given, info.family, engine) for given, info in zip(labels, infos[1:], strict=True)]
     labelled = hierarchy_sql.labelled_by_formula(domain, text, labels)
-    tops, stars = _last_level(engine, item, labelled, len(labels))
+    tops, stars, first_label = _last_level(engine, item, labelled, len(labels))
     constant = _top_above(item.name, len(labels), tops, has_star=stars > 0)
     families = [info.family for info in infos]
     if constant is not None:
         labels.append(cast(literal(constant), "text"))
         families.append(Family.TEXT)
-    return HierarchyDraft(item.name, domain, text, tuple(labels), tuple(families), constant or "")
+    top = first_label if constant is None else constant
+    # An expression that reads no column is the same for all values by definition.
+    by_data = constant is None and next(labels[-1].find_all(exp.Column), None) is not None
+    return HierarchyDraft(
+        item.name, domain, text, tuple(labels), tuple(families), top, shared=labels[-1] if by_data else None
+    )
 
 
 def _label(value: exp.Expression, family: Family, engine: Engine) -> exp.Expression:
@@ -354,10 +411,11 @@ def _label(value: exp.Expression, family: Family, engine: Engine) -> exp.Express
     return engine.traits.key(value, family) if family is Family.TEXT else value
 
 
-def _last_level(engine: Engine, item: BoundColumn, labelled: exp.Query, height: int) -> tuple[int, int]:
+def _last_level(engine: Engine, item: BoundColumn, labelled: exp.Query, height: int) -> tuple[int, int, str]:
+    """How many labels the last given level has, how often `*` is one, and the first of them."""
     statement = Statement(f"top of {item.name}", hierarchy_sql.last_level(labelled.copy(), height, TOP))
-    [(tops, stars)] = engine.query(statement)
-    return int(tops), int(stars)
+    [(tops, stars, first)] = engine.query(statement)
+    return int(tops), int(stars), TOP if first is None else str(first)
 
 
 def _top_above(name: str, level: int, tops: int, *, has_star: bool) -> str | None:

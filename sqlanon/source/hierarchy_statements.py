@@ -201,16 +201,11 @@ def offenders(table: Table, level: int, height: int, *, missing: bool, most: int
 
 
 def last_level(labelled: exp.Query, height: int, star: str) -> exp.Select:
-    """How many labels the last given level has, and how many rows carry the label `star` there."""
+    """How many labels the last given level has, how many rows carry the label `star` there, and the first label."""
     label = cast(column(f"label_{height}"), "text")
     stars = exp.Count(this=exp.Case().when(equal(label.copy(), literal(star)), literal(1)))
     distinct = exp.Count(this=exp.Distinct(expressions=[label]))
-    return exp.select(distinct, stars).from_(subquery(labelled, "labelled"))
-
-
-def top_label(labelled: exp.Query, height: int) -> exp.Select:
-    """The label of the last level, where that is one."""
-    return exp.select(exp.Min(this=cast(column(f"label_{height}"), "text"))).from_(subquery(labelled, "labelled"))
+    return exp.select(distinct, stars, exp.Min(this=label.copy())).from_(subquery(labelled, "labelled"))
 
 
 def _codes_with_several_parents(table: Table, level: int, height: int) -> exp.Select:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.hierarchy_statements import one_of_equals
-from sqlanon.sql.build import count, equal, is_present, named, scalar, subquery
+from sqlanon.sql.build import all_of, count, equal, is_present, named, scalar, subquery
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import relation
@@ -104,6 +104,15 @@ def uncovered(domain_query: exp.Query, covered: exp.Expression) -> exp.Select:
 
 def _is_value(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name == "value" and not node.table
+
+
+def shared_top(domain_query: exp.Query, label: exp.Expression, star: str) -> exp.Select:
+    """One row, `label`: the label that all values have, else the star."""
+    labels = exp.select(named(label, "label")).from_(subquery(domain_query, "domain"), copy=False)
+    one = equal(exp.Count(this=exp.Distinct(expressions=[column("label")])), literal(1))
+    everybody = equal(exp.Count(this=column("label")), count())
+    top = exp.Case().when(all_of([one, everybody]), exp.Min(this=column("label"))).else_(literal(star))
+    return exp.select(named(top, "label")).from_(subquery(labels, "labels"), copy=False)
 
 
 def listed(text: exp.Expression, known: exp.Query | Sequence[exp.Expression]) -> exp.Expression:

@@ -182,6 +182,31 @@ class TestPublishedTables:
             "2 of 18 rows of the source are suppressed, at most 1 may be"
         ]
 
+    @pytest.mark.parametrize("algorithm", ["samarati", "ghs", "tds"])
+    @pytest.mark.parametrize("kind", ["text", "integer"])
+    def test_blanked_rows_are_told_in_every_column(self, make: Run, algorithm: str, kind: str) -> None:
+        """Three rows whose towns are alone; NULL is a town of its own, and of its rows nothing is missing."""
+        towns = [1] * 5 + [2] * 8 + [3] * 7 + [4, 4, 5]
+        rows = ", ".join(f"({town})" for town in [*towns, "null", "null", "null"])
+        url = make(f"create table people (town {kind})", f"insert into people values {rows}")
+        town: dict[str, object] = {"role": "quasi_identifier"}
+        spec = spec_from_dict(
+            {
+                "connection": url,
+                "source": "people",
+                "target": "out",
+                "columns": {"town": {**town, "levels": {"max": 0}} if algorithm == "samarati" else town},
+                "privacy": {"k": 3, "suppression": {"limit": 3, "mode": "blank"}},
+                "search": {"algorithm": algorithm},
+                "evidence": {"files": False},
+            }
+        )
+        published = pipeline.run(spec).publication
+        audited = pipeline.audit_spec(spec)
+        assert published.blanked == 3
+        assert audited.satisfied
+        assert audited.suppressed == 3
+
     def test_blanked_rows_beside_a_top_that_is_not_a_star(self, make: Run) -> None:
         """Everybody shows `*****`, and blanked rows `*`: the same information."""
         url = make(*PEOPLE, "insert into people values ('94131', 70, 'r1'), ('94131', 80, 'r2')")

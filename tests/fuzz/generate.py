@@ -272,6 +272,8 @@ def mask_of(draw: Draw, longest: int) -> Any:
         settings["side"] = "left"
     if draw.chance(0.2):
         settings["character"] = draw.one(["x", "#", "·"])
+    if draw.chance(0.1):
+        settings["top"] = draw.one([True, False])
     return {"mask": settings}
 
 

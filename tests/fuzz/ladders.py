@@ -132,8 +132,14 @@ def mask(settings: Mapping[str, Any], kind: str, values: list[str], case: Case) 
             return value[:kept] + character * hidden
         return character * hidden + value[max(0, len(value) - kept) :] if kept else character * hidden
 
-    whole = bool(steps) and steps[-1] >= length
-    return Built(len(steps) + (0 if whole else 1), rule, character * steps[-1] if whole else TOP)
+    last = {rule(value, len(steps)) for value in values}
+    if settings.get("top") is None and "length" in settings and steps[-1] >= length:
+        last = {character * steps[-1]}
+    if settings.get("top") is False and len(last) > 1:
+        raise Uncovered("values differ at the last step of a mask that has no top")
+    if settings.get("top") or len(last) != 1:
+        return Built(len(steps) + 1, rule)
+    return Built(len(steps), rule, next(iter(last)))
 
 
 def interval(settings: Mapping[str, Any], kind: str, values: list[str], case: Case) -> Built:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlanon.hierarchies import (
     BUILDERS,
     DateLevel,
+    Ending,
     Expressions,
     Family,
     Formula,
@@ -40,7 +41,8 @@ def labels(definition: Any, value: object, family: Family) -> list[str]:
     """The labels of one value from level 1 to the top."""
     formula = rule(definition, family)
     assert isinstance(formula, Formula)
-    return [*(level.label(value) for level in formula.levels), formula.top or "*"]
+    top = [] if isinstance(formula.top, Ending) else [formula.top or "*"]
+    return [*(level.label(value) for level in formula.levels), *top]
 
 
 @pytest.mark.parametrize(
@@ -48,11 +50,14 @@ def labels(definition: Any, value: object, family: Family) -> list[str]:
     [
         ({"length": 5, "steps": [1, 2, 5]}, "94139", ["9413*", "941**", "*****"]),
         ({"length": 3}, "abc", ["ab*", "a**", "***"]),
-        ({"length": 5, "steps": [2]}, "94139", ["941**", "*"]),
+        ({"length": 5, "steps": [2]}, "94139", ["941**"]),
+        ({"length": 5, "steps": [2], "top": True}, "94139", ["941**", "*"]),
+        ({"length": 5, "steps": [2, 5], "top": True}, "94139", ["941**", "*****", "*"]),
+        ({"length": 5, "steps": [2, 5], "top": False}, "94139", ["941**", "*****"]),
         ({"length": 5, "steps": [1, 3, 5], "side": "left", "character": "#"}, "94139", ["#4139", "###39", "#####"]),
         ({"length": 5, "steps": [1, 3, 5]}, "941", ["941*", "94***", "*****"]),
         ({"length": 5, "steps": [1, 3, 5], "side": "left"}, "941", ["*941", "***41", "*****"]),
-        ({"length": 2, "steps": [1]}, "", ["*", "*"]),
+        ({"length": 2, "steps": [1]}, "", ["*"]),
         ({"length": 4, "steps": [1, 4]}, "é€𝄞x", ["é€𝄞*", "****"]),
     ],
 )
@@ -68,7 +73,7 @@ def test_mask_of_numbers_and_uuids() -> None:
 
 def test_mask_without_length_waits_for_the_longest_value() -> None:
     formula = rule({"mask": {"steps": [1, 2]}})
-    assert formula == Formula((MaskLevel(1, None), MaskLevel(2, None)), None)
+    assert formula == Formula((MaskLevel(1, None), MaskLevel(2, None)), Ending.FOUND)
     with pytest.raises(ValueError, match="not known yet"):
         MaskLevel(1, None).label("abc")
     assert MaskLevel(1, None).with_length(4).label("abcd") == "abc*"

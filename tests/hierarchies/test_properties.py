@@ -26,7 +26,8 @@ def chains(found: Rule, values: list[Any]) -> list[tuple[str, ...]]:
     if isinstance(found, Lookup):
         return [*found.rows]
     assert isinstance(found, Formula)
-    return [(repr(value), *(level.label(value) for level in found.levels), found.top or "*") for value in values]
+    top = found.top if isinstance(found.top, str) else "*"
+    return [(repr(value), *(level.label(value) for level in found.levels), top) for value in values]
 
 
 def assert_tree(rows: list[tuple[str, ...]]) -> None:

@@ -161,6 +161,21 @@ def test_preferences_of_example_6_1(engine_url: str) -> None:
             assert result.chosen.node == vectors(entry["vectors"])[0]
 
 
+@pytest.mark.parametrize("mask", [{"length": 5, "steps": [1, 2]}, {"steps": [1, 2], "top": False}])
+def test_the_ties_of_example_6_1_with_a_mask(engine_url: str, mask: dict[str, Any]) -> None:
+    """941** is what all ZIP codes share: [0, 2] lies as far up relatively as [1, 0], as the paper says."""
+    case = PAPER_TABLES["s2"]
+    create_case(Database(engine_url), case)
+    columns = {**case.spec["columns"], "zip": {"role": "quasi_identifier", "hierarchy": {"mask": mask}}}
+    masked = replace(case, spec={**case.spec, "columns": columns})
+    with prepared(case_spec(masked, engine_url, 2, 1)) as (run, frequency):
+        assert tuple(item.height for item in frequency.hierarchies) == case.heights == (1, 2)
+        for entry in case.expected["preferences"]:
+            asked = {"algorithm": "minimal", "prefer": [entry["policy"]]}
+            result = solved(run, frequency, case_spec(masked, IN_MEMORY, entry["k"], entry["limit"], **asked))
+            assert list(result.ties) == vectors(entry["vectors"]), entry
+
+
 def test_the_row_that_is_suppressed(engine_url: str) -> None:
     case = PAPER_TABLES["s3"]
     database = Database(engine_url)

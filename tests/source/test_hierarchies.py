@@ -70,11 +70,53 @@ def test_a_mask_without_length_takes_that_of_the_longest_value(engine: Engine) -
     create(engine, ["t"], {"q": "text"}, [["12345"], ["1"], [""]])
     found = built(engine, {"mask": {"steps": [1, 4]}})
     assert found == [("", "*", "****", "*"), ("1", "1*", "1****", "*"), ("12345", "1234*", "1****", "*")]
+    assert built(engine, {"mask": {"steps": [1, 5]}})[1] == ("1", "1*", "*****")
 
 
 def test_a_mask_of_values_shorter_than_its_steps(engine: Engine) -> None:
     create(engine, ["t"], {"q": "text"}, [["ab"], ["c"]])
-    assert built(engine, {"mask": {"steps": [1, 4]}}) == [("ab", "ab*", "****", "*"), ("c", "c*", "****", "*")]
+    assert built(engine, {"mask": {"steps": [1, 4]}}) == [("ab", "ab*", "****"), ("c", "c*", "****")]
+
+
+ZIPS: list[list[object]] = [["94138"], ["94139"], ["94142"], [None]]
+
+
+def test_a_mask_ends_with_the_step_that_leaves_one_label(engine: Engine) -> None:
+    create(engine, ["t"], {"q": "text"}, ZIPS)
+    two = [("94138", "9413*", "941**"), ("94139", "9413*", "941**"), ("94142", "9414*", "941**")]
+    assert built(engine, {"mask": {"length": 5, "steps": [1, 2]}}) == two
+    assert built(engine, {"mask": {"steps": [1, 2], "top": False}}) == two
+    assert built(engine, {"mask": {"steps": [1, 2], "top": True}}) == [(*labels, "*") for labels in two]
+    assert built(engine, {"mask": {"steps": [1]}}) == [(*labels[:2], "*") for labels in two]
+
+
+def test_values_that_differ_at_the_last_step_of_a_mask_without_top(engine: Engine) -> None:
+    create(engine, ["t"], {"q": "text"}, ZIPS)
+    error = failure(engine, {"mask": {"length": 5, "steps": [1], "top": False}})
+    assert "column 'q': its hierarchy ends in 2 labels, not one; leave out `top: false`" in str(error)
+    assert error.count == 2
+
+
+def test_values_in_quotes_and_backslashes_share_a_last_step(engine: Engine) -> None:
+    create(engine, ["t"], {"q": "text"}, [["é'\\1"], ["é'\\2"]])
+    assert built(engine, {"mask": {"steps": [1], "character": "'"}}) == [
+        ("é'\\1", "é'\\'"),
+        ("é'\\2", "é'\\'"),
+    ]
+
+
+def test_an_interval_that_holds_all_values_needs_no_top(engine: Engine) -> None:
+    create(engine, ["t"], {"q": "int"}, [[21], [26], [56], [None]])
+    widths = {"widths": [10, 60], "min": 1, "max": 61}
+    found = built(engine, {"interval": {**widths, "top": False}})
+    assert [labels[1:] for labels in found] == [
+        ("[21, 31)", "[1, 61)"),
+        ("[21, 31)", "[1, 61)"),
+        ("[51, 61)", "[1, 61)"),
+    ]
+    assert [labels[3:] for labels in built(engine, {"interval": widths})] == [("*",)] * 3
+    error = failure(engine, {"interval": {"widths": [10], "top": False}})
+    assert error.count == 2
 
 
 def test_a_value_longer_than_its_mask(engine: Engine) -> None:

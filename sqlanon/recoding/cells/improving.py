@@ -1,9 +1,10 @@
 """Better groups for a cell recoding: two groups, or one that is large enough, are put together and parted anew.
 
 A split looks at rows from one combination outwards: the nearest ones become one group and the others the second,
-wherever both have k rows and the price of all is least. Groups that neighbours link are tried in pairs, which moves
-rows, exchanges them and parts what was merged; of splits that share a group the one that saves most is made. Rounds go
-on until nothing is saved, a constant number of statements each, all in the database. The cost only falls.
+wherever both have k rows and the price of all is least. Groups are tried in pairs, all of few combinations, else those
+that neighbours link, which moves rows, exchanges them and parts what was merged; of splits that share a group the one
+that saves most is made. Rounds go on until nothing is saved, a constant number of statements each, all in the
+database. The cost only falls.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.recoding.cells.statements import Steps, distance
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import all_of, any_of, count, equal, named, subquery, total, union_all
+from sqlanon.sql.build import all_of, any_of, count, equal, named, row_count, subquery, total, union_all
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 MOST_ROUNDS = 100
 MOST_LOOKED_AT = 3_000_000
 """Combinations seen from combinations, over all pairs of groups and rounds: beyond, groups stay as they are."""
+
+
+MOST_FOR_ALL_PAIRS = 200
+"""Combinations in groups of which every two are tried: neighbours of a row are most often in its own group already."""
 
 
 class Improvement:
@@ -44,7 +49,9 @@ class Improvement:
     def _round(self, groups: Table, near: Table) -> Table | None:
         """Groups that cost less, in place of the given ones; None where nothing is saved, or too much to look at."""
         pieces = self._create("pieces", _pieces(groups, self._vertices))
-        together = self._create("together", _together(pieces, near, self._k))
+        [(number,)] = self._engine.query(Statement("improve", row_count(table_expression(pieces))))
+        pairs = _all_pairs(pieces) if number <= MOST_FOR_ALL_PAIRS else _linked_pairs(pieces, near)
+        together = self._create("together", _together(pairs, pieces, self._k))
         [(looked_at,)] = self._engine.query(Statement("improve", _looked_at(pieces, together)))
         self._looked_at += int(looked_at or 0)
         if not looked_at or self._looked_at > MOST_LOOKED_AT:
@@ -92,13 +99,26 @@ def _pieces(groups: Table, vertices: Table) -> exp.Select:
     )
 
 
-def _together(pieces: Table, near: Table, k: int) -> exp.Query:
-    """What is parted anew: `one` and `other` are groups that neighbours link, or one group of 2k rows and more."""
+def _all_pairs(pieces: Table) -> exp.Select:
+    """Every two groups of which one has changed."""
+    groups = exp.select(column("g"), named(exp.Max(this=column("changed")), "changed"))
+    groups = groups.from_(table_expression(pieces)).group_by(column("g"))
+    changed = any_of(equal(column("changed", alias), literal(1)) for alias in ("here", "there"))
+    return (
+        exp.select(named(column("g", "here"), "one"), named(column("g", "there"), "other"))
+        .from_(subquery(groups, "here"))
+        .join(subquery(groups.copy(), "there"), on=exp.LT(this=column("g", "here"), expression=column("g", "there")))
+        .where(changed)
+    )
+
+
+def _linked_pairs(pieces: Table, near: Table) -> exp.Select:
+    """Two groups that neighbours link, of which one has changed."""
     first = exp.Least(this=column("g", "here"), expressions=[column("g", "there")], ignore_nulls=True)
     second = exp.Greatest(this=column("g", "here"), expressions=[column("g", "there")], ignore_nulls=True)
     apart = exp.NEQ(this=column("g", "here"), expression=column("g", "there"))
     changed = any_of(equal(column("changed", alias), literal(1)) for alias in ("here", "there"))
-    pairs = (
+    return (
         exp.select(named(first, "one"), named(second, "other"))
         .distinct()
         .from_(table_expression(near, "near"))
@@ -106,6 +126,10 @@ def _together(pieces: Table, near: Table, k: int) -> exp.Query:
         .join(table_expression(pieces, "there"), on=equal(column("v", "near"), column("v", "there")))
         .where(all_of([apart, changed]))
     )
+
+
+def _together(pairs: exp.Select, pieces: Table, k: int) -> exp.Query:
+    """What is parted anew: `one` and `other` are groups that are tried in pairs, or one group of 2k rows and more."""
     large = exp.GTE(this=exp.Sum(this=column("rows_of_piece")), expression=literal(2 * k))
     fresh = equal(exp.Max(this=column("changed")), literal(1))
     alone = exp.select(named(column("g"), "one"), named(column("g"), "other")).from_(table_expression(pieces))

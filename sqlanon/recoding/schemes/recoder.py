@@ -326,7 +326,8 @@ def problem_on(run: Run, made: Combinations) -> SchemeProblem:
         made,
         leaves,
         requirement,
-        limit=run.binding.limit_rows(made.rows),
+        # Groups that keep no row are no release, whatever may be lost.
+        limit=max(0, min(run.binding.limit_rows(made.rows), made.rows - 1)),
         least=max(1, run.binding.k),
         metric=metric,
     )

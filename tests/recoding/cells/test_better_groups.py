@@ -136,6 +136,14 @@ def test_better_groups_never_cost_more(duckdb_url: str, monkeypatch: pytest.Monk
     assert max(saved) > 0
 
 
+def test_groups_are_tried_together_that_no_neighbours_link(duckdb_url: str) -> None:
+    """Pairs of the forest hold the nearest rows of their rows already, and cost 21 where 10 is the least."""
+    lines = ["bbbcb", "bbbbc", "ccaac", "bbbbc", "cbcaa", "aaccb"]
+    rows: list[Row] = [tuple(line) for line in lines]
+    result, _ = released(Database(duckdb_url), rows, values(duckdb_url, 5, "CG_", "forest", k=2))
+    assert details(result)["cost"] == least_cost(rows, [LABELS] * 5, 2, cells=False) == 10
+
+
 def test_a_spent_budget_is_told(duckdb_url: str) -> None:
     cells = ["a", "b", "c", "d", None]
     drawn = random.Random(5)
