@@ -6,24 +6,27 @@ Plain results in, rich renderables out; no database.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
-from sqlanon.auditor.breaches import GuardedLevel
 from sqlanon.auditor.figures import shown
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, share, vector
 from sqlanon.hierarchies.choice import described
-from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.base import accuracy, completeness
-from sqlanon.planning.frontier import Cell, Compared, Comparison, Frontier
-from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
-from sqlanon.spec import Spec
 from sqlanon.spec.algorithms import ALGORITHMS
+
+if TYPE_CHECKING:
+    from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
+    from sqlanon.auditor.breaches import GuardedLevel
+    from sqlanon.insight.together import Finding, Together
+    from sqlanon.planning.frontier import Cell, Compared, Comparison, Frontier
+    from sqlanon.release.lock_diff import Change
+    from sqlanon.spec import Spec
 
 Fact = tuple[str, str]
 
