@@ -1,6 +1,8 @@
 """The one orchestrator, from a spec to an audited release. Read it with Samarati's paper in the other hand.
 
 spec -> bind to the catalog -> scan -> hierarchy tables -> frequency set -> search -> recoding -> publish.
+
+A function imports what a plan does without: the audit, publishing, scripts.
 """
 
 from __future__ import annotations
@@ -8,26 +10,14 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, audit
-from sqlanon.auditor.policy import audit_policy, drafted_columns, policy_of
-from sqlanon.engines.base import Engine
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.insight.use import audit_personalized
 from sqlanon.planning.decision import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
-from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import FullDomain, Recoding
-from sqlanon.recoding.registry import region_maker
-from sqlanon.release.classes import population_labels
-from sqlanon.release.evidence import Facts, recorder_for
-from sqlanon.release.lock import Lock
-from sqlanon.release.publication import Releasable, publish
 from sqlanon.release.results import PlanResult, RunResult
-from sqlanon.release.script import Script, compiled
-from sqlanon.release.steps import Release
 from sqlanon.source.binding import Binding, bind, bind_published, bind_source, formulas_of, live_domain
 from sqlanon.source.doubt import Crowding, crowding, refuse_doubted
 from sqlanon.source.frequency import Base, scan
@@ -41,9 +31,18 @@ from sqlanon.source.hierarchies import (
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas, running
 from sqlanon.source.scratch import Scratch
-from sqlanon.spec import Spec
 from sqlanon.spec.honoured import require_honoured
 from sqlanon.sql.relations import File, Query, Relation
+
+if TYPE_CHECKING:
+    from sqlanon.auditor import Ancestors, AuditResult
+    from sqlanon.engines.base import Engine
+    from sqlanon.privacy.base import Requirement
+    from sqlanon.release.evidence import Facts
+    from sqlanon.release.lock import Lock
+    from sqlanon.release.publication import Releasable
+    from sqlanon.release.script import Script
+    from sqlanon.spec import Spec
 
 SEARCHED = ("algorithm", "score", "limit", "lattice", "minimal", "minimal_complete", "proven", "undecided", "verified")
 """Of the figures of a plan, those that say how the answer was found."""
@@ -56,6 +55,8 @@ def facts_of(
 
     What a run found and published, for its evidence; the recorder writes it down.
     """
+    from sqlanon.release.evidence import Facts
+
     heights = {hierarchy.column: hierarchy.height for hierarchy in hierarchies}
     published = result.publication
     return Facts(
@@ -130,6 +131,8 @@ def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, re
     With `reuse`, what an earlier plan decided is published again from the source as it is now, if it still holds:
     measured and audited whole like any release. Only where it does not is there a search; the result says why.
     """
+    from sqlanon.release.evidence import recorder_for
+
     with running(spec, options, publishes="run", recorder_for=recorder_for) as run:
         base = scanned(run)
         stored = hierarchies_of(run, base)
@@ -144,6 +147,8 @@ def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, re
 
 def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
     """Publish exactly what a plan decided, measured and audited anew."""
+    from sqlanon.release.evidence import recorder_for
+
     recoding = lock.recoding_for(spec)
     with running(spec, options, publishes="apply", recorder_for=recorder_for) as run:
         _require_fit(run, lock)
@@ -162,11 +167,15 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     How the population is generalized only a lock file tells; without it, what is asked of the population does not hold.
     Which rows of the source fit which released rows is measured when it is required, or asked for by `fits`.
     """
+    from sqlanon.auditor import Beside, Request, audit
+
     if spec.profiled:
         with open_for(spec, options) as engine:
             spec = bind(spec, engine).spec
     request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
     if spec.privacy.personalized is not None:
+        from sqlanon.insight.use import audit_personalized
+
         with open_for(spec, options) as engine:
             return with_policy(engine, bind(spec, engine), audit_personalized(spec, options))
     fits = fits or spec.privacy.anonymity != "classic"
@@ -184,6 +193,8 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
 
 def with_policy(engine: Engine, binding: Binding, found: AuditResult) -> AuditResult:
     """The result with what the spec asks of its target beside the models."""
+    from sqlanon.auditor.policy import audit_policy, drafted_columns, policy_of
+
     rows = None if found.suppressed is None else found.rows + found.suppressed
     policy = policy_of(binding, drafted_columns(engine, binding), rows)
     checks = audit_policy(engine, bind_published(binding.spec, engine), policy)
@@ -200,6 +211,8 @@ def _reads_hierarchies(spec: Spec) -> bool:
 
 def _ancestors(run: Run) -> Ancestors:
     """The hierarchies of the quasi-identifier as the source's values have them now."""
+    from sqlanon.auditor import Ancestors
+
     stored = {
         item.name: store_hierarchy(
             run.engine,
@@ -232,6 +245,9 @@ def _taxonomies(run: Run) -> dict[str, Relation]:
 
 def _generalized_population(run: Run, lock: Lock | None) -> tuple[Relation | None, list[str]]:
     """The population at the levels of a lock file, or why it is not known."""
+    from sqlanon.release.classes import population_labels
+    from sqlanon.release.steps import Release
+
     if run.binding.population is None:
         return None, []
     if lock is None:
@@ -261,6 +277,9 @@ def scripted(
     spec: Spec, recoding: Recoding, options: Options = DEFAULT, *, dialect: str | None = None, lock: Lock | None = None
 ) -> Script:
     """The release of a recoding as a script, for its own engine or another dialect; regions are made again."""
+    from sqlanon.recoding.registry import region_maker
+    from sqlanon.release.script import compiled
+
     require_honoured(spec, "script")
     if formulas_of(spec) != "keep":
         raise UsageError(
@@ -317,6 +336,8 @@ def _publish(
     reuse: Reuse = NOT_ASKED,
 ) -> RunResult:
     """Publish, alone with the target; what the attempt makes is dropped also when it fails."""
+    from sqlanon.release.publication import publish
+
     target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
     alone = nullcontext() if isinstance(target, File) else run.engine.alone_with(target, seconds)
     with run.watch.phase("publish"), alone, Scratch(run.engine, run.binding.scratch) as scratch:

@@ -15,8 +15,7 @@ from sqlanon import pipeline
 from sqlanon.api.recipients import one_release
 from sqlanon.auditor import AuditResult
 from sqlanon.auditor.place import ARGUMENTS, PlaceRequest, measure_place
-from sqlanon.draft import Draft, draft_spec
-from sqlanon.draft.drafting import Places
+from sqlanon.draft.drafting import Draft, Places, draft_spec
 from sqlanon.engines.base import Session
 from sqlanon.engines.duckdb.engine import NAME, FrameEngine, KeptFrame, is_frame, opener
 from sqlanon.errors import SpecError, UsageError

@@ -205,7 +205,7 @@ class LabelQuestion:
                 allowed = exp.select(named(item.text.copy(), "allowed_label")).distinct()
                 allowed = allowed.from_(traits.relation(item.labels, "hierarchy"))
                 on = equal(self.table.text(item.name), column("allowed_label", alias))
-                select = select.join(subquery(allowed, alias), on=on, join_type="left", copy=False)
+                select = select.join(left_join(subquery(allowed, alias), on), copy=False)
         return select
 
     def _wrong(self, item: LabelsShown) -> exp.Expression:

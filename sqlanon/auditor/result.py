@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlanon.auditor.breaches import BreachFigures
-from sqlanon.auditor.consistency import Consistency
 from sqlanon.auditor.figures import (
     Check,
     ColumnFigures,
@@ -22,6 +20,10 @@ from sqlanon.auditor.figures import (
 )
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.notebook import bar_chart, html_table
+
+if TYPE_CHECKING:
+    from sqlanon.auditor.breaches import BreachFigures
+    from sqlanon.auditor.consistency import Consistency
 
 
 @dataclass(frozen=True)

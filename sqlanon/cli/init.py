@@ -51,7 +51,7 @@ def command(
     environment.
     """
     from sqlanon.auditor.place import open_place
-    from sqlanon.draft import draft_spec
+    from sqlanon.draft.drafting import draft_spec
     from sqlanon.source.reads import Read, refuse_file
 
     if out != STDOUT:

@@ -6,11 +6,10 @@ Plain results in, rich renderables out; no database.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
-from sqlanon.auditor.breaches import GuardedLevel
 from sqlanon.auditor.figures import shown
 from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.cli.console import bar, facts, grid, sparkline
@@ -18,13 +17,17 @@ from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, one_line, share, vector
 from sqlanon.evaluation.explanation import Sheet
 from sqlanon.hierarchies.choice import described
-from sqlanon.insight.together import Finding, Together
 from sqlanon.metrics.base import accuracy, completeness
-from sqlanon.planning.frontier import Cell, Compared, Comparison, Frontier
-from sqlanon.release.lock_diff import Change
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
-from sqlanon.spec import Spec
 from sqlanon.spec.algorithms import ALGORITHMS
+
+if TYPE_CHECKING:
+    from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
+    from sqlanon.auditor.breaches import GuardedLevel
+    from sqlanon.insight.together import Finding, Together
+    from sqlanon.planning.frontier import Cell, Compared, Comparison, Frontier
+    from sqlanon.release.lock_diff import Change
+    from sqlanon.spec import Spec
 
 Fact = tuple[str, str]
 

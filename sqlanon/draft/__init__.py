@@ -2,9 +2,3 @@
 
 Reads the catalog and aggregates: counts, lengths, ranges of numbers. No row and no text of the table enters Python.
 """
-
-from __future__ import annotations
-
-from sqlanon.draft.drafting import Draft, draft_spec
-
-__all__ = ["Draft", "draft_spec"]

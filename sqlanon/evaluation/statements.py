@@ -15,7 +15,18 @@ from sqlglot import exp
 
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.source.frequency_statements import HierarchyTable, Layout, Shape, masked, path, united
-from sqlanon.sql.build import all_of, concat, count, equal, named, subquery, total_of, total_where, with_queries
+from sqlanon.sql.build import (
+    all_of,
+    concat,
+    count,
+    equal,
+    left_join,
+    named,
+    subquery,
+    total_of,
+    total_where,
+    with_queries,
+)
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.values import Counted, Keys, Measures, Population, ValueTables, classes, joined
 
@@ -160,7 +171,9 @@ def _times_masks(frequency: Table, nodes: Sequence[tuple[int, Node]], shape: Sha
     ]
     names = [identifier("node"), *(identifier(f"m_{word}") for word in range(shape.layout.words))]
     masks = exp.Values(expressions=rows, alias=exp.TableAlias(this=identifier("masks"), columns=names))
-    return exp.select().from_(table_expression(frequency), copy=False).join(masks, join_type="cross", copy=False)
+    return (
+        exp.select().from_(table_expression(frequency), copy=False).join(exp.Join(this=masks, kind="CROSS"), copy=False)
+    )
 
 
 def several_nodes(requests: Sequence[tuple[int, Node, Table]], shape: Shape) -> exp.Query:
@@ -303,7 +316,7 @@ def _with_leaves(select: exp.Select, position: int, level: int, shape: Shape) ->
             for word, mask in shape.layout.column_masks(position, level).items()
         ]
         labels = _leaves_of_level(hierarchy, position, level, shape.layout)
-        select = select.join(subquery(labels, alias), on=all_of(matching), join_type="left", copy=False)
+        select = select.join(left_join(subquery(labels, alias), all_of(matching)), copy=False)
         # NULL is in no hierarchy table: a leaf of its own.
         leaves = exp.Coalesce(this=column("leaves", alias), expressions=[literal(1)])
     return select.select(named(leaves, f"leaves_{position}"), copy=False)

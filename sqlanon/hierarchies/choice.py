@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import reduce
+from inspect import cleandoc
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -66,7 +67,8 @@ class Keyed:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         inner = handler(schema)
-        description = handler.resolve_ref_schema(inner).get("description", "")
+        # The builder's own schema may not be finished yet: models are built when the first spec is read.
+        description = cleandoc(BUILDERS[self.key].__doc__ or "")
         if self.key == "csv":
             inner = {"anyOf": [{"type": "string", "description": "The file."}, inner]}
         keyed: JsonSchemaValue = {

@@ -23,10 +23,12 @@ from sqlanon.hierarchies.base import Family
 class Definition(BaseModel):
     """A part of the spec."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False, defer_build=True
+    )
 
 
-BARE = ConfigDict(frozen=True, hide_input_in_errors=True)
+BARE = ConfigDict(frozen=True, hide_input_in_errors=True, defer_build=True)
 """The same for a part that is a bare list or tree, which has no keys to refuse."""
 
 

@@ -5,11 +5,16 @@ Pure.
 
 from __future__ import annotations
 
-from sqlanon.errors import UsageError
-from sqlanon.metrics.base import Metric
-from sqlanon.spec import metrics
+from typing import TYPE_CHECKING
 
-METRICS: dict[str, Metric] = {name: row.load()() for name, row in metrics.METRICS.items()}
+from sqlanon.errors import UsageError
+from sqlanon.spec import metrics
+from sqlanon.spec.algorithms import Loaded
+
+if TYPE_CHECKING:
+    from sqlanon.metrics.base import Metric
+
+METRICS: Loaded[Metric] = Loaded(metrics.METRICS, lambda metric: metric())
 
 
 def metric_named(name: str) -> Metric:

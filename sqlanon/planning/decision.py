@@ -5,36 +5,40 @@ Between the scan with its hierarchies and publish, which carries the release out
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from sqlanon.auditor.result import AuditResult, Bucket, buckets
+from sqlglot import exp
+
+from sqlanon.auditor.result import Bucket, buckets
 from sqlanon.auditor.statements.classes import size_figures
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.evaluation.explanation import explain, refusal
 from sqlanon.evaluation.problem import answer, matrix_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.hierarchies.lattice import Node
-from sqlanon.insight.reidentification.statements import node_sizes
 from sqlanon.metrics.base import Verdict
 from sqlanon.recoding import FullDomain, Recoding
-from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.registry import recoder_named
-from sqlanon.recoding.released import AssignedRelease
-from sqlanon.release.classes import LevelsRelease
-from sqlanon.release.groups import require_groups
-from sqlanon.release.lock import Lock
-from sqlanon.release.publication import Releasable, audit_beforehand
 from sqlanon.release.results import PlanResult, RecodedPlan
 from sqlanon.search.base import SearchResult
-from sqlanon.source.binding import Binding
-from sqlanon.source.combinations import Combinations, combine
 from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.frequency import Base, FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
-from sqlanon.source.run import Run
 from sqlanon.spec.algorithms import ALGORITHMS
+from sqlanon.sql.build import named, subquery
+from sqlanon.sql.relations import cast, column, table_expression
+
+if TYPE_CHECKING:
+    from sqlanon.auditor import AuditResult
+    from sqlanon.hierarchies.lattice import Node
+    from sqlanon.recoding.base import Recoded
+    from sqlanon.release.lock import Lock
+    from sqlanon.release.publication import Releasable
+    from sqlanon.source.binding import Binding
+    from sqlanon.source.combinations import Combinations
+    from sqlanon.source.run import Run
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,12 @@ class Decided:
     """What a plan decided, ready to be published within the same run."""
 
     plan: PlanResult
-    release: Releasable
+    made: Callable[[], Releasable]
+
+    @property
+    def release(self) -> Releasable:
+        """Made when it is asked for: a plan publishes nothing."""
+        return self.made()
 
     @property
     def recoding(self) -> Recoding:
@@ -55,21 +64,31 @@ def decide(run: Run, base: Base, stored: Sequence[StoredHierarchy], known: Lock 
     if recode is None:
         planned = _search(run, packed(run, base, stored), known)
         chosen = FullDomain(run.binding.names, planned.chosen.node)
-        return Decided(planned, LevelsRelease(run.binding, tuple(stored), chosen, requirement_of(run.binding)))
+        return Decided(planned, lambda: _release_at(run.binding, stored, chosen))
     with run.watch.phase("search"):
         recoded = recode(run, base, stored)
     planned = _plan_of(run, base, stored, recoded)
     release = _made_release(run, base, stored, recoded)
     if not planned.search.verified:
+        from sqlanon.release.publication import audit_beforehand
+
         with run.watch.phase("audit"):
             found = audit_beforehand(run.engine, release, run.scratch)
         planned = replace(planned, audit=found, warnings=(*planned.warnings, *_less_than_tested(run.binding, found)))
-    return Decided(planned, release)
+    return Decided(planned, lambda: release)
+
+
+def _release_at(binding: Binding, stored: Sequence[StoredHierarchy], levels: FullDomain) -> Releasable:
+    from sqlanon.release.classes import LevelsRelease
+
+    return LevelsRelease(binding, tuple(stored), levels, requirement_of(binding))
 
 
 def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> Releasable:
     """The release of what a recoder has just decided."""
     if recoded.assignment is not None:
+        from sqlanon.recoding.released import AssignedRelease
+
         return AssignedRelease(run.binding, recoded.assignment, requirement_of(run.binding))
     release = _release_in_levels(run, base, stored, recoded.recoding)
     if release is None:
@@ -80,6 +99,8 @@ def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recod
 def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding) -> Releasable:
     """The release that a lock file decided. Labels of groups must be true ones; a class-wise assignment is made again,
     and must be the same."""
+    from sqlanon.release.groups import require_groups
+
     require_groups(run.engine, run.binding, recoding)
     release = _release_in_levels(run, base, stored, recoding)
     if release is not None:
@@ -107,7 +128,7 @@ def _release_in_levels(
     if binding is not run.binding:
         with run.watch.phase("hierarchies"):
             stored = store_hierarchies(run.engine, binding, base, run.scratch, prefix="g")
-    return LevelsRelease(binding, tuple(stored), levels, requirement_of(binding))
+    return _release_at(binding, stored, levels)
 
 
 def _plan_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> RecodedPlan:
@@ -193,7 +214,10 @@ def _less_than_tested(binding: Binding, found: AuditResult) -> Iterator[str]:
 
 def _sizes(run: Run, frequency: FrequencySet, node: Node) -> tuple[Bucket, ...]:
     """How many rows of the source lie in classes of each size at a node."""
-    query = node_sizes(frequency.table, frequency.shape.keys(node))
+    size = exp.select(named(cast(exp.Sum(this=column("n")), "bigint"), "size"))
+    classes = size.from_(table_expression(frequency.table), copy=False)
+    classes = classes.group_by(*(key for _, key in frequency.shape.keys(node)), copy=False)
+    query = exp.select(*size_figures(1).values()).from_(subquery(classes, "classes"), copy=False)
     [row] = run.engine.query(Statement("class sizes", query, fresh=True))
     return buckets(dict(zip(size_figures(1), row, strict=True)))
 
@@ -221,6 +245,8 @@ def prepare(run: Run) -> FrequencySet:
 
 def prepare_combinations(run: Run) -> Combinations:
     """The combinations of the source, as recodings that are not full-domain are made from them."""
+    from sqlanon.source.combinations import combine
+
     base = scanned(run)
     return combine(run.engine, run.binding, base, hierarchies_of(run, base), run.scratch)
 

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import Assigned, Cuts
 from sqlanon.recoding.assignment import Assignment, figures_of
-from sqlanon.search.base import Step
-from sqlanon.source.combinations import Combinations
-from sqlanon.source.frequency import Base
-from sqlanon.source.hierarchies import StoredHierarchy
-from sqlanon.source.run import Run
+
+if TYPE_CHECKING:
+    from sqlanon.privacy.base import Requirement
+    from sqlanon.search.base import Step
+    from sqlanon.source.combinations import Combinations
+    from sqlanon.source.frequency import Base
+    from sqlanon.source.hierarchies import StoredHierarchy
+    from sqlanon.source.run import Run
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlanon.hierarchies.base import Rule, grouped
-from sqlanon.hierarchies.lattice import Node
-from sqlanon.source.binding import Binding
+
+if TYPE_CHECKING:
+    from sqlanon.hierarchies.lattice import Node
+    from sqlanon.source.binding import Binding
 
 
 @dataclass(frozen=True)

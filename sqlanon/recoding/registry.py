@@ -6,17 +6,18 @@ A new one is one file here and one row in the table of algorithms.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from sqlanon.recoding.base import Recoder
 from sqlanon.recoding.kinds import Assigned, Cuts, FullDomain, RegionLookup
-from sqlanon.recoding.mondrian.recoder import mondrian_lookup
-from sqlanon.recoding.personalized.recoder import personalized_lookup
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
-from sqlanon.spec.algorithms import ALGORITHMS
+from sqlanon.spec.algorithms import ALGORITHMS, Loaded
 
-RECODERS: dict[str, Recoder] = {name: row.load() for name, row in ALGORITHMS.items() if row.kind != "lattice"}
+if TYPE_CHECKING:
+    from sqlanon.recoding.base import Recoder
+
+RECODERS: Loaded[Recoder] = Loaded({name: row for name, row in ALGORITHMS.items() if row.kind != "lattice"})
 
 
 def recoder_named(name: str) -> Recoder | None:
@@ -34,8 +35,12 @@ def region_maker(recoding: FullDomain | Cuts | Assigned) -> RegionMaker | None:
         return None
     match ALGORITHMS[recoding.algorithm].kind:
         case "mondrian":
+            from sqlanon.recoding.mondrian.recoder import mondrian_lookup
+
             return lambda run, base, stored: mondrian_lookup(run, base, stored, recoding.fingerprint)
         case "personalized":
+            from sqlanon.recoding.personalized.recoder import personalized_lookup
+
             recoder = RECODERS[recoding.algorithm]
             return lambda run, base, stored: personalized_lookup(run, base, stored, recoder, recoding)
         case _:

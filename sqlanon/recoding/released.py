@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -14,16 +15,18 @@ from sqlanon.auditor.breaches import GuardingTaxonomy, Linked, in_one_table
 from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, RequirementError
-from sqlanon.hierarchies.lattice import Node
-from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.assignment import Assignment, ReleasedColumn, release, unlabelled
 from sqlanon.source import hierarchy_statements as hierarchy_sql
-from sqlanon.source.binding import Binding
 from sqlanon.source.combinations import has_null, source_rows
-from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.lookup_statements import taxonomy_paths
-from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Query, Relation, Table
+
+if TYPE_CHECKING:
+    from sqlanon.hierarchies.lattice import Node
+    from sqlanon.privacy.base import Requirement
+    from sqlanon.source.binding import Binding
+    from sqlanon.source.hierarchies import StoredHierarchy
+    from sqlanon.source.scratch import Scratch
 
 
 @dataclass(frozen=True)

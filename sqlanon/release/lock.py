@@ -11,16 +11,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlanon.engines.temporaries import write_whole
 from sqlanon.errors import UsageError
 from sqlanon.metrics.base import Verdict, accuracy, completeness
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
-from sqlanon.release.results import PlanResult
-from sqlanon.spec import Spec
 from sqlanon.spec.columns import accepted_columns
 from sqlanon.spec.release import changed_parts
+
+if TYPE_CHECKING:
+    from sqlanon.release.results import PlanResult
+    from sqlanon.spec import Spec
 
 VERSION = 1
 SENSITIVE = "the groups hold values of the source, those of suppressed rows among them: keep this file as the source"

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlanon.auditor import AuditResult, Bucket
 from sqlanon.auditor.result import bucket_chart
 from sqlanon.errors import RequirementError
-from sqlanon.evaluation.explanation import Explanation
-from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Verdict, accuracy, completeness
 from sqlanon.notebook import html_table
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding
-from sqlanon.release.publication import Publication
-from sqlanon.search.base import SearchResult
+
+if TYPE_CHECKING:
+    from sqlanon.auditor import AuditResult, Bucket
+    from sqlanon.evaluation.explanation import Explanation
+    from sqlanon.hierarchies.lattice import Node
+    from sqlanon.release.publication import Publication
+    from sqlanon.search.base import SearchResult
 
 
 @dataclass(frozen=True)

@@ -91,11 +91,19 @@ class Coding:
         )
 
     def node(self, number: int) -> Node:
-        levels = []
-        for low, stride in zip(self.lattice.bottom, self.strides, strict=True):
-            step, number = divmod(number, stride)
-            levels.append(low + step)
-        return tuple(levels)
+        width, left, right = self._halves
+        return left[number // width] + right[number % width]
+
+    @cached_property
+    def _halves(self) -> tuple[int, list[Node], list[Node]]:
+        """The levels of the first columns and of the others, in vector order, and how many the others have.
+
+        Together they are about as many as the square root of the lattice: a node is read from them, not divided out.
+        """
+        levels = [range(low, high + 1) for low, high in zip(self.lattice.bottom, self.lattice.top, strict=True)]
+        cut = min(range(len(levels)), key=lambda place: abs(self.strides[place] ** 2 - self.size), default=0) + 1
+        left, right = list(product(*levels[:cut])), list(product(*levels[cut:]))
+        return len(right), left, right
 
     def nodes(self, bits: int) -> list[Node]:
         """The nodes of a set, in vector order."""

@@ -26,7 +26,9 @@ class Algorithm(Protocol):
     ) -> SearchResult: ...
 
 
-ALGORITHMS: dict[str, Algorithm] = {name: algorithms.ALGORITHMS[name].load() for name in algorithms.names_of("lattice")}
+ALGORITHMS: algorithms.Loaded[Algorithm] = algorithms.Loaded(
+    {name: algorithms.ALGORITHMS[name] for name in algorithms.names_of("lattice")}
+)
 
 
 def algorithm_named(name: str) -> Algorithm:

@@ -168,15 +168,3 @@ def test_a_closed_pipe_is_quiet() -> None:
     ended = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.stderr == ""
     assert ended.stdout in ("0\n", "141\n")
-
-
-@pytest.mark.process
-def test_starting_imports_nothing_heavy() -> None:
-    program = (
-        "import sys; from sqlanon.cli.main import run; run(sys.argv[1:]);"
-        "heavy = {'rich', 'duckdb', 'pydantic', 'sqlglot', 'sqlalchemy', 'psycopg', 'yaml'} & set(sys.modules);"
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    for arguments in (["--version"], ["--help"], ["plan", "--help"]):
-        ended = subprocess.run([sys.executable, "-c", program, *arguments], cwd=ROOT, capture_output=True, check=False)
-        assert ended.returncode == 0, ended.stderr

@@ -27,7 +27,7 @@ from sqlanon.engines.registry import MEMORY, duckdb_path
 from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, ran_too_long, transaction
 from sqlanon.engines.temporaries import owner_only, refuse_doubled_headers, spill_folder
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError, UsageError
-from sqlanon.sql.relations import File, Query, Relation, Table, identifier, literal, table_expression
+from sqlanon.sql.relations import File, Query, Relation, Table, cast, identifier, literal, table_expression
 
 _TOLD: tuple[type[Exception], ...] = (
     duckdb.CatalogException,
@@ -304,7 +304,7 @@ class DuckDBEngine(Engine):
 
 
 def _insert(table: Table, columns: Sequence[str]) -> exp.Insert:
-    lists = [exp.func("unnest", exp.cast(exp.Placeholder(), "text[]", dialect="duckdb")) for _ in columns]
+    lists = [exp.Unnest(expressions=[cast(exp.Placeholder(), "text[]")]) for _ in columns]
     names = [identifier(name) for name in columns]
     into = exp.Schema(this=table_expression(table), expressions=names)
     return exp.Insert(this=into, expression=exp.select(*lists))

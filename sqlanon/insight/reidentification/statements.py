@@ -71,13 +71,6 @@ def _rows_below(name: str, bound: int) -> exp.Expression:
     return total_where(exp.LT(this=column(name), expression=literal(bound)), column("rows"))
 
 
-def node_sizes(frequency: Table, keys: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
-    """One row: the figures of `size_figures` for the classes of a lattice node, in rows."""
-    size = exp.select(named(cast(exp.Sum(this=column("n")), "bigint"), "size")).from_(table_expression(frequency))
-    classes_of = size.group_by(*(key.copy() for _, key in keys)) if keys else size
-    return exp.select(*size_figures(1).values()).from_(subquery(classes_of, "classes"), copy=False)
-
-
 Masks = Sequence[int]
 
 
