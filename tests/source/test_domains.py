@@ -15,12 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon import pipeline
+from sqlanon import insight, pipeline
 from sqlanon.engines.base import Engine
 from sqlanon.errors import HierarchyError, SpecError
 from sqlanon.hierarchies import Family
 from sqlanon.hierarchies.base import Level
+from sqlanon.insight.options import UtilityOptions
+from sqlanon.insight.use import workload
+from sqlanon.insight.workload import RandomQueries
 from sqlanon.source.domains import STEPS
+from sqlanon.source.run import DEFAULT
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.tables import FEW, at, create, quoted, rows, run, stored
 
@@ -51,7 +55,7 @@ def measured(engine: Engine, spec: Spec, kind: str, values: Sequence[object]) ->
     try:
         with stored(engine, spec) as made:
             [item] = made.hierarchies
-            found = {}
+            found: dict[Any, Any] = {}
             for level in range(item.height):
                 label = f'CAST("label_{level}" AS text), "start_{level}", "leaves_{level}"'
                 for text, first, size in rows(engine, f"SELECT {label} FROM {quoted(*item.table.table.parts)}"):
@@ -63,7 +67,7 @@ def measured(engine: Engine, spec: Spec, kind: str, values: Sequence[object]) ->
 
 def counted(levels: Sequence[Level], domain: Sequence[object]) -> dict[Any, Any]:
     """The same for labels above the values, from the label of every value of the domain."""
-    found = {}
+    found: dict[Any, Any] = {}
     for number, level in enumerate(levels, start=1):
         labels = [level.label(value) for value in domain]
         sizes = Counter(labels)
@@ -290,17 +294,17 @@ def label_by_hand(kind: str, value: int, level: int) -> object:
     return "*" if level == 3 else value // (1, 2, 4)[level]
 
 
-def loss_by_hand(table: Sequence[tuple[int, str]], kind: str, node: tuple[int, int], k: int) -> tuple[float, int]:
+def loss_by_hand(table: Sequence[tuple[int, str]], kind: str, node: Sequence[int], k: int) -> tuple[float, int]:
     """The loss of a node over the number column and a text column with four listed leaves; and its suppressed rows."""
     shown = [(label_by_hand(kind, number, node[0]), (text, text[0], "*")[node[1]]) for number, text in table]
     sizes = Counter(shown)
-    domains = (
+    domains: tuple[list[object], list[object]] = (
         [label_by_hand(kind, value, node[0]) for value in domain_by_hand(kind, {number for number, _ in table})],
         [(text, text[0], "*")[node[1]] for text in ("a1", "a2", "b1", "b2")],
     )
     parts = []
     for column, domain in enumerate(domains):
-        lost = sum(1 if sizes[row] < k else domain.count(row[column]) / len(domain) for row in shown)
+        lost = sum(1.0 if sizes[row] < k else domain.count(row[column]) / len(domain) for row in shown)
         least = len(shown) / len(domain)
         parts.append(max(0.0, (lost - least) / (len(shown) - least)) if len(domain) > 1 else 0.0)
     return prod(1 + part for part in parts) ** (1 / 2) - 1, sum(size for size in sizes.values() if size < k)
@@ -331,7 +335,7 @@ def test_the_loss_is_that_of_the_domain(engine_url: str, kind: str, table: list[
     with at(engine_url) as engine:
         run(engine, "DROP TABLE IF EXISTS t")
         create(engine, ["t"], {AGE: "int", "text": "text"}, table)
-    plan = pipeline.plan(loss_spec(engine_url, kind)).plan
+    plan = pipeline.plan(loss_spec(engine_url, kind))
     heights = (label_heights(kind), 2)
     nodes = list(product(*(range(height + 1) for height in heights)))
     known = {node: loss_by_hand(table, kind, node, 2) for node in nodes}
@@ -345,3 +349,63 @@ def test_the_loss_is_that_of_the_domain(engine_url: str, kind: str, table: list[
 
 def label_heights(kind: str) -> int:
     return 3 if KINDS[kind][0].get("interval") else 1 if kind == "mask" else 2
+
+
+# -- what reads a release --------------------------------------------------------------------------------------------
+
+PLACES = {"nor'th": ["a", 'b "c"', "d\\"], "south": ["e"]}
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "ops", "local"])
+def test_utility_measures_ranges_as_the_plan_did(engine_url: str, algorithm: str) -> None:
+    """One reads labels, the other knew the ordinals behind them."""
+    numbers = [3, 3, 4, 9, 10, 10, 11, 40, 41, 41, 44, 59, 59, 60, None, None, None]
+    places = ["a", 'b "c"', "d\\", "e"]
+    with at(engine_url) as engine:
+        create(engine, ["t"], {AGE: "int", "place": "text"}, [[age, places[i % 4]] for i, age in enumerate(numbers)])
+    age = {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [5, 20]}}, "domain": {"min": 1, "max": 90}}
+    place = {"role": "quasi_identifier", "hierarchy": {"tree": PLACES}}
+    metric = "dm" if algorithm == "ops" else "loss"
+    spec = spec_with(
+        {AGE: age, "place": place},
+        engine_url,
+        privacy={"k": 2, "suppression": {"limit": "0" if algorithm == "mondrian" else 2}},
+        search={"algorithm": algorithm, "metric": metric},
+    )
+    result = pipeline.run(spec)
+    assert result.plan is not None
+    found = insight.utility(spec, asked=UtilityOptions(queries=None))
+    assert found.notes == ()
+    assert found.table.loss == pytest.approx(result.plan.figures()["score"]["loss"], abs=1e-9)
+
+
+def test_estimates_spread_a_label_over_what_its_hierarchy_lists(engine_url: str) -> None:
+    """Of the three places of the north one is nobody's; who reads the release does not know which."""
+    with at(engine_url) as engine:
+        create(engine, ["t"], {"place": "text", "ill": "text"}, [["a", "x"], ['b "c"', "y"], ["e", "x"], [None, "x"]])
+        create(engine, ["shown"], {"place": "text", "ill": "text"}, [["nor'th", "x"], ["nor'th", "y"], ["*", "x"]])
+    estimates = {}
+    for domain in (None, "occurring"):
+        place = {"role": "quasi_identifier", "hierarchy": {"tree": PLACES}}
+        columns = {"place": place | ({} if domain is None else {"domain": domain}), "ill": {"role": "sensitive"}}
+        queries = [{"place": "a"}, {"place": "nor'th"}, {"place": "a", "ill": "x"}]
+        asked = spec_with(columns, engine_url, privacy={"k": 1})
+        answers = workload(asked, queries, DEFAULT, table="shown").answers
+        assert [answer.actual for answer in answers] == [1, 2, 1]
+        estimates[domain] = [answer.estimate for answer in answers]
+    # NULL is one value more: of `*` each of four places and NULL is a fifth.
+    assert estimates[None] == pytest.approx([2 / 3 + 1 / 5, 2 + 3 / 5, 1 / 3 + 1 / 5])
+    assert estimates["occurring"] == pytest.approx([2 / 2 + 1 / 4, 2 + 2 / 4, 1 / 2 + 1 / 4])
+
+
+@pytest.mark.parametrize("kind", ["int", "numeric(9, 2)", "date"])
+def test_random_queries_are_asked_over_the_domain(duckdb_url: str, kind: str) -> None:
+    values = [f"2020-01-{day:02d}" for day in range(1, 29)] if kind == "date" else list(range(1, 29))
+    with at(duckdb_url) as engine:
+        create(engine, ["t"], {AGE: kind, "ill": "text"}, [[value, f"i{n % 5}"] for n, value in enumerate(values)])
+        create(engine, ["shown"], {AGE: kind, "ill": "text"}, [[value, f"i{n % 5}"] for n, value in enumerate(values)])
+    spec = spec_with({AGE: {"role": "quasi_identifier"}, "ill": {"role": "sensitive"}}, duckdb_url, privacy={"k": 1})
+    found = workload(spec, RandomQueries(30, 0.2), DEFAULT, table="shown")
+    # What is released as it is answers everything exactly.
+    assert found.answers
+    assert found.error == pytest.approx(0)

@@ -141,7 +141,7 @@ def test_w1_the_query_of_section_1_1_is_answered_over_the_declared_domain(url: s
     """Females above thirty: the four rows of [21, 60] are estimated to hold three, one there is."""
     with database(url) as engine:
         make(engine, "figure 1c", RELEASED, figure_1c())
-    found = {}
+    found: dict[str, Any] = {}
     for name, domain in (("declared", PAPER["age"]), ("range", None), ("occurring", "occurring")):
         spec = with_domains(figure_spec(url), {} if domain is None else {"age": domain})
         asked = [{"sex": "F", "age": [31, 60]}]
@@ -164,6 +164,7 @@ def test_with_the_paper_s_domains_greedy_groups_bill_with_nash(url: str) -> None
             groups[name] = {age for (age,) in released(engine, "release", ("age",))}
         if name == "paper":
             # By hand: eight ages, 30,000 zip codes and six diseases beyond one.
+            assert result.plan is not None
             score = result.plan.to_dict()["score"]["information_loss"]
             assert score == pytest.approx(8 / 60 + 30_000 / 50_000 + 6 / 12)
     # Nash is 8, Bill is 9.
