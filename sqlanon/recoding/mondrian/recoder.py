@@ -84,15 +84,15 @@ class Partitioning:
         create, space = self.scratch.create, self.space
         points = create("first region", "points0", regions_sql.first_points(self.made.table, space))
         regions = create("first region", "regions0", regions_sql.first_region(space))
-        found = _Rounds(self, space).run(points, regions)
+        found = _Rounds(self, space, "").run(points, regions)
         if not self._relaxed:
             return found
         # A cut within a value leaves the value on both sides: it narrows less than any cut between values does.
         space = replace(space, relaxed=True, ladder=None, inherits=False)
-        points = create("strict regions", "points0", regions_sql.points_again(found.points, space))
-        regions = create("strict regions", "regions0", regions_sql.regions_again(found.regions, space))
+        points = create("strict regions", "within_points0", regions_sql.points_again(found.points, space))
+        regions = create("strict regions", "within_regions0", regions_sql.regions_again(found.regions, space))
         self.scratch.drop(found.points, found.regions)
-        further = _Rounds(self, space).run(points, regions)
+        further = _Rounds(self, space, "within_").run(points, regions)
         return replace(further, rounds=found.rounds + further.rounds, judged=found.judged + further.judged)
 
     def _space(self, asked: Grouping, settings: MondrianSettings) -> ValueSpace:
@@ -130,12 +130,16 @@ class Partitioning:
 
 
 class _Rounds:
-    """The rounds of one kind of cuts."""
+    """The rounds of one kind of cuts.
 
-    def __init__(self, partitioning: Partitioning, space: ValueSpace) -> None:
+    The first tables are called `points0` and `regions0` after the prefix: so are those of every second round, which the
+    same statements read.
+    """
+
+    def __init__(self, partitioning: Partitioning, space: ValueSpace, prefix: str) -> None:
         self.engine, self.scratch = partitioning.engine, partitioning.scratch
         self.plain, self.asked, self.space = partitioning.plain, partitioning.asked, space
-        self._again = Again(self.scratch)
+        self._again, self._prefix = Again(self.scratch), prefix
         self._done: tuple[Table, Table] | None = None
         """Final regions and their points."""
 
@@ -202,7 +206,7 @@ class _Rounds:
 
     def _made(self, step: str, name: str, number: int, query: Callable[[], exp.Query], which: str = "") -> Table:
         """A table of this round. Names alternate, so that the statements of every second round are the same."""
-        return self._again.create(step, f"{name}{number % 2}", query, which)
+        return self._again.create(step, f"{self._prefix}{name}{number % 2}", query, which)
 
     def _put_away(self, points: Table, looked: Table) -> None:
         """Keep what is final apart from what is still cut."""

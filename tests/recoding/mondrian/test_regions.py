@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -224,6 +225,19 @@ def test_relaxed_regions_hold_fewer_than_twice_k(memory: Engine, table: tuple[li
             f'AND a."o_2" = b."o_2" AND a."first_row" < b."first_row" AND a."last_row" >= b."first_row"',
         )
         assert overlaps == [(0,)]
+
+
+def test_both_kinds_of_cuts_take_many_rounds(memory: Engine) -> None:
+    """Four values of 20 rows each: three rounds of cuts between values, and as many within each of them."""
+    run(memory, "DROP TABLE IF EXISTS t")
+    run(memory, "CREATE TABLE t AS SELECT i % 4 AS a, 1 AS b FROM range(80) AS r(i)")
+    with partitioned(memory, spec_of({"a": None, "b": None}, k=2), relaxed=True) as (_, partition):
+        assert partition is not None
+        found = boxes(memory, partition)
+        assert partition.rounds >= 6
+    assert all(low == high for ((low, high), _), _ in found)
+    assert Counter(box[0][0] for box, n in found for _ in range(n)) == dict.fromkeys(range(4), 20)
+    assert {n for _, n in found} <= {2, 3}
 
 
 def inside_of(box: Box, whole: Box) -> bool:
