@@ -7,7 +7,7 @@ NULL, so that classes join back by plain equality.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -27,7 +27,8 @@ from sqlanon.sql.build import (
     total,
     total_where,
 )
-from sqlanon.sql.relations import Table, column, literal, table_expression
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
+from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import relation
 
 
@@ -99,6 +100,17 @@ def classes(source: exp.Expression, columns: Sequence[QuasiIdentifier], satisfie
     )
 
 
+def classes_of_alike(alike: Table, columns: Sequence[QuasiIdentifier], satisfied: exp.Expression) -> exp.Select:
+    """The same from rows that were counted before (`alike_rows`)."""
+    rows = cast(total(column("n")), "bigint")
+    judged_by = satisfied.transform(
+        lambda node: rows.copy() if isinstance(node, exp.Column) and node.name == "n" else node
+    )
+    names = key_names(columns)
+    select = exp.select(*(column(name) for name in names), named(rows, "n"), named(judged_by, "kept"))
+    return _by(select.from_(table_expression(alike), copy=False), names)
+
+
 def counted_rows(
     source: exp.Expression,
     columns: Sequence[QuasiIdentifier],
@@ -119,9 +131,13 @@ def _select(keys: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
 
 def _grouped(rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]], *counts: exp.Expression) -> exp.Select:
     """Rows counted by their keys: each key is written once."""
-    names = [column(name) for name, _ in keys]
-    select = exp.select(*names, *counts).from_(subquery(rows, "coded"), copy=False)
-    return select.group_by(*(name.copy() for name in names), copy=False) if names else select
+    names = [name for name, _ in keys]
+    select = exp.select(*(column(name) for name in names), *counts).from_(subquery(rows, "coded"), copy=False)
+    return _by(select, names)
+
+
+def _by(select: exp.Select, names: Sequence[str]) -> exp.Select:
+    return select.group_by(*(column(name) for name in names), copy=False) if names else select
 
 
 def population_rows(population: exp.Expression, columns: Sequence[QuasiIdentifier]) -> exp.Select:
@@ -158,6 +174,125 @@ def judged(
         items.append(named(covered, item.key_name))
     items += [column(name) for name in (*more, "n")]
     return exp.select(*items, named(satisfied, "kept")).from_(subquery(classes_query, "classes"))
+
+
+@dataclass(frozen=True)
+class AsItIs:
+    """A column of the source that is released as it is."""
+
+    name: str
+    plain: str
+    text: exp.Expression | None = None
+    """What tells its texts apart byte by byte, where equal values may differ; read from alias `source`."""
+
+    @property
+    def shown(self) -> str:
+        """What the column is called among rows that are alike."""
+        return f"{self.plain}_shown"
+
+    def differs_by(self) -> list[tuple[str, exp.Expression]]:
+        """What makes two rows differ in the column."""
+        text = [] if self.text is None else [(f"{self.plain}_text", self.text.copy())]
+        return [(self.shown, column(self.name, "source")), *text]
+
+
+def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], kept: Sequence[AsItIs]) -> exp.Select:
+    """The rows that will look the same when they are published, counted as `n`, each with the key of its class.
+
+    Columns that are released as they are get their keys after they were counted: fewer rows are joined.
+    """
+    shown = {item.name: item.shown for item in kept}
+    generalized = [item for item in below_top(columns) if item.name not in shown]
+    keys = [(item.key_name, item.class_key()) for item in generalized]
+    keys += [key for item in kept for key in item.differs_by()]
+    rows = _grouped(_joined(_select(keys).from_(source), generalized), keys, named(count(), "n"))
+    later = [_read_as(item, shown[item.name]) for item in below_top(columns) if item.name in shown]
+    if not later:
+        return rows
+    items = [named(item.class_key(), item.key_name) for item in later]
+    names = [*(item.key_name for item in generalized), *shown.values(), "n"]
+    select = exp.select(*items, *(column(name, "source") for name in names)).from_(subquery(rows, "source"))
+    return _joined(select, later)
+
+
+def _read_as(item: QuasiIdentifier, name: str) -> QuasiIdentifier:
+    """A column where it is read under another name."""
+
+    def renamed(value: exp.Expression) -> exp.Expression:
+        found = exp.Paren(this=value.copy())
+        for place in list(found.find_all(exp.Column)):
+            if place.name == item.name:
+                place.replace(column(name, "source"))
+        inner: exp.Expression = found.this
+        return inner
+
+    return replace(item, name=name, key=renamed(item.key), text=renamed(item.text))
+
+
+def release_of_alike(
+    alike: Table,
+    columns: Sequence[QuasiIdentifier],
+    kept: Sequence[AsItIs],
+    released: Sequence[str],
+    classes: Table,
+    *,
+    blank: exp.Expression | None,
+) -> exp.Select:
+    """The rows to publish, each once, with how often it is published as the last column (`name_of_copies`).
+
+    What is released and left out is said at `release`.
+    """
+    by_name = {item.name: item for item in columns}
+    shown = {item.name: column(item.shown, "alike") for item in kept}
+    select = exp.select().from_(table_expression(alike, "alike"))
+    matched = [equal(column(name, "alike"), column(name, "class")) for name in key_names(columns)]
+    on = {"on": all_of(matched), "join_type": "inner"} if matched else {"join_type": "cross"}
+    select = select.join(table_expression(classes, "class"), copy=False, **on)
+    for name in released:
+        item = by_name.get(name)
+        value: exp.Expression | None = shown.get(name)
+        if item is not None and value is None:
+            value = item.value()
+            if not item.at_top:
+                select = _with_labels(select, item, value.name)
+        if value is None:
+            raise ValueError(f"column {name} was not counted")
+        if item is not None and blank is not None:
+            value = exp.Case().when(column("kept", "class"), value).else_(item.blank.copy())
+        select = select.select(named(value, name), copy=False)
+    select = select.select(named(column("n", "alike"), name_of_copies(released)), copy=False)
+    may_stay: exp.Expression = column("kept", "class")
+    return select.where(may_stay if blank is None else any_of([may_stay, blank]), copy=False)
+
+
+def _with_labels(select: exp.Select, item: QuasiIdentifier, label: str) -> exp.Select:
+    """The labels of a column beside the codes that they have."""
+    if item.lookup is None:
+        raise ValueError(f"column {item.name} has no labels")
+    code_name = f"code_{item.level}"
+    labels = exp.select(column(code_name), column(label)).distinct().from_(table_expression(item.lookup))
+    on = equal(column(item.key_name, "alike"), column(code_name, item.alias))
+    return select.join(left_join(subquery(labels, item.alias), on), copy=False)
+
+
+def copied(rows: exp.Select, released: Sequence[str], traits: Traits) -> exp.Select:
+    """Each of the rows as often as its last column says; equal rows stand together."""
+    copies = name_of_copies(released)
+    times = traits.copies(column(copies))
+    if times is None:
+        raise ValueError(f"{traits.dialect} has no way to repeat a row")
+    repeated = exp.select(*(column(name) for name in released), named(times, copies)).from_(
+        subquery(rows, "distinct_rows")
+    )
+    return exp.select(*(column(name) for name in released)).from_(subquery(repeated, "all_rows"))
+
+
+def name_of_copies(released: Sequence[str]) -> str:
+    """A name that no released column has."""
+    name, taken = "copies", {name.lower() for name in released}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def labelled_rows(relation_: exp.Expression, columns: Sequence[QuasiIdentifier], names: Sequence[str]) -> exp.Select:
