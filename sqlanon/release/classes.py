@@ -132,10 +132,10 @@ def release_query(
         if blank is None:
             blank = release_sql.enough_to_blank(measured.table, columns, binding.k)
         blanks = blank if isinstance(blank, exp.Expression) else _truth(blank)
-    kept = None if measured.alike is None or respondent else release.as_it_is(engine)
-    if measured.alike is not None and kept is not None:
+    shown = None if measured.alike is None or respondent else release.shown(engine)
+    if measured.alike is not None and shown is not None:
         rows = release_sql.release_of_alike(
-            measured.alike, columns, kept, binding.released, measured.table, blank=blanks
+            measured.alike, columns, shown, binding.released, measured.table, blank=blanks
         )
         rows = rows.order_by(exp.Rand(), copy=False) if shuffle else rows
         return release_sql.copied(rows, binding.released, engine.traits)

@@ -177,41 +177,42 @@ def judged(
 
 
 @dataclass(frozen=True)
-class AsItIs:
-    """A column of the source that is released as it is."""
+class Shown:
+    """A released column that is not one label for all rows."""
 
     name: str
     plain: str
+    value: exp.Expression
+    """What is released, read from alias `source` or from the hierarchy of the column."""
     text: exp.Expression | None = None
-    """What tells its texts apart byte by byte, where equal values may differ; read from alias `source`."""
+    """What tells its texts apart byte by byte, where equal values may differ and no key of classes does it."""
+    later: bool = False
+    """Its class key is looked up once rows are counted: fewer of them are joined."""
 
     @property
-    def shown(self) -> str:
+    def column_name(self) -> str:
         """What the column is called among rows that are alike."""
         return f"{self.plain}_shown"
 
     def differs_by(self) -> list[tuple[str, exp.Expression]]:
         """What makes two rows differ in the column."""
         text = [] if self.text is None else [(f"{self.plain}_text", self.text.copy())]
-        return [(self.shown, column(self.name, "source")), *text]
+        return [(self.column_name, self.value.copy()), *text]
 
 
-def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], kept: Sequence[AsItIs]) -> exp.Select:
-    """The rows that will look the same when they are published, counted as `n`, each with the key of its class.
-
-    Columns that are released as they are get their keys after they were counted: fewer rows are joined.
-    """
-    shown = {item.name: item.shown for item in kept}
-    generalized = [item for item in below_top(columns) if item.name not in shown]
-    keys = [(item.key_name, item.class_key()) for item in generalized]
-    keys += [key for item in kept for key in item.differs_by()]
-    rows = _grouped(_joined(_select(keys).from_(source), generalized), keys, named(count(), "n"))
-    later = [_read_as(item, shown[item.name]) for item in below_top(columns) if item.name in shown]
+def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], shown: Sequence[Shown]) -> exp.Select:
+    """The rows that will look the same when they are published, counted as `n`, each with the key of its class."""
+    names = {item.name: item.column_name for item in shown if item.later}
+    later = [_read_as(item, names[item.name]) for item in below_top(columns) if item.name in names]
+    at_once = [item for item in below_top(columns) if item.name not in names]
+    keys = [(item.key_name, item.class_key()) for item in at_once]
+    keys += [key for item in shown for key in item.differs_by()]
+    rows = _grouped(_joined(_select(keys).from_(source), at_once), keys, named(count(), "n"))
     if not later:
         return rows
     items = [named(item.class_key(), item.key_name) for item in later]
-    names = [*(item.key_name for item in generalized), *shown.values(), "n"]
-    select = exp.select(*items, *(column(name, "source") for name in names)).from_(subquery(rows, "source"))
+    counted = [*(item.key_name for item in at_once), *(item.column_name for item in shown), "n"]
+    select = exp.select(*items, *(column(name, "source") for name in counted)).from_(subquery(rows, "source"))
     return _joined(select, later)
 
 
@@ -232,7 +233,7 @@ def _read_as(item: QuasiIdentifier, name: str) -> QuasiIdentifier:
 def release_of_alike(
     alike: Table,
     columns: Sequence[QuasiIdentifier],
-    kept: Sequence[AsItIs],
+    shown: Sequence[Shown],
     released: Sequence[str],
     classes: Table,
     *,
@@ -243,36 +244,23 @@ def release_of_alike(
     What is released and left out is said at `release`.
     """
     by_name = {item.name: item for item in columns}
-    shown = {item.name: column(item.shown, "alike") for item in kept}
+    values = {item.name: column(item.column_name, "alike") for item in shown}
     select = exp.select().from_(table_expression(alike, "alike"))
-    matched = [equal(column(name, "alike"), column(name, "class")) for name in key_names(columns)]
-    on = {"on": all_of(matched), "join_type": "inner"} if matched else {"join_type": "cross"}
-    select = select.join(table_expression(classes, "class"), copy=False, **on)
     for name in released:
         item = by_name.get(name)
-        value: exp.Expression | None = shown.get(name)
-        if item is not None and value is None:
-            value = item.value()
-            if not item.at_top:
-                select = _with_labels(select, item, value.name)
-        if value is None:
-            raise ValueError(f"column {name} was not counted")
+        value = values[name] if item is None or name in values else literal(item.top)
         if item is not None and blank is not None:
             value = exp.Case().when(column("kept", "class"), value).else_(item.blank.copy())
         select = select.select(named(value, name), copy=False)
     select = select.select(named(column("n", "alike"), name_of_copies(released)), copy=False)
+    matched = [equal(column(name, "alike"), column(name, "class")) for name in key_names(columns)]
+    class_relation = table_expression(classes, "class")
+    if matched:
+        select = select.join(class_relation, on=all_of(matched), join_type="inner", copy=False)
+    else:
+        select = select.join(class_relation, join_type="cross", copy=False)
     may_stay: exp.Expression = column("kept", "class")
     return select.where(may_stay if blank is None else any_of([may_stay, blank]), copy=False)
-
-
-def _with_labels(select: exp.Select, item: QuasiIdentifier, label: str) -> exp.Select:
-    """The labels of a column beside the codes that they have."""
-    if item.lookup is None:
-        raise ValueError(f"column {item.name} has no labels")
-    code_name = f"code_{item.level}"
-    labels = exp.select(column(code_name), column(label)).distinct().from_(table_expression(item.lookup))
-    on = equal(column(item.key_name, "alike"), column(code_name, item.alias))
-    return select.join(left_join(subquery(labels, item.alias), on), copy=False)
 
 
 def copied(rows: exp.Select, released: Sequence[str], traits: Traits) -> exp.Select:

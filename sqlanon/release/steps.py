@@ -18,7 +18,7 @@ from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
-from sqlanon.release.statements import AsItIs, QuasiIdentifier
+from sqlanon.release.statements import QuasiIdentifier, Shown
 from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy
@@ -152,8 +152,8 @@ class Release:
             for item, there in zip(self.columns(engine), self.binding.population.columns, strict=True)
         ]
 
-    def as_it_is(self, engine: Engine, told_apart: Collection[str] = ()) -> list[AsItIs] | None:
-        """The columns that are released as they are; None where equal values of one may look different.
+    def shown(self, engine: Engine, told_apart: Collection[str] = ()) -> list[Shown] | None:
+        """The released columns but those that are one label; None where equal values of one may look different.
 
         Texts of which the database itself says that equal ones look alike are `told_apart` without their bytes.
         """
@@ -161,14 +161,19 @@ class Release:
         columns = {item.name: item for item in self.columns(engine)}
         found = []
         for name in self.binding.released:
-            item, info = columns.get(name), infos[name]
-            if item is not None and (item.at_top or item.level > 0 or (item.lookup is not None and not item.exact)):
+            item, info, plain = columns.get(name), infos[name], self.plain[name]
+            if item is not None and item.at_top:
+                continue
+            value = column(name, "source") if item is None else item.value()
+            if value.args.get("table") is None or value.text("table") != "source":
+                found.append(Shown(name, plain, value))
                 continue
             if not info.family.exact:
                 return None
-            is_text = info.family is Family.TEXT and name not in told_apart
-            key = engine.traits.key(column(name, "source"), info.family) if is_text else None
-            found.append(AsItIs(name, self.plain[name], key))
+            later = item is not None and item.lookup is not None
+            by_bytes = info.family is Family.TEXT and name not in told_apart and (item is None or later)
+            key = engine.traits.key(column(name, "source"), info.family) if by_bytes else None
+            found.append(Shown(name, plain, value, key, later))
         return found
 
     @property
@@ -271,15 +276,15 @@ class ReleaseSteps:
     def _simple_classes(self, satisfied: exp.Expression) -> None:
         """The classes where rows are all that is asked; of rows that are alike, where these can be counted first."""
         source = self._engine.traits.relation(self._release.binding.source, "source")
-        kept = self._release.as_it_is(self._engine, self._told_apart) if self._repeats else None
-        if kept is None:
+        shown = self._release.shown(self._engine, self._told_apart) if self._repeats else None
+        if shown is None:
             query = release_sql.classes(source, self._columns, satisfied)
         else:
-            rows = release_sql.alike_rows(source, self._columns, kept)
+            rows = release_sql.alike_rows(source, self._columns, shown)
             comment = "Rows of the source that look the same when they are published, counted."
             self._alike = self._make("count rows", comment, "alike", rows, analyzed=True)
             query = release_sql.classes_of_alike(self._alike, self._columns, satisfied)
-        self._make("measure classes", CLASSES, "classes", query, analyzed=kept is not None)
+        self._make("measure classes", CLASSES, "classes", query, analyzed=shown is not None)
 
     def _codes(self, position: int) -> Table:
         binding, traits = self._release.binding, self._engine.traits

@@ -70,30 +70,32 @@ WHERE
 -- Rows of the source that look the same when they are published, counted.
 CREATE TEMPORARY TABLE sqlanon_script_alike AS
 SELECT
-  COALESCE('=' || CAST(source.sex_shown AS TEXT) COLLATE "C", '') AS sex_value,
-  source.zip_code,
-  source.marital_code,
-  source.sex_shown,
-  source.disease_shown,
-  source.n
+  zip_code,
+  marital_code,
+  sex_value,
+  zip_shown,
+  marital_shown,
+  sex_shown,
+  disease_shown,
+  disease_text,
+  COUNT(*) AS n
 FROM (
-  SELECT zip_code, marital_code, sex_shown, sex_text, disease_shown, disease_text, COUNT(*) AS n
-  FROM (
-    SELECT
-      CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
-      CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END AS marital_code,
-      source.sex AS sex_shown,
-      CAST(source.sex AS TEXT) COLLATE "C" AS sex_text,
-      source.disease AS disease_shown,
-      CAST(source.disease AS TEXT) COLLATE "C" AS disease_text
-    FROM source_table AS source
-    LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
-      ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-    LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
-      ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
-  ) AS coded
-  GROUP BY zip_code, marital_code, sex_shown, sex_text, disease_shown, disease_text
-) AS source;
+  SELECT
+    CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
+    CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END AS marital_code,
+    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
+    hierarchy_zip.label_1 AS zip_shown,
+    hierarchy_marital.label_1 AS marital_shown,
+    source.sex AS sex_shown,
+    source.disease AS disease_shown,
+    CAST(source.disease AS TEXT) COLLATE "C" AS disease_text
+  FROM source_table AS source
+  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+  LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
+    ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
+) AS coded
+GROUP BY zip_code, marital_code, sex_value, zip_shown, marital_shown, sex_shown, disease_shown, disease_text;
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE TEMPORARY TABLE sqlanon_script_classes AS
@@ -128,8 +130,8 @@ FROM (
   SELECT zip, marital, sex, disease, UNNEST(RANGE(copies)) AS copies
   FROM (
     SELECT
-      hierarchy_zip.label_1 AS zip,
-      hierarchy_marital.label_1 AS marital,
+      alike.zip_shown AS zip,
+      alike.marital_shown AS marital,
       alike.sex_shown AS sex,
       alike.disease_shown AS disease,
       alike.n AS copies
@@ -138,14 +140,6 @@ FROM (
       ON alike.zip_code = class.zip_code
       AND alike.marital_code = class.marital_code
       AND alike.sex_value = class.sex_value
-    LEFT JOIN (
-      SELECT DISTINCT code_1, label_1
-      FROM sqlanon_script_hierarchy_zip
-    ) AS hierarchy_zip ON alike.zip_code = hierarchy_zip.code_1
-    LEFT JOIN (
-      SELECT DISTINCT code_1, label_1
-      FROM sqlanon_script_hierarchy_marital
-    ) AS hierarchy_marital ON alike.marital_code = hierarchy_marital.code_1
     WHERE class.kept
     ORDER BY RANDOM()
   ) AS distinct_rows

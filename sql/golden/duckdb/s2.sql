@@ -25,15 +25,12 @@ WHERE
 
 -- Rows of the source that look the same when they are published, counted.
 CREATE TEMPORARY TABLE sqlanon_script_alike AS
-SELECT COALESCE('=' || CAST(source.zip_shown AS TEXT) COLLATE "C", '') AS zip_value, source.zip_shown, source.n
+SELECT zip_value, zip_shown, COUNT(*) AS n
 FROM (
-  SELECT zip_shown, zip_text, COUNT(*) AS n
-  FROM (
-    SELECT source.zip AS zip_shown, CAST(source.zip AS TEXT) COLLATE "C" AS zip_text
-    FROM source_table AS source
-  ) AS coded
-  GROUP BY zip_shown, zip_text
-) AS source;
+  SELECT COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value, source.zip AS zip_shown
+  FROM source_table AS source
+) AS coded
+GROUP BY zip_value, zip_shown;
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE TEMPORARY TABLE sqlanon_script_classes AS

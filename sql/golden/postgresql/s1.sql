@@ -48,24 +48,18 @@ INNER JOIN sqlanon_script_definition_zip AS listed ON CAST(domain.value AS TEXT)
 
 -- Rows of the source that look the same when they are published, counted.
 CREATE UNLOGGED TABLE sqlanon_script_alike AS
-SELECT
-  COALESCE('=' || CAST(source.race_shown AS TEXT) COLLATE "C", '') AS race_value,
-  source.zip_code,
-  source.race_shown,
-  source.n
+SELECT race_value, zip_code, race_shown, zip_shown, COUNT(*) AS n
 FROM (
-  SELECT zip_code, race_shown, race_text, COUNT(*) AS n
-  FROM (
-    SELECT
-      CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
-      source.race AS race_shown,
-      CAST(source.race AS TEXT) COLLATE "C" AS race_text
-    FROM source_table AS source
-    LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
-      ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-  ) AS coded
-  GROUP BY zip_code, race_shown, race_text
-) AS source;
+  SELECT
+    COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
+    CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
+    source.race AS race_shown,
+    hierarchy_zip.label_1 AS zip_shown
+  FROM source_table AS source
+  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
+    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+) AS coded
+GROUP BY race_value, zip_code, race_shown, zip_shown;
 ANALYZE sqlanon_script_alike;
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
@@ -100,14 +94,10 @@ SELECT race, zip
 FROM (
   SELECT race, zip, GENERATE_SERIES(1, copies) AS copies
   FROM (
-    SELECT alike.race_shown AS race, hierarchy_zip.label_1 AS zip, alike.n AS copies
+    SELECT alike.race_shown AS race, alike.zip_shown AS zip, alike.n AS copies
     FROM sqlanon_script_alike AS alike
     INNER JOIN sqlanon_script_classes AS class
       ON alike.race_value = class.race_value AND alike.zip_code = class.zip_code
-    LEFT JOIN (
-      SELECT DISTINCT code_1, label_1
-      FROM sqlanon_script_hierarchy_zip
-    ) AS hierarchy_zip ON alike.zip_code = hierarchy_zip.code_1
     WHERE class.kept
     ORDER BY RANDOM()
   ) AS distinct_rows

@@ -67,44 +67,43 @@ WHERE
 -- Rows of the source that look the same when they are published, counted.
 CREATE UNLOGGED TABLE sqlanon_script_alike AS
 SELECT
-  COALESCE('=' || CAST(source.race_shown AS TEXT) COLLATE "C", '') AS race_value,
-  COALESCE('=' || CAST(source.sex_shown AS TEXT) COLLATE "C", '') AS sex_value,
-  COALESCE('=' || CAST(source.zip_shown AS TEXT) COLLATE "C", '') AS zip_value,
-  COALESCE('=' || CAST(source.marital_shown AS TEXT) COLLATE "C", '') AS marital_value,
-  source.dob_code,
-  source.race_shown,
-  source.sex_shown,
-  source.zip_shown,
-  source.marital_shown,
-  source.n
+  race_value,
+  dob_code,
+  sex_value,
+  zip_value,
+  marital_value,
+  race_shown,
+  dob_shown,
+  sex_shown,
+  zip_shown,
+  marital_shown,
+  COUNT(*) AS n
 FROM (
   SELECT
-    dob_code,
-    race_shown,
-    race_text,
-    sex_shown,
-    sex_text,
-    zip_shown,
-    zip_text,
-    marital_shown,
-    marital_text,
-    COUNT(*) AS n
-  FROM (
-    SELECT
-      CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END AS dob_code,
-      source.race AS race_shown,
-      CAST(source.race AS TEXT) COLLATE "C" AS race_text,
-      source.sex AS sex_shown,
-      CAST(source.sex AS TEXT) COLLATE "C" AS sex_text,
-      source.zip AS zip_shown,
-      CAST(source.zip AS TEXT) COLLATE "C" AS zip_text,
-      source.marital AS marital_shown,
-      CAST(source.marital AS TEXT) COLLATE "C" AS marital_text
-    FROM source_table AS source
-    LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
-  ) AS coded
-  GROUP BY dob_code, race_shown, race_text, sex_shown, sex_text, zip_shown, zip_text, marital_shown, marital_text
-) AS source;
+    COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
+    CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END AS dob_code,
+    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
+    COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value,
+    COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') AS marital_value,
+    source.race AS race_shown,
+    hierarchy_dob.label_1 AS dob_shown,
+    source.sex AS sex_shown,
+    source.zip AS zip_shown,
+    source.marital AS marital_shown
+  FROM source_table AS source
+  LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
+) AS coded
+GROUP BY
+  race_value,
+  dob_code,
+  sex_value,
+  zip_value,
+  marital_value,
+  race_shown,
+  dob_shown,
+  sex_shown,
+  zip_shown,
+  marital_shown;
 ANALYZE sqlanon_script_alike;
 
 -- The classes of the generalized quasi-identifier, each with its verdict.
@@ -144,7 +143,7 @@ FROM (
   FROM (
     SELECT
       alike.race_shown AS race,
-      hierarchy_dob.label_1 AS dob,
+      alike.dob_shown AS dob,
       alike.sex_shown AS sex,
       alike.zip_shown AS zip,
       alike.marital_shown AS marital,
@@ -156,10 +155,6 @@ FROM (
       AND alike.sex_value = class.sex_value
       AND alike.zip_value = class.zip_value
       AND alike.marital_value = class.marital_value
-    LEFT JOIN (
-      SELECT DISTINCT code_1, label_1
-      FROM sqlanon_script_hierarchy_dob
-    ) AS hierarchy_dob ON alike.dob_code = hierarchy_dob.code_1
     WHERE class.kept
     ORDER BY RANDOM()
   ) AS distinct_rows
