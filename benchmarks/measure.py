@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from sqlglot import exp
+
 from benchmarks.generator import Attribute, generate, hierarchies
 from sqlanon import pipeline
 from sqlanon.engines.base import Engine, Session, Statement
@@ -97,6 +99,28 @@ def base_seconds(url: str, attributes: tuple[Attribute, ...], clock: Callable[[]
         engine.execute(Statement("drop", drop_table(result)))
     engine.close()
     return median(times)
+
+
+def copy_seconds(url: str, attributes: tuple[Attribute, ...]) -> float:
+    """The engine's own `CREATE TABLE AS SELECT` of the columns that a release has."""
+    engine = opened(url)
+    result = Table(("bench_copy",))
+    names = [*(attribute.name for attribute in attributes), "disease"]
+    query = exp.select(*(column(name) for name in names)).from_(table_expression(SOURCE))
+    started = time.perf_counter()
+    engine.execute(Statement("copy", create_table_as(result, query, engine.traits, scratch=False)))
+    taken = time.perf_counter() - started
+    engine.execute(Statement("drop", drop_table(result)))
+    engine.close()
+    return taken
+
+
+def published(name: str, url: str, attributes: tuple[Attribute, ...]) -> list[str]:
+    """A copy of the table and a run to a table, in turns: the medians of copy and publish, and their ratio."""
+    spec = spec_for(url, attributes, algorithm="optimal", metric="loss")
+    pairs = [(copy_seconds(url, attributes), pipeline.run(spec, Options()).seconds["publish"]) for _ in range(REPEATS)]
+    copied, taken = (median(values) for values in zip(*pairs, strict=True))
+    return [name, f"{copied:.2f}", f"{taken:.2f}", f"{median(each / copy for copy, each in pairs):.2f}x"]
 
 
 def spec_for(url: str, attributes: tuple[Attribute, ...], k: int = 5, **search: Any) -> Spec:

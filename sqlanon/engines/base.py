@@ -350,6 +350,10 @@ class Engine(ABC):
         if self.traits.plans_by_statistics:
             self.execute(Statement(step, exp.Analyze(tables=[table_expression(table)])))
 
+    def told_apart(self, relation: Relation) -> frozenset[str]:
+        """The columns of texts of which two are equal only if their bytes are, on engines that can say so."""
+        return frozenset()
+
     def scan_bytes(self, relation: Relation) -> int | None:
         """About how many bytes reading the whole relation takes, without reading it; None: the engine cannot tell."""
         return None

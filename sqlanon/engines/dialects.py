@@ -85,6 +85,10 @@ class DuckDBTraits(Traits):
         refused = _NOT_IN_PARQUET if file.format == "parquet" else NESTED
         return not any(part.this in refused for part in kind.find_all(exp.DataType))
 
+    def copies(self, number: exp.Expression) -> exp.Expression:
+        numbers = exp.Anonymous(this="RANGE", expressions=[number])
+        return exp.Anonymous(this="UNNEST", expressions=[numbers])
+
     def header(self, file: File, alias: str) -> exp.Expression:
         """A file of texts whose first row is its header."""
         options = (("header", exp.false()), ("all_varchar", exp.true()))
@@ -117,6 +121,9 @@ class PostgresTraits(Traits):
     plans_by_statistics: bool = True
     plain_names: bool = True
     views_need_barrier: bool = True
+
+    def copies(self, number: exp.Expression) -> exp.Expression:
+        return exp.Anonymous(this="GENERATE_SERIES", expressions=[literal(1), number])
 
     def bit_count(self, value: exp.Expression) -> exp.Expression:
         return exp.Anonymous(this="BIT_COUNT", expressions=[cast(value, "bit(64)")])

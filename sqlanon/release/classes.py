@@ -47,7 +47,9 @@ MARK = "release_"
 def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> MeasuredClasses:
     """Judge the classes of a release in this very snapshot."""
     taxonomies = _taxonomies(engine, release.binding, scratch)
-    written = ReleaseSteps(engine, release, cache(lambda name: scratch.name(f"{MARK}{name}")), taxonomies)
+    place = cache(lambda name: scratch.name(f"{MARK}{name}"))
+    told_apart = engine.told_apart(release.binding.source)
+    written = ReleaseSteps(engine, release, place, taxonomies, repeating=engine.traits, told_apart=told_apart)
     written.count()
     made = _carried_out(engine, scratch, written.steps)
     done = len(written.steps)
@@ -67,6 +69,7 @@ def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> Measu
         measured.table,
         measured.known,
         measured.ingredients,
+        measured.alike,
         (*made, *(item.table.table for item in taxonomies.values())),
         {item.column: Query(hierarchy_sql.taxonomy(item.table.table, item.height)) for item in taxonomies.values()},
     )
@@ -79,6 +82,8 @@ def _carried_out(engine: Engine, scratch: Scratch, steps: Sequence[AnyStep]) -> 
         match step:
             case Step():
                 made.append(scratch.create_at(step.title, step.table, step.query))
+                if step.analyzed:
+                    engine.analyze(step.title, step.table)
             case StepCheck():
                 [(number,)] = engine.query(Statement(step.title, step.found))
                 if number:
@@ -127,6 +132,13 @@ def release_query(
         if blank is None:
             blank = release_sql.enough_to_blank(measured.table, columns, binding.k)
         blanks = blank if isinstance(blank, exp.Expression) else _truth(blank)
+    shown = None if measured.alike is None or respondent else release.shown(engine)
+    if measured.alike is not None and shown is not None:
+        rows = release_sql.release_of_alike(
+            measured.alike, columns, shown, binding.released, measured.table, blank=blanks
+        )
+        rows = rows.order_by(exp.Rand(), copy=False) if shuffle else rows
+        return release_sql.copied(rows, binding.released, engine.traits)
     rows = release_sql.release(
         engine.traits.relation(binding.source, "source"),
         columns,

@@ -7,7 +7,7 @@ NULL, so that classes join back by plain equality.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -28,7 +28,8 @@ from sqlanon.sql.build import (
     total,
     total_where,
 )
-from sqlanon.sql.relations import Table, column, literal, table_expression
+from sqlanon.sql.relations import Table, cast, column, literal, table_expression
+from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import relation
 
 
@@ -104,6 +105,17 @@ def classes(source: exp.Expression, columns: Sequence[QuasiIdentifier], satisfie
     )
 
 
+def classes_of_alike(alike: Table, columns: Sequence[QuasiIdentifier], satisfied: exp.Expression) -> exp.Select:
+    """The same from rows that were counted before (`alike_rows`)."""
+    rows = cast(total(column("n")), "bigint")
+    judged_by = satisfied.transform(
+        lambda node: rows.copy() if isinstance(node, exp.Column) and node.name == "n" else node
+    )
+    names = key_names(columns)
+    select = exp.select(*(column(name) for name in names), named(rows, "n"), named(judged_by, "kept"))
+    return _by(select.from_(table_expression(alike), copy=False), names)
+
+
 def counted_rows(
     source: exp.Expression,
     columns: Sequence[QuasiIdentifier],
@@ -124,9 +136,13 @@ def _select(keys: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
 
 def _grouped(rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]], *counts: exp.Expression) -> exp.Select:
     """Rows counted by their keys: each key is written once."""
-    names = [column(name) for name, _ in keys]
-    select = exp.select(*names, *counts).from_(subquery(rows, "coded"), copy=False)
-    return select.group_by(*(name.copy() for name in names), copy=False) if names else select
+    names = [name for name, _ in keys]
+    select = exp.select(*(column(name) for name in names), *counts).from_(subquery(rows, "coded"), copy=False)
+    return _by(select, names)
+
+
+def _by(select: exp.Select, names: Sequence[str]) -> exp.Select:
+    return select.group_by(*(column(name) for name in names), copy=False) if names else select
 
 
 def population_rows(population: exp.Expression, columns: Sequence[QuasiIdentifier]) -> exp.Select:
@@ -163,6 +179,113 @@ def judged(
         items.append(named(covered, item.key_name))
     items += [column(name) for name in (*more, "n")]
     return exp.select(*items, named(satisfied, "kept")).from_(subquery(classes_query, "classes"))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A released column that is not one label for all rows."""
+
+    name: str
+    plain: str
+    value: exp.Expression
+    """What is released, read from alias `source` or from the hierarchy of the column."""
+    text: exp.Expression | None = None
+    """What tells its texts apart byte by byte, where equal values may differ and no key of classes does it."""
+    later: bool = False
+    """Its class key is looked up once rows are counted: fewer of them are joined."""
+
+    @property
+    def column_name(self) -> str:
+        """What the column is called among rows that are alike."""
+        return f"{self.plain}_shown"
+
+    def differs_by(self) -> list[tuple[str, exp.Expression]]:
+        """What makes two rows differ in the column."""
+        text = [] if self.text is None else [(f"{self.plain}_text", self.text.copy())]
+        return [(self.column_name, self.value.copy()), *text]
+
+
+def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], shown: Sequence[Shown]) -> exp.Select:
+    """The rows that will look the same when they are published, counted as `n`, each with the key of its class."""
+    names = {item.name: item.column_name for item in shown if item.later}
+    later = [_read_as(item, names[item.name]) for item in below_top(columns) if item.name in names]
+    at_once = [item for item in below_top(columns) if item.name not in names]
+    keys = [(item.key_name, item.class_key()) for item in at_once]
+    keys += [key for item in shown for key in item.differs_by()]
+    rows = _grouped(_joined(_select(keys).from_(source), at_once), keys, named(count(), "n"))
+    if not later:
+        return rows
+    items = [named(item.class_key(), item.key_name) for item in later]
+    counted = [*(item.key_name for item in at_once), *(item.column_name for item in shown), "n"]
+    select = exp.select(*items, *(column(name, "source") for name in counted)).from_(subquery(rows, "source"))
+    return _joined(select, later)
+
+
+def _read_as(item: QuasiIdentifier, name: str) -> QuasiIdentifier:
+    """A column where it is read under another name."""
+
+    def renamed(value: exp.Expression) -> exp.Expression:
+        found = exp.Paren(this=value.copy())
+        for place in list(found.find_all(exp.Column)):
+            if place.name == item.name:
+                place.replace(column(name, "source"))
+        inner: exp.Expression = found.this
+        return inner
+
+    return replace(item, name=name, key=renamed(item.key), text=renamed(item.text))
+
+
+def release_of_alike(
+    alike: Table,
+    columns: Sequence[QuasiIdentifier],
+    shown: Sequence[Shown],
+    released: Sequence[str],
+    classes: Table,
+    *,
+    blank: exp.Expression | None,
+) -> exp.Select:
+    """The rows to publish, each once, with how often it is published as the last column (`name_of_copies`).
+
+    What is released and left out is said at `release`.
+    """
+    by_name = {item.name: item for item in columns}
+    values = {item.name: column(item.column_name, "alike") for item in shown}
+    select = exp.select().from_(table_expression(alike, "alike"))
+    for name in released:
+        item = by_name.get(name)
+        value = values[name] if item is None or name in values else literal(item.top)
+        if item is not None and blank is not None:
+            value = exp.Case().when(column("kept", "class"), value).else_(item.blank.copy())
+        select = select.select(named(value, name), copy=False)
+    select = select.select(named(column("n", "alike"), name_of_copies(released)), copy=False)
+    matched = [equal(column(name, "alike"), column(name, "class")) for name in key_names(columns)]
+    class_relation = table_expression(classes, "class")
+    if matched:
+        select = select.join(class_relation, on=all_of(matched), join_type="inner", copy=False)
+    else:
+        select = select.join(class_relation, join_type="cross", copy=False)
+    may_stay: exp.Expression = column("kept", "class")
+    return select.where(may_stay if blank is None else any_of([may_stay, blank]), copy=False)
+
+
+def copied(rows: exp.Select, released: Sequence[str], traits: Traits) -> exp.Select:
+    """Each of the rows as often as its last column says; equal rows stand together."""
+    copies = name_of_copies(released)
+    times = traits.copies(column(copies))
+    if times is None:
+        raise ValueError(f"{traits.dialect} has no way to repeat a row")
+    repeated = exp.select(*(column(name) for name in released), named(times, copies)).from_(
+        subquery(rows, "distinct_rows")
+    )
+    return exp.select(*(column(name) for name in released)).from_(subquery(repeated, "all_rows"))
+
+
+def name_of_copies(released: Sequence[str]) -> str:
+    """A name that no released column has."""
+    name, taken = "copies", {name.lower() for name in released}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def labelled_rows(relation_: exp.Expression, columns: Sequence[QuasiIdentifier], names: Sequence[str]) -> exp.Select:

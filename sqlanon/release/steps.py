@@ -6,7 +6,7 @@ them; a dbt model and a view put them into one query, each step a common table e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -18,7 +18,7 @@ from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
-from sqlanon.release.statements import QuasiIdentifier
+from sqlanon.release.statements import QuasiIdentifier, Shown
 from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy
@@ -45,6 +45,8 @@ class Step:
     """What the table is called, without the mark of the run or script that makes it."""
     table: Table
     query: exp.Query
+    analyzed: bool = False
+    """Joins with it are planned by what it holds, where an engine plans by statistics."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,30 @@ class Release:
             for item, there in zip(self.columns(engine), self.binding.population.columns, strict=True)
         ]
 
+    def shown(self, engine: Engine, told_apart: Collection[str] = ()) -> list[Shown] | None:
+        """The released columns but those that are one label; None where equal values of one may look different.
+
+        Texts of which the database itself says that equal ones look alike are `told_apart` without their bytes.
+        """
+        infos = {info.name: info for info in self.binding.columns}
+        columns = {item.name: item for item in self.columns(engine)}
+        found = []
+        for name in self.binding.released:
+            item, info, plain = columns.get(name), infos[name], self.plain[name]
+            if item is not None and item.at_top:
+                continue
+            value = column(name, "source") if item is None else item.value()
+            if value.args.get("table") is None or value.text("table") != "source":
+                found.append(Shown(name, plain, value))
+                continue
+            if not info.family.exact:
+                return None
+            later = item is not None and item.lookup is not None
+            by_bytes = info.family is Family.TEXT and name not in told_apart and (item is None or later)
+            key = engine.traits.key(column(name, "source"), info.family) if by_bytes else None
+            found.append(Shown(name, plain, value, key, later))
+        return found
+
     @property
     def known(self) -> tuple[int, ...]:
         """The sensitive columns that are keys of some grouping's classes."""
@@ -189,6 +215,8 @@ class MeasuredClasses:
     """Sensitive columns that are keys of the classes."""
     ingredients: Ingredients | None
     """None where classes are judged by their rows alone."""
+    alike: Table | None = None
+    """The rows that will look the same, counted; None where the release is made of the rows of the source."""
     scratch: tuple[Table, ...] = ()
     """Everything to drop when the release stands."""
     taxonomies: dict[str, Query] = field(default_factory=dict)
@@ -199,20 +227,31 @@ class ReleaseSteps:
     """Writes the steps of one release, its tables placed by `place`."""
 
     def __init__(
-        self, engine: Engine, release: Release, place: Naming, taxonomies: Mapping[int, StoredHierarchy] | None = None
+        self,
+        engine: Engine,
+        release: Release,
+        place: Naming,
+        taxonomies: Mapping[int, StoredHierarchy] | None = None,
+        *,
+        repeating: Traits | None = None,
+        told_apart: Collection[str] = (),
     ) -> None:
+        """`repeating`: where the steps are run. Rows that look the same are counted once, if it can repeat them."""
         self._engine = engine
         self._release = release
         self._place = place
         self._taxonomies = taxonomies or {}
+        self._repeats = repeating is not None and repeating.copies(literal(1)) is not None
+        self._told_apart = told_apart
+        self._alike: Table | None = None
         self._columns = release.columns(engine)
         self.steps: list[AnyStep] = []
         self.ingredients: Ingredients | None = None
         """What `count` has made; None where classes are judged by their rows alone."""
 
-    def _make(self, title: str, comment: str, name: str, query: exp.Query) -> Table:
+    def _make(self, title: str, comment: str, name: str, query: exp.Query, *, analyzed: bool = False) -> Table:
         table = self._place(name)
-        self.steps.append(Step(title, comment, name, table, query))
+        self.steps.append(Step(title, comment, name, table, query, analyzed))
         return table
 
     def count(self) -> None:
@@ -222,10 +261,7 @@ class ReleaseSteps:
         """
         binding, traits, whole = self._release.binding, self._engine.traits, self._release.requirement.whole
         if binding.simple and whole is not None:
-            source = traits.relation(binding.source, "source")
-            self._make(
-                "measure classes", CLASSES, "classes", release_sql.classes(source, self._columns, whole.satisfied())
-            )
+            self._simple_classes(whole.satisfied())
             return
         sensitive = tuple(
             SensitiveColumn(item.key("source", traits), self._codes(position), self._release.plain[item.name])
@@ -239,6 +275,19 @@ class ReleaseSteps:
         counted = Counted(exp.select().from_(table_expression(table)), keys, binding.persons)
         tables = {position: self._values(counted, position, item) for position, item in enumerate(sensitive)}
         self.ingredients = Ingredients(counted, sensitive, tables, self._population(keys))
+
+    def _simple_classes(self, satisfied: exp.Expression) -> None:
+        """The classes where rows are all that is asked; of rows that are alike, where these can be counted first."""
+        source = self._engine.traits.relation(self._release.binding.source, "source")
+        shown = self._release.shown(self._engine, self._told_apart) if self._repeats else None
+        if shown is None:
+            query = release_sql.classes(source, self._columns, satisfied)
+        else:
+            rows = release_sql.alike_rows(source, self._columns, shown)
+            comment = "Rows of the source that look the same when they are published, counted."
+            self._alike = self._make("count rows", comment, "alike", rows, analyzed=True)
+            query = release_sql.classes_of_alike(self._alike, self._columns, satisfied)
+        self._make("measure classes", CLASSES, "classes", query, analyzed=shown is not None)
 
     def _codes(self, position: int) -> Table:
         binding, traits = self._release.binding, self._engine.traits
@@ -309,7 +358,7 @@ class ReleaseSteps:
             )
         made = self.ingredients
         if made is None:
-            return MeasuredClasses(self._place("classes"), {}, None)
+            return MeasuredClasses(self._place("classes"), {}, None, self._alike)
         found = classes(made.counted, whole.measures(), made.tables, made.population)
         query = release_sql.judged(found, whole.satisfied(), self._columns)
         return MeasuredClasses(self._make("measure classes", CLASSES, "classes", query), {}, made)

@@ -167,6 +167,10 @@ class Traits:
         """The statement that writes a table to a file, on engines that write files."""
         raise TypeError(f"{self.dialect} writes no files")
 
+    def copies(self, number: exp.Expression) -> exp.Expression | None:
+        """What gives a row so many times where it stands in a SELECT list; None: nothing that is used."""
+        return None
+
     def bit_count(self, value: exp.Expression) -> exp.Expression:
         """How many bits of a 64-bit whole number are set."""
         return exp.BitwiseCount(this=value)

@@ -23,6 +23,11 @@ from sqlanon.sql.relations import Query, Relation, Table, literal, named_tables
 _LOCK_SPACE = 0x5371 << 48
 """The upper bits of every lock key of ours; the run id fills the lower 48."""
 
+LEAST_HASH_MEMORY = 16
+"""The least `hash_mem_multiplier`. Nothing is known of how many groups computed keys have, and of many PostgreSQL fears
+that they do not fit: at its default of 2 it sorts the whole table instead. It was called so in version 13.
+"""
+
 _SETTINGS = {
     "TimeZone": "UTC",
     "DateStyle": "ISO, YMD",
@@ -96,6 +101,33 @@ def settings(statement_seconds: float | None) -> exp.Expression:
     return exp.select(
         *(exp.func("set_config", literal(name), literal(value), exp.false()) for name, value in chosen.items())
     )
+
+
+_HASH_MEMORY = """
+select set_config(s.name, cast(:least as text), false)
+from pg_settings as s
+where s.name = 'hash_mem_multiplier' and cast(s.setting as double precision) < :least
+"""
+
+
+def hash_memory() -> exp.Expression:
+    """Lets hash tables take more than sorts may; a session that allows more already keeps what it has."""
+    return fill(_HASH_MEMORY, "postgres", least=LEAST_HASH_MEMORY)
+
+
+_TOLD_APART = """
+select a.attname
+from pg_attribute as a join pg_collation as l on l.oid = a.attcollation
+where a.attrelid = to_regclass(:name) and a.attnum > 0 and not a.attisdropped and l.collisdeterministic
+    and a.atttypid in (cast('text' as regtype), cast('varchar' as regtype))
+"""
+
+
+def told_apart(engine: Engine, relation: Relation) -> frozenset[str]:
+    """The columns of a table or view that hold text of the server's own types in a deterministic collation."""
+    if not isinstance(relation, Table):
+        return frozenset()
+    return frozenset(str(name) for (name,) in engine.ask_catalog(_TOLD_APART, name=quoted_name(relation, "postgres")))
 
 
 def lock_of(run: str) -> exp.Expression:

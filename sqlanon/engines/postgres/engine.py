@@ -152,6 +152,7 @@ class PostgresEngine(Engine):
     def _set_up(self) -> None:
         try:
             self.query(Statement("session", postgres_catalog.settings(self.session.statement_seconds)))
+            self.query(Statement("session", postgres_catalog.hash_memory()))
             if scratch.is_run(self.session.run):
                 self.query(Statement("session", postgres_catalog.lock_of(self.session.run)))
         except BaseException:
@@ -284,6 +285,9 @@ class PostgresEngine(Engine):
 
     def alone_with(self, target: Table, seconds: float) -> AbstractContextManager[None]:
         return postgres_locks.alone_with(self, target, seconds)
+
+    def told_apart(self, relation: Relation) -> frozenset[str]:
+        return postgres_catalog.told_apart(self, relation)
 
     def scan_bytes(self, relation: Relation) -> int | None:
         return postgres_catalog.scan_bytes(self, relation)
