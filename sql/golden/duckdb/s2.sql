@@ -23,19 +23,13 @@ WHERE
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
--- Rows of the source that look the same when they are published, counted.
-CREATE TEMPORARY TABLE sqlanon_script_alike AS
-SELECT zip_value, zip_shown, COUNT(*) AS n
-FROM (
-  SELECT COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value, source.zip AS zip_shown
-  FROM source_table AS source
-) AS coded
-GROUP BY zip_value, zip_shown;
-
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE TEMPORARY TABLE sqlanon_script_classes AS
-SELECT zip_value, CAST(COALESCE(SUM(n), 0) AS BIGINT) AS n, CAST(COALESCE(SUM(n), 0) AS BIGINT) >= 2 AS kept
-FROM sqlanon_script_alike
+SELECT zip_value, COUNT(*) AS n, COUNT(*) >= 2 AS kept
+FROM (
+  SELECT COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value
+  FROM source_table AS source
+) AS coded
 GROUP BY zip_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -50,17 +44,12 @@ FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
 CREATE TABLE sqlanon_script_staging AS
-SELECT race, zip
-FROM (
-  SELECT race, zip, UNNEST(RANGE(copies)) AS copies
-  FROM (
-    SELECT 'person' AS race, alike.zip_shown AS zip, alike.n AS copies
-    FROM sqlanon_script_alike AS alike
-    INNER JOIN sqlanon_script_classes AS class ON alike.zip_value = class.zip_value
-    WHERE class.kept
-    ORDER BY RANDOM()
-  ) AS distinct_rows
-) AS all_rows;
+SELECT 'person' AS race, source.zip
+FROM source_table AS source
+INNER JOIN sqlanon_script_classes AS class
+  ON COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') = class.zip_value
+WHERE class.kept
+ORDER BY RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
@@ -111,7 +100,6 @@ ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS sqlanon_script_classes;
-DROP TABLE IF EXISTS sqlanon_script_alike;
 
 -- The end of the transaction.
 COMMIT;

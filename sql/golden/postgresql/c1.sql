@@ -68,48 +68,21 @@ WHERE
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
--- Rows of the source that look the same when they are published, counted.
-CREATE UNLOGGED TABLE sqlanon_script_alike AS
-SELECT
-  zip_code,
-  marital_code,
-  sex_value,
-  zip_shown,
-  marital_shown,
-  sex_shown,
-  disease_shown,
-  disease_text,
-  COUNT(*) AS n
+-- The classes of the generalized quasi-identifier, each with its verdict.
+CREATE UNLOGGED TABLE sqlanon_script_classes AS
+SELECT zip_code, marital_code, sex_value, COUNT(*) AS n, COUNT(*) >= 3 AS kept
 FROM (
   SELECT
     CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
     CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END AS marital_code,
-    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
-    hierarchy_zip.label_1 AS zip_shown,
-    hierarchy_marital.label_1 AS marital_shown,
-    source.sex AS sex_shown,
-    source.disease AS disease_shown,
-    CAST(source.disease AS TEXT) COLLATE "C" AS disease_text
+    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value
   FROM source_table AS source
   LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
     ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
   LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
     ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
 ) AS coded
-GROUP BY zip_code, marital_code, sex_value, zip_shown, marital_shown, sex_shown, disease_shown, disease_text;
-ANALYZE sqlanon_script_alike;
-
--- The classes of the generalized quasi-identifier, each with its verdict.
-CREATE UNLOGGED TABLE sqlanon_script_classes AS
-SELECT
-  zip_code,
-  marital_code,
-  sex_value,
-  CAST(COALESCE(SUM(n), 0) AS BIGINT) AS n,
-  CAST(COALESCE(SUM(n), 0) AS BIGINT) >= 3 AS kept
-FROM sqlanon_script_alike
 GROUP BY zip_code, marital_code, sex_value;
-ANALYZE sqlanon_script_classes;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
@@ -128,25 +101,17 @@ FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
 CREATE TABLE sqlanon_script_staging AS
-SELECT zip, marital, sex, disease
-FROM (
-  SELECT zip, marital, sex, disease, GENERATE_SERIES(1, copies) AS copies
-  FROM (
-    SELECT
-      alike.zip_shown AS zip,
-      alike.marital_shown AS marital,
-      alike.sex_shown AS sex,
-      alike.disease_shown AS disease,
-      alike.n AS copies
-    FROM sqlanon_script_alike AS alike
-    INNER JOIN sqlanon_script_classes AS class
-      ON alike.zip_code = class.zip_code
-      AND alike.marital_code = class.marital_code
-      AND alike.sex_value = class.sex_value
-    WHERE class.kept
-    ORDER BY RANDOM()
-  ) AS distinct_rows
-) AS all_rows;
+SELECT hierarchy_zip.label_1 AS zip, hierarchy_marital.label_1 AS marital, source.sex, source.disease
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
+  ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
+INNER JOIN sqlanon_script_classes AS class
+  ON CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END = class.zip_code
+  AND CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END = class.marital_code
+  AND COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') = class.sex_value
+WHERE class.kept
+ORDER BY RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
@@ -211,7 +176,6 @@ ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS sqlanon_script_classes;
-DROP TABLE IF EXISTS sqlanon_script_alike;
 DROP TABLE IF EXISTS sqlanon_script_hierarchy_marital;
 DROP TABLE IF EXISTS sqlanon_script_definition_marital;
 DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;

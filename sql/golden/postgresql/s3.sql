@@ -64,61 +64,20 @@ WHERE
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
--- Rows of the source that look the same when they are published, counted.
-CREATE UNLOGGED TABLE sqlanon_script_alike AS
-SELECT
-  race_value,
-  dob_code,
-  sex_value,
-  zip_value,
-  marital_value,
-  race_shown,
-  dob_shown,
-  sex_shown,
-  zip_shown,
-  marital_shown,
-  COUNT(*) AS n
+-- The classes of the generalized quasi-identifier, each with its verdict.
+CREATE UNLOGGED TABLE sqlanon_script_classes AS
+SELECT race_value, dob_code, sex_value, zip_value, marital_value, COUNT(*) AS n, COUNT(*) >= 2 AS kept
 FROM (
   SELECT
     COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
     CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END AS dob_code,
     COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
     COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value,
-    COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') AS marital_value,
-    source.race AS race_shown,
-    hierarchy_dob.label_1 AS dob_shown,
-    source.sex AS sex_shown,
-    source.zip AS zip_shown,
-    source.marital AS marital_shown
+    COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') AS marital_value
   FROM source_table AS source
   LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
 ) AS coded
-GROUP BY
-  race_value,
-  dob_code,
-  sex_value,
-  zip_value,
-  marital_value,
-  race_shown,
-  dob_shown,
-  sex_shown,
-  zip_shown,
-  marital_shown;
-ANALYZE sqlanon_script_alike;
-
--- The classes of the generalized quasi-identifier, each with its verdict.
-CREATE UNLOGGED TABLE sqlanon_script_classes AS
-SELECT
-  race_value,
-  dob_code,
-  sex_value,
-  zip_value,
-  marital_value,
-  CAST(COALESCE(SUM(n), 0) AS BIGINT) AS n,
-  CAST(COALESCE(SUM(n), 0) AS BIGINT) >= 2 AS kept
-FROM sqlanon_script_alike
 GROUP BY race_value, dob_code, sex_value, zip_value, marital_value;
-ANALYZE sqlanon_script_classes;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
 
@@ -137,28 +96,17 @@ FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
 CREATE TABLE sqlanon_script_staging AS
-SELECT race, dob, sex, zip, marital
-FROM (
-  SELECT race, dob, sex, zip, marital, GENERATE_SERIES(1, copies) AS copies
-  FROM (
-    SELECT
-      alike.race_shown AS race,
-      alike.dob_shown AS dob,
-      alike.sex_shown AS sex,
-      alike.zip_shown AS zip,
-      alike.marital_shown AS marital,
-      alike.n AS copies
-    FROM sqlanon_script_alike AS alike
-    INNER JOIN sqlanon_script_classes AS class
-      ON alike.race_value = class.race_value
-      AND alike.dob_code = class.dob_code
-      AND alike.sex_value = class.sex_value
-      AND alike.zip_value = class.zip_value
-      AND alike.marital_value = class.marital_value
-    WHERE class.kept
-    ORDER BY RANDOM()
-  ) AS distinct_rows
-) AS all_rows;
+SELECT source.race, hierarchy_dob.label_1 AS dob, source.sex, source.zip, source.marital
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
+INNER JOIN sqlanon_script_classes AS class
+  ON COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') = class.race_value
+  AND CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END = class.dob_code
+  AND COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') = class.sex_value
+  AND COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') = class.zip_value
+  AND COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') = class.marital_value
+WHERE class.kept
+ORDER BY RANDOM();
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
@@ -215,7 +163,6 @@ ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS sqlanon_script_classes;
-DROP TABLE IF EXISTS sqlanon_script_alike;
 DROP TABLE IF EXISTS sqlanon_script_hierarchy_dob;
 
 -- The end of the transaction.

@@ -40,7 +40,7 @@ def write_steps(pages: Pages, steps: Sequence[AnyStep]) -> None:
     for step in steps:
         match step:
             case Step():
-                pages.create(step.comment, step.name, step.query, analyzed=step.analyzed)
+                pages.create(step.comment, step.name, step.query)
             case StepCheck():
                 pages.stop_unless(step.comment, step.holds, step.message)
             case LoadedList():
