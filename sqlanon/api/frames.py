@@ -139,6 +139,8 @@ def _refuse_others(frame: object) -> None:
         raise UsageError(
             f"source: a pandas or polars DataFrame or an Arrow Table is expected, not {type(frame).__name__}"
         )
+    if not len(getattr(frame, "columns", ())):
+        raise UsageError("source: the dataframe has no columns: there is nothing to release")
 
 
 def _spec(spec: SpecLike, recipient: str | None = None) -> Spec:

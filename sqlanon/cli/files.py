@@ -58,6 +58,8 @@ def require_writable(path: Path, spec: Spec | None = None, *, lock: bool = False
         raise UsageError(f"{path}: there is no folder '{folder}'")
     if path.is_dir():
         raise UsageError(f"{path}: is a folder, not a file")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: is no ordinary file; name another one")
     if not os.access(folder, os.W_OK):
         raise UsageError(f"{path}: the folder cannot be written to")
     if spec is not None:

@@ -6,6 +6,7 @@ in a private folder beside the target, and takes its name only when it is on the
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -35,6 +36,7 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
     While it is written only its owner can read it. Afterwards it has the rights of the file that it replaces, or those
     of any new file; a private one stays its owner's.
     """
+    require_ordinary(path)
     mode = OWNER_FILE if private else mode_of(path)
     temporary, descriptor = _new_file(path)
     try:
@@ -47,6 +49,12 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def require_ordinary(path: Path) -> None:
+    """OSError for a device, a pipe or a folder, which a file would take the place of."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no ordinary file")
 
 
 def write_whole(path: Path, text: str, *, private: bool = False) -> None:
@@ -177,6 +185,7 @@ def write_file(engine: Engine, step: str, table: Table, target: File, inspect: I
     """Write the whole table, have the file inspected, then let it take the target's place."""
     path = Path(target.path)
     try:
+        require_ordinary(path)
         with private_folder(path) as folder:
             partial = replace(target, path=str(folder / f"release{path.suffix}"))
             engine.execute(Statement(step, engine.traits.copy_to_file(table, partial)))

@@ -215,6 +215,8 @@ def _require_folder(target: Path) -> None:
         raise UsageError(f"target: there is no folder '{target.parent}'; create it, or name another file")
     if target.is_dir():
         raise UsageError(f"target: '{target}' is a folder; name a file")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"target: '{target}' is no ordinary file; name another one")
     if not os.access(target.parent, os.W_OK):
         raise UsageError(f"target: the folder '{target.parent}' cannot be written to; name another file")
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.kit.commands import CommandLine, write_spec
 from tests.kit.engine import execute, open_at
@@ -172,3 +173,24 @@ def test_a_report_replaces_only_pages(sqlanon: CommandLine, spec: Path, folder: 
     for _ in range(2):
         page = folder / "page.md"
         assert sqlanon("report", folder / "spec.lock.json", "--offline", "--out", page).code == 0
+
+
+def test_nothing_but_an_ordinary_file_is_replaced(sqlanon: CommandLine, spec: Path, folder: Path) -> None:
+    """A pipe, and likewise a device, is left in its place."""
+    pipes = [folder / name for name in ("pipe.html", "pipe.lock.json", "pipe.yaml", "pipe.csv")]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    assert sqlanon("plan", spec).code == 0
+    targeted = write_spec(
+        folder / "other.yaml", yaml.safe_load(spec.read_text(encoding="utf-8")) | {"target": "pipe.csv"}
+    )
+    commands = (
+        ("report", folder / "spec.lock.json", "--out", pipes[0], "--offline"),
+        ("plan", spec, "--out", pipes[1]),
+        ("init", folder / "people.csv", "--out", pipes[2], "--force"),
+        ("run", targeted),
+    )
+    for command in commands:
+        ended = sqlanon(*command)
+        assert (ended.code, "no ordinary file" in ended.err) == (2, True), ended.err
+    assert all(pipe.is_fifo() for pipe in pipes)
