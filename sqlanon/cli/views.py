@@ -15,7 +15,6 @@ from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, one_line, share, vector
-from sqlanon.evaluation.explanation import Sheet
 from sqlanon.hierarchies.choice import described
 from sqlanon.metrics.base import accuracy, completeness
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
@@ -24,6 +23,7 @@ from sqlanon.spec.algorithms import ALGORITHMS
 if TYPE_CHECKING:
     from sqlanon.auditor import AuditResult, Bucket, Check, ColumnFigures, Consistency, GroupResult
     from sqlanon.auditor.breaches import GuardedLevel
+    from sqlanon.evaluation.explanation import Sheet
     from sqlanon.insight.together import Finding, Together
     from sqlanon.planning.frontier import Cell, Compared, Comparison, Frontier
     from sqlanon.release.lock_diff import Change

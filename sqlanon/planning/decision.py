@@ -15,7 +15,6 @@ from sqlanon.auditor.result import Bucket, buckets
 from sqlanon.auditor.statements.classes import size_figures
 from sqlanon.engines.base import Statement
 from sqlanon.errors import InfeasibleError, UsageError
-from sqlanon.evaluation.explanation import explain, refusal
 from sqlanon.evaluation.problem import answer, matrix_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.metrics.base import Verdict
@@ -179,6 +178,8 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
     verdicts = tuple(evaluator.known())
     explanation = None
     if run.options.explain:
+        from sqlanon.evaluation.explanation import explain
+
         with run.watch.phase("explain"):
             values = run.options.show_values
             explanation = explain(problem, evaluator, matrix, found.chosen.node, found, values=values)
@@ -251,9 +252,15 @@ def prepare_combinations(run: Run) -> Combinations:
     return combine(run.engine, run.binding, base, hierarchies_of(run, base), run.scratch)
 
 
+def _not_explained(algorithm: str) -> str | None:
+    from sqlanon.evaluation.explanation import refusal
+
+    return refusal(algorithm)
+
+
 def scanned(run: Run) -> Base:
     """The one scan of the source; refused when it has fewer rows than k, or when a role is doubted."""
-    if run.options.explain and (reason := refusal(run.binding.spec.search.algorithm)):
+    if run.options.explain and (reason := _not_explained(run.binding.spec.search.algorithm)):
         raise UsageError(reason)
     with run.watch.phase("frequency"):
         base = scan(run.engine, run.binding, run.scratch)

@@ -70,11 +70,11 @@ def dialects(modules: set[str]) -> set[str]:
         ("--help", 32, NOTHING),
         ("plan --help", 12, NOTHING),
         ("check spec.yaml --offline", 42, {*DRIVERS, *DRAWN, "sqlglot"}),
-        ("check spec.yaml", 110, {*OTHERS, *UNUSED_BY_PLANS}),
-        ("plan spec.yaml", 115, {*OTHERS, *UNUSED_BY_PLANS}),
+        ("check spec.yaml", 115, {*OTHERS, *UNUSED_BY_PLANS}),
+        ("plan spec.yaml", 120, {*OTHERS, *UNUSED_BY_PLANS}),
         (
             "run spec.yaml",
-            145,
+            148,
             {*OTHERS, *UNUSED_BY_PLANS} - {"sqlanon.auditor.measure", "sqlanon.release.publication"},
         ),
         (
