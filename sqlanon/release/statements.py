@@ -182,7 +182,7 @@ def judged(
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownColumn:
     """A released column that is not one label for all rows."""
 
     name: str
@@ -205,7 +205,7 @@ class Shown:
         return [(self.column_name, self.value.copy()), *text]
 
 
-def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], shown: Sequence[Shown]) -> exp.Select:
+def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], shown: Sequence[ShownColumn]) -> exp.Select:
     """The rows that will look the same when they are published, counted as `n`, each with the key of its class."""
     names = {item.name: item.column_name for item in shown if item.later}
     later = [_read_as(item, names[item.name]) for item in below_top(columns) if item.name in names]
@@ -238,7 +238,7 @@ def _read_as(item: QuasiIdentifier, name: str) -> QuasiIdentifier:
 def release_of_alike(
     alike: Table,
     columns: Sequence[QuasiIdentifier],
-    shown: Sequence[Shown],
+    shown: Sequence[ShownColumn],
     released: Sequence[str],
     classes: Table,
     *,

@@ -18,7 +18,7 @@ from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
-from sqlanon.release.statements import QuasiIdentifier, Shown
+from sqlanon.release.statements import QuasiIdentifier, ShownColumn
 from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy
@@ -155,7 +155,7 @@ class Release:
             for item, there in zip(self.columns(engine), self.binding.population.columns, strict=True)
         ]
 
-    def shown(self, engine: Engine, told_apart: Collection[str] = ()) -> list[Shown] | None:
+    def shown(self, engine: Engine, told_apart: Collection[str] = ()) -> list[ShownColumn] | None:
         """The released columns but those that are one label; None where equal values of one may look different.
 
         Texts of which the database itself says that equal ones look alike are `told_apart` without their bytes.
@@ -169,14 +169,14 @@ class Release:
                 continue
             value = column(name, "source") if item is None else item.value()
             if value.args.get("table") is None or value.text("table") != "source":
-                found.append(Shown(name, plain, value))
+                found.append(ShownColumn(name, plain, value))
                 continue
             if not info.family.exact:
                 return None
             later = item is not None and item.lookup is not None
             by_bytes = info.family is Family.TEXT and name not in told_apart and (item is None or later)
             key = engine.traits.key(column(name, "source"), info.family) if by_bytes else None
-            found.append(Shown(name, plain, value, key, later))
+            found.append(ShownColumn(name, plain, value, key, later))
         return found
 
     @property
