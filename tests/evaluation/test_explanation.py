@@ -144,6 +144,19 @@ def test_bounds_and_steps_of_figure_9s_table(engine_url: str) -> None:
     assert [rival["distance"] for rival in tie["rivals"]] == [2, 1]
 
 
+def test_example_6_1_with_a_mask(engine_url: str) -> None:
+    """The last step of the mask merges every ZIP: without a level above it the tie is that of the paper's hierarchy."""
+    case = created("s2", engine_url)
+    mask = {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5, "steps": [1, 2], "top": False}}}
+    privacy = {"k": 2, "suppression": {"limit": 1}}
+    search = {"algorithm": "minimal", "prefer": ["minimum_relative_distance"]}
+    plan = pipeline.plan(spec_on(case, engine_url, {**case.spec["columns"], "zip": mask}, privacy, **search), SHOWN)
+    assert plan.search.ties == plan.search.minimal == ((0, 2), (1, 0))
+    assert plan.explanation is not None
+    [rows] = [sheet.rows for sheet in plan.explanation.sheets() if sheet.title == "Minimal vectors"]
+    assert rows == (("(0,2)", "2", "1.000", "2", "1", "chosen"), ("(1,0)", "1", "1.000", "2", "1", "ties"))
+
+
 @pytest.mark.one_engine
 def test_every_node_against_all_strategies(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node is locally minimal when some path of single steps meets no acceptable node before it."""
@@ -192,7 +205,7 @@ def test_the_path_of_datafly_is_its_own(engine_url: str) -> None:
 
 @pytest.mark.one_engine
 def test_a_node_that_is_not_acceptable(engine_url: str) -> None:
-    """mu_argus answers with nodes that it did not judge over all columns."""
+    """A report may be about a lock file whose node no longer suffices, because the source has changed."""
     with asking("s2", engine_url) as ask:
         found = ask(2, 0, (0, 0))
         ends, itself = "from (0,0) to (0,0)", "The node itself suppresses more than the limit of 0 rows."
