@@ -28,7 +28,7 @@ from sqlanon.auditor.policy_statements import (
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.source.binding import ORDERED, Binding, live_domain
-from sqlanon.source.hierarchies import draft_hierarchy
+from sqlanon.source.drafts import draft_hierarchy
 from sqlanon.spec import Spec
 from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.sql.relations import Query, Relation

@@ -31,7 +31,7 @@ from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.release.steps import LoadedList, ReleaseSteps, StepCheck
 from sqlanon.source.binding import Binding, bind
-from sqlanon.source.hierarchies import HierarchyDraft
+from sqlanon.source.drafts import HierarchyDraft
 from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.spec import Spec
 from sqlanon.spec.honoured import require_honoured

@@ -16,8 +16,9 @@ from sqlanon.release.steps import AnyStep, LoadedList, Naming, Release, Step, St
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source import lookup_statements as lookup_sql
 from sqlanon.source.binding import Binding, BoundColumn, live_domain
+from sqlanon.source.drafts import HierarchyDraft, draft_hierarchy
 from sqlanon.source.frequency_statements import HierarchyTable
-from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy, draft_hierarchy, fingerprint
+from sqlanon.source.hierarchies import StoredHierarchy, fingerprint
 from sqlanon.sql.relations import Query, Table, explained
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sqlanon.hierarchies.base import TOP
 from sqlanon.source.frequency_statements import code, sensitive_code
 from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import (
@@ -286,6 +287,11 @@ def name_of_copies(released: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def shown_blank(takes_text: bool) -> exp.Expression:
+    """`*` where the released column takes any text, NULL where it does not: numbers, dates, enumerations."""
+    return cast(literal(TOP), "text") if takes_text else exp.Null()
 
 
 def labelled_rows(relation_: exp.Expression, columns: Sequence[QuasiIdentifier], names: Sequence[str]) -> exp.Select:

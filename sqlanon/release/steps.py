@@ -14,18 +14,19 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.statements import Judged, survivors
-from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.hierarchies.base import Family
 from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
 from sqlanon.release.statements import QuasiIdentifier, ShownColumn
 from sqlanon.source import sensitive_statements as sensitive_sql
 from sqlanon.source.binding import Binding, BoundColumn
-from sqlanon.source.hierarchies import HierarchyDraft, StoredHierarchy
+from sqlanon.source.drafts import HierarchyDraft
+from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.sensitive import codes_query
 from sqlanon.source.sensitive_statements import SensitiveColumn
 from sqlanon.sql.build import all_of, create_table_as, create_view, drop_view, equal, named, row_count
-from sqlanon.sql.relations import Query, Table, cast, column, explained, literal, table_expression
+from sqlanon.sql.relations import Query, Table, column, explained, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import Counted, Population, ValueTables, View, classes, relation
 
@@ -130,7 +131,7 @@ class Release:
                 level,
                 level == hierarchy.height,
                 hierarchy.top,
-                _blank(
+                release_sql.shown_blank(
                     types[item.name].this in exp.DataType.TEXT_TYPES
                     if level == 0
                     else hierarchy.families[level] is Family.TEXT
@@ -189,11 +190,6 @@ def _text(engine: Engine, item: BoundColumn) -> exp.Expression:
     """The value of a column as text that compares alike on every engine."""
     key = item.key("source", engine.traits)
     return key if item.family is Family.TEXT else engine.traits.text(key, item.family)
-
-
-def _blank(takes_text: bool) -> exp.Expression:
-    """`*` where the released column takes any text, NULL where it does not: numbers, dates, enumerations."""
-    return cast(literal(TOP), "text") if takes_text else exp.Null()
 
 
 @dataclass(frozen=True)

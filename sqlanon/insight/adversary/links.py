@@ -21,7 +21,7 @@ from sqlanon.hierarchies.base import TOP
 from sqlanon.insight.adversary.statements import same
 from sqlanon.insight.adversary.values import Exposure, measured
 from sqlanon.source.binding import BoundColumn
-from sqlanon.source.hierarchies import draft_hierarchy
+from sqlanon.source.drafts import draft_hierarchy
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import (
