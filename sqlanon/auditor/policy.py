@@ -6,7 +6,7 @@ the search or the recodings: what a label may be is read off the hierarchy. Read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -199,13 +199,22 @@ def _blanked(engine: Engine, table: Published, item: ColumnPolicy, level: int, s
 
 
 def _blanked_rows(engine: Engine, table: Published, policy: Policy) -> int:
-    """Rows that show nothing in any column, as far as they are told from rows that would show nothing anyway.
+    """Rows that show nothing in any column, as far as they are told from rows that would show nothing anyway."""
+    texts = {item.name for item in policy.columns if table.takes_text(item.name)}
+    numbers = {item.name for item in policy.columns if item.family is not Family.TEXT}
+    found = _rows_without_values(engine, table, policy, texts)
+    # Where a table made by a query has no types, a column of numbers looks like one of texts, and shows NULL.
+    return found if found or not texts & numbers else _rows_without_values(engine, table, policy, texts - numbers)
 
-    Where a column tells them apart that takes texts, nobody else shows `*` in it. Where only columns do that take none,
-    a NULL may be somebody's own: as many rows as the source has NULL in all of them are not counted.
+
+def _rows_without_values(engine: Engine, table: Published, policy: Policy, texts: Collection[str]) -> int:
+    """Rows that show `*` in every column of `texts` and NULL in the others, and that nobody's own values explain.
+
+    Where a column of texts tells them apart, nobody else shows `*` in it. Where only others do, a NULL may be
+    somebody's own: as many rows as the source has NULL in all of them are not counted.
     """
     names = [item.name for item in policy.columns]
-    [(total, blank, *shown)] = engine.query(Statement("blanked rows", blank_rows(table, names)))
+    [(total, blank, *shown)] = engine.query(Statement("blanked rows", blank_rows(table, names, texts)))
     telling = [
         item
         for item, number in zip(policy.columns, shown, strict=True)
@@ -213,9 +222,9 @@ def _blanked_rows(engine: Engine, table: Published, policy: Policy) -> int:
     ]
     if not int(blank) or int(blank) == int(total) or not telling or policy.source is None:
         return 0
-    if any(table.takes_text(item.name) and not _shows_star(engine, table, item) for item in telling):
+    if any(item.name in texts and not _shows_star(engine, table, item) for item in telling):
         return int(blank)
-    own = null_rows(table, policy.source, [item.name for item in telling if not table.takes_text(item.name)])
+    own = null_rows(table, policy.source, [item.name for item in telling if item.name not in texts])
     return max(0, int(blank) - int(engine.query(Statement("rows without a value", own))[0][0]))
 
 

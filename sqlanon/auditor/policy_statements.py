@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -127,18 +127,18 @@ def rows_apart(
     return select
 
 
-def blank_rows(table: Published, names: Sequence[str]) -> exp.Select:
+def blank_rows(table: Published, names: Sequence[str], texts: Collection[str]) -> exp.Select:
     """All rows, those that show nothing in any of the columns, and for each column those that show something."""
-    blank = [_blank(table, name) for name in names]
+    blank = [_blank(table, name, text=name in texts) for name in names]
     shown = [total_where(exp.Not(this=exp.Paren(this=item.copy())), literal(1)) for item in blank]
     select = exp.select(count(), total_where(all_of(blank), literal(1)), *shown)
     return select.from_(table.traits.relation(table.relation, "published"))
 
 
-def _blank(table: Published, name: str) -> exp.Expression:
+def _blank(table: Published, name: str, *, text: bool) -> exp.Expression:
     """Whether a row shows a column as a blanked row does. Never NULL."""
     star = exp.Coalesce(this=equal(table.text(name), literal(TOP)), expressions=[exp.false()])
-    if table.takes_text(name):
+    if text:
         return star
     absent = is_null(column(name, "published"))
     return any_of([absent, star]) if table.of_fields else absent
