@@ -23,13 +23,13 @@ from sqlanon.source import combination_statements as combinations_sql
 from sqlanon.source.binding import Binding, BoundColumn, BoundPopulation
 from sqlanon.source.combination_statements import Ordinals
 from sqlanon.source.combinations import Combinations, Domain, combine, has_null, in_places
-from sqlanon.source.domains import CONTINUOUS, MEASURED, unit, unit_of_text, with_bounds
+from sqlanon.source.domains import CONTINUOUS, MEASURED, unit_of_text, with_bounds, with_units
 from sqlanon.source.frequency import Base, scan, store_hierarchies
 from sqlanon.source.lookup_statements import taxonomy_paths
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import named, query
-from sqlanon.sql.relations import Relation, Table, cast, column, table_expression
+from sqlanon.sql.build import query
+from sqlanon.sql.relations import Relation, Table, column, table_expression
 
 FEW_COVERS = 8
 """Up to so many labels of a column that cover one value, on average, rows are matched label by label."""
@@ -136,17 +136,19 @@ def _units(label: str, family: Family) -> tuple[str | None, str | None]:
 
 
 def _span_domain(engine: Engine, domain: Domain, item: BoundColumn, null: int | None) -> SpanDomain:
-    traits, stored = engine.traits, domain.hierarchy
-    own = unit(column("value"), item.family, traits) if item.family in MEASURED else None
-    if item.family in CONTINUOUS:
-        own = cast(column("value"), "double")
+    traits, stored, family = engine.traits, domain.hierarchy, item.family
+    present = query("select d.o, d.value from d where d.value is not null", {"d": domain.table})
+    units = None
+    if family in CONTINUOUS:
+        units = query("select v.o, cast(v.value as double) as unit from v", {"v": present})
+    elif family in MEASURED:
+        units = with_units(present, family, traits)
     bounds = None
     if stored.table.placed:
-        units = exp.select(named(unit(column("value"), item.family, traits), "unit"))
-        units = units.from_(table_expression(stored.table.table), copy=False)
-        every = with_bounds(units, stored.measure, item.family)
+        values = query("select h.value from h where h.value is not null", {"h": stored.table.table})
+        every = with_bounds(with_units(values, family, traits), stored.measure, family)
         bounds = query("select max(b.low) as low, max(b.high) as high from b", {"b": every})
-    return SpanDomain(domain.table, domain.height, null, own, domain.laid_out, bounds, item.family)
+    return SpanDomain(domain.table, domain.height, null, units, domain.laid_out, bounds, family)
 
 
 def _is_number(text: str) -> bool:

@@ -44,8 +44,8 @@ class SpanDomain:
     height: int
     null: int | None
     """The ordinal of NULL, where labels can be NULL."""
-    unit: exp.Expression | None
-    """Of a column of numbers or dates: its column `value` as a number."""
+    units: exp.Select | None
+    """Of a column of numbers or dates: its ordinals `o` with their values as numbers, `unit`."""
     laid_out: bool = False
     """Each level has `start_l`, the first place of the label."""
     bounds: exp.Select | None = None
@@ -99,8 +99,8 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
                 none=_no_place(),
             )
         )
-    if domain.unit is not None:
-        found.append(_within_bounds(listing, domain, domain.unit))
+    if domain.units is not None:
+        found.append(_within_bounds(listing, domain, domain.units))
     ranked = query(
         "select label, lo, hi, first, last, size from"
         " (select f.*, row_number() over (partition by label order by place, lo) as k from f) as ranked where k = 1",
@@ -157,7 +157,7 @@ def _nodes(domain: SpanDomain) -> exp.Query:
     return union_all(found)
 
 
-def _within_bounds(listing: Table, domain: SpanDomain, unit: exp.Expression) -> exp.Select:
+def _within_bounds(listing: Table, domain: SpanDomain, units: exp.Select) -> exp.Select:
     """Intervals of numbers or dates by the values that lie within, whoever wrote their bounds."""
     bounds = query(
         "select label, low_open, high_open, cast(low_unit as double) as low_at, cast(high_unit as double) as high_at"
@@ -171,9 +171,7 @@ def _within_bounds(listing: Table, domain: SpanDomain, unit: exp.Expression) -> 
         "(t.low_at is null or v.x > t.low_at or (v.x = t.low_at and t.low_open = '0'))"
         " and (t.high_at is null or v.x < t.high_at or (v.x = t.high_at and t.high_open = '0'))"
     )
-    values = query(
-        "select o, cast(:unit as double) as x from d where value is not null", {"d": domain.table}, unit=unit
-    )
+    values = query("select u.o, cast(u.unit as double) as x from u", {"u": units})
     held = query(
         "select t.label, 5000 as place, min(v.o) as lo, max(v.o) as hi, min(t.low_at) as low_at,"
         " min(t.high_at) as high_at, min(t.low_open) as low_open, min(t.high_open) as high_open"

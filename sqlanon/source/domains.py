@@ -6,7 +6,7 @@ and what has more than a billion of them, in a billion equal steps. Reads the sp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -148,69 +148,76 @@ def unit_of_text(text: str, family: Family) -> str | None:
     return None
 
 
-def unit(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
-    """A value as a number that differences are taken of: itself, its day, its second. NULL of what is not finite."""
+def with_units(values: exp.Query, family: Family, traits: Traits) -> exp.Select:
+    """Rows that have a `value`, with its `unit`: a number that differences are taken of, the value itself, its day or
+    its second. NULL of what is not finite, and of years before 1, which are in no order that engines share.
+
+    Of dates also `year`, `month`, `day`, the days `before_year`, and whether it is a `leap` year, 1 or 0.
+    """
+    value = column("value")
     if family is Family.INTEGER:
-        most = literal(LARGEST_UNITS)
-        least = literal(-LARGEST_UNITS)
-        case = exp.Case().when(exp.LT(this=value.copy(), expression=least), cast(least.copy(), "bigint"))
-        case = case.when(exp.GT(this=value.copy(), expression=most), cast(most.copy(), "bigint"))
-        return case.else_(cast(value.copy(), "bigint"))
+        most, least = literal(LARGEST_UNITS), literal(-LARGEST_UNITS)
+        number = exp.Case().when(exp.LT(this=value, expression=least), cast(least, "bigint"))
+        number = number.when(exp.GT(this=value.copy(), expression=most), cast(most, "bigint"))
+        return _with(values, {"unit": number.else_(cast(value.copy(), "bigint"))})
     if family in CONTINUOUS:
-        return _where_finite(value, family, cast(value.copy(), "double"))
-    return _where_counted(value, family, traits, _moment(value, family))
+        return _with(values, {"unit": _where_finite(value, family, cast(value, "double"))})
+    moment = in_utc(value, family)
+    parts = {name.lower(): _where_counted(family, traits, field_of(name, moment)) for name in ("YEAR", "MONTH", "DAY")}
+    if family in MOMENTS:
+        fraction = exp.Extract(this=exp.var("SECOND"), expression=moment.copy())
+        second = expression(
+            ":hour * 3600 + :minute * 60 + :second",
+            hour=field_of("HOUR", moment),
+            minute=field_of("MINUTE", moment),
+            second=cast(exp.Floor(this=fraction), "bigint"),
+        )
+        parts["second"] = _where_counted(family, traits, second)
+    leap = expression(
+        "case when year is null then null when (year % 4 = 0 and year % 100 <> 0) or year % 400 = 0 then 1 else 0 end"
+    )
+    years = _with(_with(values, parts), {"before_year": _before_year(column("year")), "leap": leap})
+    day = expression("before_year + :before + day", before=_before_month(column("month")))
+    if family is Family.DATE:
+        return _with(years, {"unit": day})
+    return _with(years, {"unit": expression("(:day) * 86400 + second", day=day)})
+
+
+def _with(rows: exp.Query, more: Mapping[str, exp.Expression]) -> exp.Select:
+    """Rows with further columns, which later ones can read."""
+    items = [named(value, name) for name, value in more.items()]
+    return exp.select(exp.Star(), *items).from_(subquery(rows, "given"), copy=False)
 
 
 def _where_finite(value: exp.Expression, family: Family, found: exp.Expression) -> exp.Expression:
     return exp.Case().when(any_of(label_sql.not_finite(value, family).values()), exp.Null()).else_(found)
 
 
-def _where_counted(value: exp.Expression, family: Family, traits: Traits, found: exp.Expression) -> exp.Expression:
-    """What is found of a date; years before 1, and infinite dates, are in no order that engines share."""
-    case = exp.Case()
+def _where_counted(family: Family, traits: Traits, found: exp.Expression) -> exp.Expression:
+    value, case = column("value"), exp.Case()
     for infinite in label_sql.infinite_dates(value, family, traits).values():
         case = case.when(infinite, exp.Null())
     year = field_of("YEAR", in_utc(value, family))
-    return case.when(exp.GTE(this=year, expression=literal(1)), found)
+    return case.when(exp.GTE(this=year, expression=literal(1)), cast(found, "bigint"))
 
 
-def _moment(value: exp.Expression, family: Family) -> exp.Expression:
-    value = in_utc(value, family)
-    day = _day(field_of("YEAR", value), field_of("MONTH", value), field_of("DAY", value))
-    if family is Family.DATE:
-        return day
-    second = cast(exp.Floor(this=exp.Extract(this=exp.var("SECOND"), expression=value.copy())), "bigint")
-    return expression(
-        "(:day) * 86400 + :hour * 3600 + :minute * 60 + :second",
-        day=day,
-        hour=field_of("HOUR", value),
-        minute=field_of("MINUTE", value),
-        second=second,
-    )
+BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 
 
-BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
-
-
-def _day(year: exp.Expression, month: exp.Expression, day: exp.Expression) -> exp.Expression:
-    """The number of a day of the Gregorian calendar; January 1 of year 1 is day 1."""
+def _before_month(month: exp.Expression, least: int = 1, step: int = 1) -> exp.Expression:
+    """The days of the year before a month; of those only that are `least`, `least` + `step` and so on."""
     before = exp.Case()
-    for number, days in enumerate(BEFORE_MONTH, start=1):
-        before = before.when(equal(month.copy(), literal(number)), literal(days))
-    return expression(
-        "(:year_start + :before + case when :month > 2 and ((:year % 4 = 0 and :year % 100 <> 0) or :year % 400 = 0)"
-        " then 1 else 0 end + :day)",
-        year_start=_before_year(year),
-        before=before,
-        month=month,
-        year=year,
-        day=day,
-    )
+    for number in range(least, 14, step):
+        days: exp.Expression = literal(BEFORE_MONTH[number - 1])
+        if number > 2:
+            days = expression(":days + leap", days=days)
+        before = before.when(equal(month.copy(), literal(number)), days, copy=False)
+    return exp.Paren(this=before)
 
 
 def _before_year(year: exp.Expression) -> exp.Expression:
-    """The days before a year."""
-    last = expression("(:year - 1)", year=cast(year.copy(), "bigint"))
+    """The days of the Gregorian calendar before a year; January 1 of year 1 is day 1."""
+    last = expression("(:year - 1)", year=year)
     parts = [cast(expression("(:last - :last % :by) / :by", last=last, by=by), "bigint") for by in (4, 100, 400)]
     return expression(
         "(365 * :last + :four - :hundred + :rest)", last=last, four=parts[0], hundred=parts[1], rest=parts[2]
@@ -221,16 +228,16 @@ Ends = tuple[exp.Expression, exp.Expression]
 """The first and the last unit of a label; NULL where it has no bound."""
 
 
-def ends(level: Level, value: exp.Expression, family: Family, traits: Traits) -> Ends:
-    """Where the label of a value at a level begins and ends."""
+def ends(level: Level, family: Family) -> Ends:
+    """Where the label of a row's value at a level begins and ends; reads what `with_units` gives it."""
     if isinstance(level, IntervalLevel):
+        value = column("value")
         first, last = _interval_ends(level, value, family)
         if family is Family.INTEGER:
             return first, last
         return _where_finite(value, family, first), _where_finite(value, family, last)
     if isinstance(level, DateLevel):
-        first, last = _period_ends(level, value, family)
-        return _where_counted(value, family, traits, first), _where_counted(value, family, traits, last)
+        return _period_ends(level, family)
     raise TypeError(f"labels of {type(level).__name__} tell no bounds")
 
 
@@ -302,37 +309,31 @@ def _up_to(units: exp.Expression, scale: int, whole: bool) -> exp.Expression:
     return expression("(:found - 1)", found=exp.Paren(this=found)) if whole else found
 
 
-def _period_ends(level: DateLevel, value: exp.Expression, family: Family) -> Ends:
-    moment = in_utc(value, family)
-    year, month, day = (cast(field_of(name, moment), "bigint") for name in ("YEAR", "MONTH", "DAY"))
+def _period_ends(level: DateLevel, family: Family) -> Ends:
     if level.unit == "hour":
-        start = expression("((:day) * 86400 + :hour * 3600)", day=_day(year, month, day), hour=field_of("HOUR", moment))
-        return start, expression("(:start + 3599)", start=start)
-    one = literal(1)
+        return expression("unit - second % 3600"), expression("unit - second % 3600 + 3599")
+    day = cast(expression("unit" if family is Family.DATE else "(unit - second) / 86400"), "bigint")
+    first: exp.Expression = day
+    last: exp.Expression = day
     match level.unit:
         case "day":
-            first = last = _day(year, month, day)
+            pass
         case "week":
-            own = _day(year, month, day)
             # Day 1 is a Monday.
-            first = expression("(:own - (:own - 1) % 7)", own=own)
+            first = expression("(:day - (:day - 1) % 7)", day=day)
             last = expression("(:first + 6)", first=first)
         case "year":
-            low = expression("(:year - :year % :count)", year=year, count=level.count)
+            low = expression("(year - year % :count)", count=level.count)
+            after = expression("(:low + :count)", low=low, count=level.count)
             # The years 1 to 4 share a label with a year 0 that there is not: what is before year 1 is clipped away.
-            first = expression("(:before + 1)", before=_before_year(low))
-            last = _before_year(expression("(:low + :count)", low=low, count=level.count))
+            first, last = expression("(:before + 1)", before=_before_year(low)), _before_year(after)
         case _:
             number = 1 if level.unit == "month" else 3
-            start = expression("(:month - (:month - 1) % :number)", month=month, number=number)
-            after = expression("(:start + :number)", start=start, number=number)
-            first = _day(year, start, one)
-            last = expression(
-                "(case when :after > 12 then :next_year else :next end - 1)",
-                after=after,
-                next_year=_day(expression("(:year + 1)", year=year), one, one),
-                next=_day(year, after, one),
-            )
+            start = expression("month - (month - 1) % :number", number=number)
+            after = expression("month - (month - 1) % :number + :number", number=number)
+            before, until = _before_month(start, 1, number), _before_month(after, 1 + number, number)
+            first = expression("(before_year + :before + 1)", before=before)
+            last = expression("(before_year + :until)", until=until)
     if family is Family.DATE:
         return first, last
     return expression("(:first * 86400)", first=first), expression("(:last * 86400 + 86399)", last=last)
@@ -348,24 +349,24 @@ def measured(
 
     `outside` is 1 for a value that its declared domain does not have.
     """
-    value, top = column("value"), len(levels) + 1
-    kept: list[exp.Expression] = [value, *(column(f"label_{level}") for level in range(top + 1))]
-    units = [named(unit(value, family, traits), "unit")]
+    top = len(levels) + 1
+    units: dict[str, exp.Expression] = {}
+    found: dict[str, exp.Expression] = {"places": places(family), "own": _own_place(family, traits)}
     for number, level in enumerate(levels, start=1):
-        first, last = ends(level, value, family, traits)
-        units += [named(first, f"first_{number}"), named(last, f"last_{number}")]
-    with_units = exp.select(*kept, *units).from_(subquery(labelled, "labelled"), copy=False)
-    own = _own_place(value, family, traits)
-    found = [named(own, "start_0"), named(literal(1), "leaves_0")]
+        units[f"first_{number}"], units[f"last_{number}"] = ends(level, family)
+        found[f"from_{number}"] = place(column(f"first_{number}"), family, "first")
+        found[f"upto_{number}"] = place(column(f"last_{number}"), family, "last")
+    placed = _with(with_bounds(_with(with_units(labelled, family, traits), units), measure, family), found)
+    items: list[exp.Expression] = [column("value"), *(column(f"label_{level}") for level in range(top + 1))]
+    items += [named(column("own"), "start_0"), named(literal(1), "leaves_0")]
     for number in range(1, top):
-        first, last = (place(column(f"{end}_{number}"), family, end) for end in ("first", "last"))
-        size = expression("case when unit is null then 1 else :last - :first + 1 end", last=last, first=first)
-        beginning = expression("case when unit is null then :own else :first end", own=own, first=first)
-        found += [named(beginning, f"start_{number}"), named(size, f"leaves_{number}")]
-    found += [named(cast(literal(0), "bigint"), f"start_{top}"), named(places(family), f"leaves_{top}")]
+        begins, stops = column(f"from_{number}"), column(f"upto_{number}")
+        size = expression("case when unit is null then 1 else :stops - :begins + 1 end", stops=stops, begins=begins)
+        beginning = expression("case when unit is null then own else :begins end", begins=begins)
+        items += [named(beginning, f"start_{number}"), named(size, f"leaves_{number}")]
     beyond = exp.Case().when(_outside(measure), literal(1)).else_(literal(0)) if measure.declared else literal(0)
-    select = exp.select(*(item.copy() for item in kept), *found, named(beyond, "outside"))
-    return select.from_(subquery(with_bounds(with_units, measure, family), "bounded"), copy=False)
+    items += [named(cast(literal(0), "bigint"), f"start_{top}"), named(column("places"), f"leaves_{top}")]
+    return exp.select(*items, named(beyond, "outside")).from_(subquery(placed, "placed"), copy=False)
 
 
 def with_bounds(values: exp.Query, measure: Measure, family: Family) -> exp.Select:
@@ -381,15 +382,16 @@ def _literal(bound: Decimal, family: Family) -> exp.Expression:
     return double(str(bound)) if family in CONTINUOUS else cast(literal(int(bound)), "bigint")
 
 
-def _own_place(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
+def _own_place(family: Family, traits: Traits) -> exp.Expression:
     """The place of a value; what is not finite stands at the ends."""
-    known = {**label_sql.not_finite(value, family)} if family in CONTINUOUS else {}
+    value = column("value")
+    known = label_sql.not_finite(value, family) if family in CONTINUOUS else {}
     if family in (Family.DATE, *MOMENTS):
         known = label_sql.infinite_dates(value, family, traits)
-    least = [condition for name, condition in known.items() if name.startswith("-")]
     case = exp.Case()
-    for condition in least:
-        case = case.when(condition, cast(literal(0), "bigint"))
+    for name, condition in known.items():
+        if name.startswith("-"):
+            case = case.when(condition, cast(literal(0), "bigint"))
     case = case.when(expression("unit is null"), expression(":places - 1", places=places(family)))
     return case.else_(place(column("unit"), family, "first"))
 
@@ -410,24 +412,18 @@ def place(of: exp.Expression, family: Family, end: Literal["first", "last"]) -> 
         of=of,
         otherwise=column("low" if end == "first" else "high"),
     )
+    if family is Family.DATE:
+        return expression("(:of - low)", of=within)
     # Halves, because the range of all floats has no width that is a float.
-    step = cast(
-        expression(
-            "floor((cast(:of as double) / 2 - cast(low as double) / 2)"
-            " / (cast(high as double) / 2 - cast(low as double) / 2) * :steps)",
-            of=within,
-            steps=double(str(STEPS - 1)),
-        ),
-        "bigint",
+    step = expression(
+        "cast(floor((cast(:of as double) / 2 - cast(low as double) / 2)"
+        " / (cast(high as double) / 2 - cast(low as double) / 2) * :steps) as bigint)",
+        of=within,
+        steps=double(str(STEPS - 1)),
     )
     if family in CONTINUOUS:
         return expression("case when high > low then :step else 0 end", step=step)
-    return expression(
-        "case when high - low < :steps then :of - low else :step end",
-        of=exp.Paren(this=within),
-        steps=STEPS,
-        step=step,
-    )
+    return expression("case when high - low < :steps then :of - low else :step end", of=within, steps=STEPS, step=step)
 
 
 def _outside(measure: Measure) -> exp.Expression:

@@ -112,7 +112,7 @@ def store_hierarchy(
     if draft.listing is not None:
         listing_table = scratch.create_text(step, f"definition_{place}", draft.listing_columns())
         engine.load(step, listing_table, draft.listing_columns(), draft.listing.rows)
-    labelled, leaves = _measured(engine, item, draft)
+    labelled, leaves = _measured(engine, item, draft), _leaves_of(item)
     coded = hierarchy_sql.coded(labelled, draft.height, draft.families, engine.traits, leaves)
     table = scratch.create(step, f"hierarchy_{place}", coded)
     if draft.listing_table is not None:
@@ -120,19 +120,25 @@ def store_hierarchy(
     return _validated(engine, item, draft, table, has_null=has_null, show_values=show_values)
 
 
-def _measured(engine: Engine, item: BoundColumn, draft: HierarchyDraft) -> tuple[exp.Query, Leaves]:
-    """Labelled values, with their places where the domain is a range, and what counts as the leaves of a label."""
+def _measured(engine: Engine, item: BoundColumn, draft: HierarchyDraft) -> exp.Query:
+    """Labelled values, with their places where the domain is a range."""
+    if _leaves_of(item) != "places" or not isinstance(item.rule, Formula):
+        return draft.labelled
+    return measured(draft.labelled, item.rule.levels, item.measure, item.family, engine.traits)
+
+
+def _leaves_of(item: BoundColumn) -> Leaves:
+    """What counts as the leaves of a label."""
     if item.measure.kind == "range" and isinstance(item.rule, Formula):
-        levels = item.rule.levels
-        return measured(draft.labelled, levels, item.measure, item.family, engine.traits), "places"
-    return draft.labelled, "occurring" if item.measure.kind == "occurring" else "listed"
+        return "places"
+    return "occurring" if item.measure.kind == "occurring" else "listed"
 
 
 def _validated(
     engine: Engine, item: BoundColumn, draft: HierarchyDraft, table: Table, *, has_null: bool, show_values: bool
 ) -> StoredHierarchy:
     height = draft.height
-    _, counted = _measured(engine, item, draft)
+    counted = _leaves_of(item)
     statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height, counted), fresh=True)
     [row] = engine.query(statement)
     missing, parents = row[:height], row[height : 2 * height]
