@@ -152,6 +152,9 @@ class NeutralTraits(Traits):
     def text(self, value: exp.Expression, family: Family) -> exp.Expression:
         return Open(this=value, form="text", family=family)
 
+    def copies(self, number: exp.Expression) -> exp.Expression:
+        return Open(this=number, form="copies")
+
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         return Open(this=value, form="iso_year")
 
@@ -187,6 +190,12 @@ def resolved(expression: exp.Expr, traits: Traits) -> exp.Expr:
     return expression.transform(closed)
 
 
+def _known(value: exp.Expression | None, traits: Traits) -> exp.Expression:
+    if value is None:
+        raise ValueError(f"{traits.dialect} has no way to repeat a row")
+    return value
+
+
 def _closed(node: Open, traits: Traits) -> exp.Expression:
     value: Any = resolved(node.this, traits)
     match node.args["form"]:
@@ -194,4 +203,6 @@ def _closed(node: Open, traits: Traits) -> exp.Expression:
             return traits.key(value, node.args["family"])
         case "text":
             return traits.text(value, node.args["family"])
+        case "copies":
+            return _known(traits.copies(value), traits)
     return traits.iso_year(value)

@@ -6,7 +6,7 @@ The steps are those of `release.steps`: carried out one by one in an engine, or 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from sqlglot import exp
@@ -31,14 +31,14 @@ from sqlanon.release.steps import (
     ReleaseSteps,
     Step,
     StepCheck,
-    blanked_query,
 )
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding
 from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import with_queries
-from sqlanon.sql.relations import Query, Relation, Table, named_tables, table_expression
+from sqlanon.sql.build import all_of, equal, named, with_queries
+from sqlanon.sql.relations import Query, Relation, Table, column, named_tables, table_expression
+from sqlanon.sql.values import Counted, classes, relation
 
 MARK = "release_"
 """What the names of these tables begin with, beside those of the search in the same run."""
@@ -109,6 +109,32 @@ def blanked_class_satisfies(engine: Engine, release: Release, measured: Measured
     query = blanked_query(release, measured, release.columns(engine))
     [(satisfied,)] = engine.query(Statement("judge suppressed rows", query)) or [(False,)]
     return bool(satisfied)
+
+
+def blanked_query(release: Release, measured: MeasuredClasses, columns: Sequence[QuasiIdentifier]) -> exp.Select:
+    """Whether the rows of failing classes, as one class without a quasi-identifier, are `satisfied`; no row: no."""
+    whole, made = release.requirement.whole, measured.ingredients
+    if whole is None:
+        return exp.select(named(exp.false(), "satisfied"))
+    if made is None:
+        enough = release_sql.enough_to_blank(measured.table, columns, release.binding.k)
+        return exp.select(named(enough, "satisfied"))
+    counted = Counted(_failing(made.counted, measured.table), (), made.counted.persons)
+    everybody = made.population and replace(made.population, keys=(), everywhere=False)
+    found = classes(counted, whole.measures(), made.tables, everybody)
+    return exp.select(named(whole.satisfied(), "satisfied")).from_(relation(found, "blanked"))
+
+
+def _failing(counted: Counted, classes_table: Table) -> exp.Select:
+    """The counted rows of failing classes."""
+    everything = exp.Column(this=exp.Star(), table=exp.to_identifier("counted", quoted=True))
+    rows = counted.rows.copy()
+    [place] = rows.find_all(exp.Table)
+    place.set("alias", exp.TableAlias(this=exp.to_identifier("counted", quoted=True)))
+    same = [equal(column(name, "counted"), column(name, "verdict")) for name in counted.names]
+    on = all_of([*same, exp.Not(this=column("kept", "verdict"))])
+    failing = rows.select(everything).join(table_expression(classes_table, "verdict"), on=on, join_type="inner")
+    return exp.select().from_(relation(failing, "counted"))
 
 
 def release_query(
@@ -183,12 +209,14 @@ def level_question(engine: Engine, release: Release, released: Relation) -> tupl
     table = Published(released, infos, engine.traits)
     items = zip(release.binding.quasi_identifiers, release.hierarchies, release.columns(engine), strict=True)
     shown, levels = [], {}
-    for item, hierarchy, column in items:
-        if column.lookup is not None or column.at_top:
-            lookup = column.lookup or hierarchy.table.table
-            policy = ColumnPolicy(item.name, item.family, lookup, hierarchy.families, column.top, (column.level,))
-            shown.append(level_shown(table, policy, column.level, blank=release.binding.blank))
-            levels[item.name] = column.level
+    for item, hierarchy, released_as in items:
+        if released_as.lookup is not None or released_as.at_top:
+            lookup = released_as.lookup or hierarchy.table.table
+            policy = ColumnPolicy(
+                item.name, item.family, lookup, hierarchy.families, released_as.top, (released_as.level,)
+            )
+            shown.append(level_shown(table, policy, released_as.level, blank=release.binding.blank))
+            levels[item.name] = released_as.level
     return LabelQuestion(table, shown), levels
 
 
@@ -297,8 +325,8 @@ def apart_from_tables(binding: Binding) -> Naming:
     rules = [item.rule for item in binding.quasi_identifiers] + [item.rule for item in binding.sensitive]
     read += [Table(rule.table) for rule in rules if isinstance(rule, Reference)]
     taken = set()
-    for relation in read:
-        tables = named_tables(relation.select) if isinstance(relation, Query) else [relation]
+    for found in read:
+        tables = named_tables(found.select) if isinstance(found, Query) else [found]
         taken |= {table.name.lower() for table in tables if isinstance(table, Table)}
 
     def place(name: str) -> Table:

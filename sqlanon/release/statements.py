@@ -29,7 +29,7 @@ from sqlanon.sql.build import (
     total,
     total_where,
 )
-from sqlanon.sql.relations import Table, cast, column, literal, table_expression
+from sqlanon.sql.relations import Table, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import relation
 
@@ -108,11 +108,11 @@ def classes(source: exp.Expression, columns: Sequence[QuasiIdentifier], satisfie
 
 def classes_of_alike(alike: Table, columns: Sequence[QuasiIdentifier], satisfied: exp.Expression) -> exp.Select:
     """The same from rows that were counted before (`alike_rows`)."""
-    rows = cast(total(column("n")), "bigint")
+    names = key_names(columns)
+    rows: exp.Expression = exp.Sum(this=column("n")) if names else total(column("n"))
     judged_by = satisfied.transform(
         lambda node: rows.copy() if isinstance(node, exp.Column) and node.name == "n" else node
     )
-    names = key_names(columns)
     select = exp.select(*(column(name) for name in names), named(rows, "n"), named(judged_by, "kept"))
     return _by(select.from_(table_expression(alike), copy=False), names)
 
@@ -132,7 +132,12 @@ def counted_rows(
 
 
 def _select(keys: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
-    return exp.select(*(named(key, name) for name, key in keys) if keys else [literal(1)])
+    return exp.select(*(_called(key, name) for name, key in keys) if keys else [literal(1)])
+
+
+def _called(value: exp.Expression, name: str) -> exp.Expression:
+    """A value under a name, which a column may have already."""
+    return value if isinstance(value, exp.Column) and value.name == name else named(value, name)
 
 
 def _grouped(rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]], *counts: exp.Expression) -> exp.Select:
@@ -195,10 +200,13 @@ class ShownColumn:
     later: bool = False
     """Its class key is looked up once rows are counted: fewer of them are joined."""
 
+    own_name: bool = True
+    """It keeps its name among rows that are alike; not so where something of ours is called so there."""
+
     @property
     def column_name(self) -> str:
         """What the column is called among rows that are alike."""
-        return f"{self.plain}_shown"
+        return self.name if self.own_name else f"{self.plain}_shown"
 
     def differs_by(self) -> list[tuple[str, exp.Expression]]:
         """What makes two rows differ in the column."""
@@ -213,7 +221,9 @@ def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], shown
     at_once = [item for item in below_top(columns) if item.name not in names]
     keys = [(item.key_name, item.class_key()) for item in at_once]
     keys += [key for item in shown for key in item.differs_by()]
-    rows = _grouped(_joined(_select(keys).from_(source), at_once), keys, named(count(), "n"))
+    rows = _joined(_select(keys).from_(source), at_once).select(named(count(), "n"), copy=False)
+    # By their places: a name could be that of another column of the source.
+    rows = rows.group_by(*(literal(place) for place in range(1, len(keys) + 1)), copy=False) if keys else rows
     if not later:
         return rows
     items = [named(item.class_key(), item.key_name) for item in later]
@@ -257,14 +267,14 @@ def release_of_alike(
         value = values[name] if item is None or name in values else literal(item.top)
         if item is not None and blank is not None:
             value = exp.Case().when(column("kept", "class"), value).else_(item.blank.copy())
-        select = select.select(named(value, name), copy=False)
+        select = select.select(_called(value, name), copy=False)
     select = select.select(named(column("n", "alike"), name_of_copies(released)), copy=False)
-    matched = [equal(column(name, "alike"), column(name, "class")) for name in key_names(columns)]
+    keys = [identifier(name) for name in key_names(columns)]
     class_relation = table_expression(classes, "class")
-    if matched:
-        select = select.join(class_relation, on=all_of(matched), join_type="inner", copy=False)
-    else:
-        select = select.join(class_relation, join_type="cross", copy=False)
+    join = (
+        exp.Join(this=class_relation, kind="INNER", using=keys) if keys else exp.Join(this=class_relation, kind="CROSS")
+    )
+    select = select.join(join, copy=False)
     may_stay: exp.Expression = column("kept", "class")
     return select.where(may_stay if blank is None else any_of([may_stay, blank]), copy=False)
 
@@ -416,7 +426,7 @@ def _item(name: str, item: QuasiIdentifier | None, *, blank: bool) -> exp.Expres
     value = item.value()
     if blank:
         value = exp.Case().when(column("kept", "class"), value).else_(item.blank.copy())
-    return value if isinstance(value, exp.Column) and value.name == name else named(value, name)
+    return _called(value, name)
 
 
 def _joined(select: exp.Select, columns: Sequence[QuasiIdentifier]) -> exp.Select:

@@ -25,10 +25,10 @@ from sqlanon.source.drafts import HierarchyDraft
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.sensitive import codes_query
 from sqlanon.source.sensitive_statements import SensitiveColumn
-from sqlanon.sql.build import all_of, create_table_as, create_view, drop_view, equal, named, row_count
+from sqlanon.sql.build import create_table_as, create_view, drop_view, equal, named, row_count
 from sqlanon.sql.relations import Query, Table, column, explained, literal, table_expression
 from sqlanon.sql.traits import Traits
-from sqlanon.sql.values import Counted, Population, ValueTables, View, classes, relation
+from sqlanon.sql.values import Counted, Population, ValueTables, View, classes
 
 WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})
 """What models read of a class alone, without a look at the whole source."""
@@ -163,21 +163,23 @@ class Release:
         """
         infos = {info.name: info for info in self.binding.columns}
         columns = {item.name: item for item in self.columns(engine)}
+        ours = {"n", "kept", *(item.key_name for item in columns.values())}
+        ours |= {f"{self.plain[name]}_{part}" for name in infos for part in ("text", "shown")}
         found = []
         for name in self.binding.released:
-            item, info, plain = columns.get(name), infos[name], self.plain[name]
+            item, info, plain, own = columns.get(name), infos[name], self.plain[name], name.lower() not in ours
             if item is not None and item.at_top:
                 continue
             value = column(name, "source") if item is None else item.value()
             if value.args.get("table") is None or value.text("table") != "source":
-                found.append(ShownColumn(name, plain, value))
+                found.append(ShownColumn(name, plain, value, own_name=own))
                 continue
             if not info.family.exact:
                 return None
             later = item is not None and item.lookup is not None
             by_bytes = info.family is Family.TEXT and name not in told_apart and (item is None or later)
             key = engine.traits.key(column(name, "source"), info.family) if by_bytes else None
-            found.append(ShownColumn(name, plain, value, key, later))
+            found.append(ShownColumn(name, plain, value, key, later, own))
         return found
 
     @property
@@ -422,32 +424,6 @@ def coverage(engine: Engine, release: Release, classes_table: Table) -> StepChec
     uncovered = release_sql.outside(classes_table, release.columns(engine))
     wrong = "a value lies outside its hierarchy"
     return None if uncovered is None else StepCheck("cover values", f"Stop if {wrong}.", wrong, uncovered)
-
-
-def blanked_query(release: Release, measured: MeasuredClasses, columns: Sequence[QuasiIdentifier]) -> exp.Select:
-    """Whether the rows of failing classes, as one class without a quasi-identifier, are `satisfied`; no row: no."""
-    whole, made = release.requirement.whole, measured.ingredients
-    if whole is None:
-        return exp.select(named(exp.false(), "satisfied"))
-    if made is None:
-        enough = release_sql.enough_to_blank(measured.table, columns, release.binding.k)
-        return exp.select(named(enough, "satisfied"))
-    counted = Counted(_failing(made.counted, measured.table), (), made.counted.persons)
-    everybody = made.population and replace(made.population, keys=(), everywhere=False)
-    found = classes(counted, whole.measures(), made.tables, everybody)
-    return exp.select(named(whole.satisfied(), "satisfied")).from_(relation(found, "blanked"))
-
-
-def _failing(counted: Counted, classes_table: Table) -> exp.Select:
-    """The counted rows of failing classes."""
-    everything = exp.Column(this=exp.Star(), table=exp.to_identifier("counted", quoted=True))
-    rows = counted.rows.copy()
-    [place] = rows.find_all(exp.Table)
-    place.set("alias", exp.TableAlias(this=exp.to_identifier("counted", quoted=True)))
-    same = [equal(column(name, "counted"), column(name, "verdict")) for name in counted.names]
-    on = all_of([*same, exp.Not(this=column("kept", "verdict"))])
-    failing = rows.select(everything).join(table_expression(classes_table, "verdict"), on=on, join_type="inner")
-    return exp.select().from_(relation(failing, "counted"))
 
 
 # -- staging and showing -------------------------------------------------------------------------------------------

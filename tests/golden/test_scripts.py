@@ -96,7 +96,8 @@ def reads_back(text: str, dialect: str, planned: Planned) -> None:
     """The dialect's own grammar knows every statement, and they say what those for DuckDB say."""
     parsed = statements(text, dialect)
     assert not [statement for statement in parsed if isinstance(statement, exp.Command)]
-    assert created(parsed) == created(planned.own)
+    repeats = SCRIPT_DIALECTS[dialect].traits.copies(exp.Literal.number(1)) is not None
+    assert created(parsed) == [name for name in created(planned.own) if repeats or name != "alike"]
     assert texts(parsed) >= texts(planned.own) - ONLY_DUCKDB
 
 

@@ -1,7 +1,6 @@
 """The release as commented SQL, for people who review it and run it by hand, with the client of their database.
 
 The statements are those that publish runs; definitions are inserted as literals, and each check is a query that fails.
-Only where publish counts rows that look the same first, for speed, a script joins each row to its class: it is shorter.
 """
 
 from __future__ import annotations

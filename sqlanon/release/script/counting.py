@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
+from sqlanon.release.classes import blanked_query
 from sqlanon.release.hierarchies import DraftedHierarchies, Making, draft_hierarchies
 from sqlanon.release.script.pages import Pages, rows_within
 from sqlanon.release.steps import (
@@ -24,7 +25,6 @@ from sqlanon.release.steps import (
     ReleaseSteps,
     Step,
     StepCheck,
-    blanked_query,
 )
 from sqlanon.source.binding import Binding
 from sqlanon.spec.amounts import Limit
@@ -40,7 +40,7 @@ def write_steps(pages: Pages, steps: Sequence[AnyStep]) -> None:
     for step in steps:
         match step:
             case Step():
-                pages.create(step.comment, step.name, step.query)
+                pages.create(step.comment, step.name, step.query, analyzed=step.analyzed)
             case StepCheck():
                 pages.stop_unless(step.comment, step.holds, step.message)
             case LoadedList():

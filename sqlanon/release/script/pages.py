@@ -19,7 +19,7 @@ from sqlanon.spec import Limit, Privacy
 from sqlanon.spec.columns import accepted_columns
 from sqlanon.spec.keys import NO_LIMITS
 from sqlanon.sql.build import create_table_as, create_text_table, drop_table, insert_text
-from sqlanon.sql.relations import File, Table
+from sqlanon.sql.relations import File, Table, table_expression
 
 ROWS_PER_INSERT = 200
 COMMENT = 117
@@ -78,12 +78,14 @@ class Pages:
             self.add(step.comment, drop, step.statement)
             self._drops.append(drop.copy())
 
-    def create(self, comment: str, name: str, query: exp.Query) -> Table:
-        """Make a scratch table from a query."""
+    def create(self, comment: str, name: str, query: exp.Query, *, analyzed: bool = False) -> Table:
+        """Make a scratch table from a query; `analyzed` where statements after it are planned by what it holds."""
         table = self.name(name)
         create = create_table_as(table, query, self.scripting.traits, scratch=True)
         self._drops.append(drop_table(table))
-        self.add(comment, *self.scripting.fresh(create, table))
+        planned = analyzed and self.scripting.traits.plans_by_statistics
+        analyze = [exp.Analyze(tables=[table_expression(table)])] if planned else []
+        self.add(comment, *self.scripting.fresh(create, table), *analyze)
         return table
 
     def create_text(

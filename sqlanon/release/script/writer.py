@@ -94,7 +94,8 @@ class ScriptWriter:
             pages.open("release", "the release as a staging view, which is audited before it takes its name.")
             write_view(pages, engine, live, classes, taxonomies)
         else:
-            written = ReleaseSteps(engine, release, pages.name, hierarchies.of_sensitive)
+            repeating = self._scripting.traits
+            written = ReleaseSteps(engine, release, pages.name, hierarchies.of_sensitive, repeating=repeating)
             written.count()
             write_steps(pages, written.steps)
             pages.open("release", "classes are judged, the rows of those that pass are staged.")
