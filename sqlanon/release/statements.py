@@ -29,7 +29,7 @@ from sqlanon.sql.build import (
     total,
     total_where,
 )
-from sqlanon.sql.relations import Table, column, identifier, literal, table_expression
+from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import relation
 

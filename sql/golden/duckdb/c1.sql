@@ -67,20 +67,28 @@ WHERE
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
+-- Rows of the source that look the same when they are published, counted.
+CREATE TEMPORARY TABLE sqlanon_script_alike AS
+SELECT
+  CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
+  CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END AS marital_code,
+  COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
+  hierarchy_zip.label_1 AS zip,
+  hierarchy_marital.label_1 AS marital,
+  source.sex,
+  source.disease,
+  CAST(source.disease AS TEXT) COLLATE "C" AS disease_text,
+  COUNT(*) AS n
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
+  ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8;
+
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE TEMPORARY TABLE sqlanon_script_classes AS
-SELECT zip_code, marital_code, sex_value, COUNT(*) AS n, COUNT(*) >= 3 AS kept
-FROM (
-  SELECT
-    CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
-    CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END AS marital_code,
-    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value
-  FROM source_table AS source
-  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
-    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-  LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
-    ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
-) AS coded
+SELECT zip_code, marital_code, sex_value, SUM(n) AS n, SUM(n) >= 3 AS kept
+FROM sqlanon_script_alike
 GROUP BY zip_code, marital_code, sex_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -100,17 +108,18 @@ FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
 CREATE TABLE sqlanon_script_staging AS
-SELECT hierarchy_zip.label_1 AS zip, hierarchy_marital.label_1 AS marital, source.sex, source.disease
-FROM source_table AS source
-LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
-  ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
-INNER JOIN sqlanon_script_classes AS class
-  ON CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END = class.zip_code
-  AND CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END = class.marital_code
-  AND COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') = class.sex_value
-WHERE class.kept
-ORDER BY RANDOM();
+SELECT zip, marital, sex, disease
+FROM (
+  SELECT zip, marital, sex, disease, UNNEST(RANGE(copies)) AS copies
+  FROM (
+    SELECT alike.zip, alike.marital, alike.sex, alike.disease, alike.n AS copies
+    FROM sqlanon_script_alike AS alike
+    INNER JOIN sqlanon_script_classes AS class
+      USING (zip_code, marital_code, sex_value)
+    WHERE class.kept
+    ORDER BY RANDOM()
+  ) AS distinct_rows
+) AS all_rows;
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
@@ -175,6 +184,7 @@ ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS sqlanon_script_classes;
+DROP TABLE IF EXISTS sqlanon_script_alike;
 DROP TABLE IF EXISTS sqlanon_script_hierarchy_marital;
 DROP TABLE IF EXISTS sqlanon_script_definition_marital;
 DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;

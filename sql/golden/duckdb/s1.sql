@@ -45,17 +45,22 @@ INNER JOIN sqlanon_script_definition_zip AS listed ON CAST(domain.value AS TEXT)
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
+-- Rows of the source that look the same when they are published, counted.
+CREATE TEMPORARY TABLE sqlanon_script_alike AS
+SELECT
+  COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
+  CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
+  source.race,
+  hierarchy_zip.label_1 AS zip,
+  COUNT(*) AS n
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+GROUP BY 1, 2, 3, 4;
+
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE TEMPORARY TABLE sqlanon_script_classes AS
-SELECT race_value, zip_code, COUNT(*) AS n, COUNT(*) >= 2 AS kept
-FROM (
-  SELECT
-    COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
-    CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code
-  FROM source_table AS source
-  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
-    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-) AS coded
+SELECT race_value, zip_code, SUM(n) AS n, SUM(n) >= 2 AS kept
+FROM sqlanon_script_alike
 GROUP BY race_value, zip_code;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -75,14 +80,18 @@ FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
 CREATE TABLE sqlanon_script_staging AS
-SELECT source.race, hierarchy_zip.label_1 AS zip
-FROM source_table AS source
-LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-INNER JOIN sqlanon_script_classes AS class
-  ON COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') = class.race_value
-  AND CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END = class.zip_code
-WHERE class.kept
-ORDER BY RANDOM();
+SELECT race, zip
+FROM (
+  SELECT race, zip, UNNEST(RANGE(copies)) AS copies
+  FROM (
+    SELECT alike.race, alike.zip, alike.n AS copies
+    FROM sqlanon_script_alike AS alike
+    INNER JOIN sqlanon_script_classes AS class
+      USING (race_value, zip_code)
+    WHERE class.kept
+    ORDER BY RANDOM()
+  ) AS distinct_rows
+) AS all_rows;
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
@@ -134,6 +143,7 @@ ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS sqlanon_script_classes;
+DROP TABLE IF EXISTS sqlanon_script_alike;
 DROP TABLE IF EXISTS sqlanon_script_hierarchy_zip;
 DROP TABLE IF EXISTS sqlanon_script_definition_zip;
 

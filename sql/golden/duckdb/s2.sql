@@ -23,13 +23,16 @@ WHERE
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
+-- Rows of the source that look the same when they are published, counted.
+CREATE TEMPORARY TABLE sqlanon_script_alike AS
+SELECT COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value, source.zip, COUNT(*) AS n
+FROM source_table AS source
+GROUP BY 1, 2;
+
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE TEMPORARY TABLE sqlanon_script_classes AS
-SELECT zip_value, COUNT(*) AS n, COUNT(*) >= 2 AS kept
-FROM (
-  SELECT COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value
-  FROM source_table AS source
-) AS coded
+SELECT zip_value, SUM(n) AS n, SUM(n) >= 2 AS kept
+FROM sqlanon_script_alike
 GROUP BY zip_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -44,12 +47,18 @@ FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
 CREATE TABLE sqlanon_script_staging AS
-SELECT 'person' AS race, source.zip
-FROM source_table AS source
-INNER JOIN sqlanon_script_classes AS class
-  ON COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') = class.zip_value
-WHERE class.kept
-ORDER BY RANDOM();
+SELECT race, zip
+FROM (
+  SELECT race, zip, UNNEST(RANGE(copies)) AS copies
+  FROM (
+    SELECT 'person' AS race, alike.zip, alike.n AS copies
+    FROM sqlanon_script_alike AS alike
+    INNER JOIN sqlanon_script_classes AS class
+      USING (zip_value)
+    WHERE class.kept
+    ORDER BY RANDOM()
+  ) AS distinct_rows
+) AS all_rows;
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
@@ -100,6 +109,7 @@ ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS sqlanon_script_classes;
+DROP TABLE IF EXISTS sqlanon_script_alike;
 
 -- The end of the transaction.
 COMMIT;

@@ -63,19 +63,28 @@ WHERE
 
 -- 02_frequency_set.sql: how often each combination occurs, and what models compare.
 
+-- Rows of the source that look the same when they are published, counted.
+CREATE TEMPORARY TABLE sqlanon_script_alike AS
+SELECT
+  COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
+  CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END AS dob_code,
+  COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
+  COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value,
+  COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') AS marital_value,
+  source.race,
+  hierarchy_dob.label_1 AS dob,
+  source.sex,
+  source.zip,
+  source.marital,
+  COUNT(*) AS n
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
+
 -- The classes of the generalized quasi-identifier, each with its verdict.
 CREATE TEMPORARY TABLE sqlanon_script_classes AS
-SELECT race_value, dob_code, sex_value, zip_value, marital_value, COUNT(*) AS n, COUNT(*) >= 2 AS kept
-FROM (
-  SELECT
-    COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
-    CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END AS dob_code,
-    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
-    COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value,
-    COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') AS marital_value
-  FROM source_table AS source
-  LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
-) AS coded
+SELECT race_value, dob_code, sex_value, zip_value, marital_value, SUM(n) AS n, SUM(n) >= 2 AS kept
+FROM sqlanon_script_alike
 GROUP BY race_value, dob_code, sex_value, zip_value, marital_value;
 
 -- 03_release.sql: classes are judged, the rows of those that pass are staged.
@@ -95,17 +104,18 @@ FROM sqlanon_script_classes;
 
 -- The release, in no order that tells of the source.
 CREATE TABLE sqlanon_script_staging AS
-SELECT source.race, hierarchy_dob.label_1 AS dob, source.sex, source.zip, source.marital
-FROM source_table AS source
-LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
-INNER JOIN sqlanon_script_classes AS class
-  ON COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') = class.race_value
-  AND CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END = class.dob_code
-  AND COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') = class.sex_value
-  AND COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') = class.zip_value
-  AND COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') = class.marital_value
-WHERE class.kept
-ORDER BY RANDOM();
+SELECT race, dob, sex, zip, marital
+FROM (
+  SELECT race, dob, sex, zip, marital, UNNEST(RANGE(copies)) AS copies
+  FROM (
+    SELECT alike.race, alike.dob, alike.sex, alike.zip, alike.marital, alike.n AS copies
+    FROM sqlanon_script_alike AS alike
+    INNER JOIN sqlanon_script_classes AS class
+      USING (race_value, dob_code, sex_value, zip_value, marital_value)
+    WHERE class.kept
+    ORDER BY RANDOM()
+  ) AS distinct_rows
+) AS all_rows;
 
 -- 04_audit.sql: the staged table is measured from scratch, and the script stops where a requirement does not hold.
 
@@ -162,6 +172,7 @@ ALTER TABLE sqlanon_script_staging RENAME TO release_table;
 
 -- Drop the scratch tables.
 DROP TABLE IF EXISTS sqlanon_script_classes;
+DROP TABLE IF EXISTS sqlanon_script_alike;
 DROP TABLE IF EXISTS sqlanon_script_hierarchy_dob;
 
 -- The end of the transaction.
