@@ -47,6 +47,10 @@ MARK = "release_"
 def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> MeasuredClasses:
     """Judge the classes of a release in this very snapshot."""
     taxonomies = _taxonomies(engine, release.binding, scratch)
+    for item in release.columns(engine):
+        if item.lookup is not None and not item.at_top:
+            # Small as they are: a planner that knows nothing of them expects every join to multiply the rows.
+            engine.analyze("measure classes", item.lookup)
     place = cache(lambda name: scratch.name(f"{MARK}{name}"))
     told_apart = engine.told_apart(release.binding.source)
     written = ReleaseSteps(engine, release, place, taxonomies, repeating=engine.traits, told_apart=told_apart)

@@ -23,9 +23,9 @@ from sqlanon.sql.relations import Query, Relation, Table, literal, named_tables
 _LOCK_SPACE = 0x5371 << 48
 """The upper bits of every lock key of ours; the run id fills the lower 48."""
 
-LEAST_HASH_MEMORY = 16
-"""The least `hash_mem_multiplier`. Nothing is known of how many groups computed keys have, and of many PostgreSQL fears
-that they do not fit: at its default of 2 it sorts the whole table instead. It was called so in version 13.
+HASH_MEMORY = 262_144
+"""Kilobytes that a hash table may take. Nothing is known of how many groups computed keys have, and of many PostgreSQL
+fears that they do not fit: by its defaults, 8 MB, it sorts the whole table instead.
 """
 
 _SETTINGS = {
@@ -104,15 +104,19 @@ def settings(statement_seconds: float | None) -> exp.Expression:
 
 
 _HASH_MEMORY = """
-select set_config(s.name, cast(:least as text), false)
-from pg_settings as s
-where s.name = 'hash_mem_multiplier' and cast(s.setting as double precision) < :least
+select set_config(s.name, cast(cast(:kilobytes as double precision) / cast(w.setting as bigint) as text), false)
+from pg_settings as s join pg_settings as w on w.name = 'work_mem'
+where s.name = 'hash_mem_multiplier'
+    and cast(s.setting as double precision) * cast(w.setting as bigint) < :kilobytes
 """
 
 
 def hash_memory() -> exp.Expression:
-    """Lets hash tables take more than sorts may; a session that allows more already keeps what it has."""
-    return fill(_HASH_MEMORY, "postgres", least=LEAST_HASH_MEMORY)
+    """Lets hash tables take more than sorts may; a session that allows more already keeps what it has.
+
+    The setting came with version 13; before it nothing is set.
+    """
+    return fill(_HASH_MEMORY, "postgres", kilobytes=HASH_MEMORY)
 
 
 _TOLD_APART = """
