@@ -153,7 +153,7 @@ def test_fewer_blanked_rows_than_k_are_dropped(database: Database, tmp_path: Pat
 
 
 def test_physical_order_does_not_follow_the_source(database: Database, tmp_path: Path) -> None:
-    numbers = [(f"s{number}", "94130", "1960-01-01", 20, "flu", f"{number}.00") for number in range(600)]
+    numbers = [(f"s{number}", "94130", "1960-01-01", 20, "flu", f"{number}.25") for number in range(600)]
     database.run("DROP TABLE patients")
     database.create("patients", TYPES, numbers)
     pipeline.run(spec_on(database, tmp_path))
