@@ -342,7 +342,7 @@ def test_every_file_is_tested_and_says_what_it_answers() -> None:
     tested = Path(__file__).read_text(encoding="utf-8")
     for name in FILES:
         if name != "k_anonymity":
-            assert f'"{name}"' in tested, f"{name} is not run"
+            assert f'"{name}"' in tested, f"{name}.sql is not run: it needs a line in models_of, or a check of its own"
             assert "Runs unchanged on DuckDB and PostgreSQL" in read(name)
             assert "Answers" in read(name) or name == "respondent_values"
 

@@ -73,7 +73,8 @@ def test_the_example_is_part_of_a_spec(page: str, number: int, tmp_path: Path) -
 
 
 def test_every_model_has_a_page() -> None:
-    assert set(PAGE_OF) == set(Privacy.model_fields) - NO_MODEL - set(OWN_PAGE)
+    asked = set(Privacy.model_fields) - NO_MODEL - set(OWN_PAGE)
+    assert set(PAGE_OF) == asked, "each key that asks for something has its page in PAGE_OF"
     assert set(MODELS) <= set(PAGE_OF)
     assert set(PAGE_OF.values()) | {OVERVIEW, "respondents.md"} == set(PAGES)
 
@@ -83,10 +84,10 @@ def test_a_page_says_what_belongs_to_a_model(page: str) -> None:
     text = text_of(page)
     assert page in links(OVERVIEW)
     assert "```yaml" in text
-    assert re.search("protects? against", text, re.IGNORECASE)
+    assert re.search("protects? against", text, re.IGNORECASE), "the page says what the model protects against"
     assert "../../tests/privacy/test_monotonicity.py" in links(page)
-    assert any(link.startswith("../../sql/reference/") for link in links(page))
-    assert re.search(r"\b(200\d|2012)\b|chapter", text), "the paper"
+    assert any(link.startswith("../../sql/reference/") for link in links(page)), "the page links its reference SQL"
+    assert re.search(r"\b(19|20)\d\d\b|chapter", text), "the page names the paper and its year, or the chapter"
 
 
 @pytest.mark.parametrize(("key", "page"), OWN_PAGE.items())

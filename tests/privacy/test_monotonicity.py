@@ -172,9 +172,10 @@ def test_not_monotone_with_respondents(example: Counterexample) -> None:
 
 
 def test_every_model_has_its_counterexamples() -> None:
-    assert {example.name for example in WITH_SUPPRESSION} == {*SHARING, *NEVER}
-    assert {example.name for example in WITHOUT_SUPPRESSION} == {*NEVER}
-    assert {example.name for example in WITH_RESPONDENTS} == {*SHARING, *NEVER}
+    where = "tests/kit/counterexamples.py has one for each name in SHARING or NEVER: "
+    assert {example.name for example in WITH_SUPPRESSION} == {*SHARING, *NEVER}, f"{where}WITH_SUPPRESSION"
+    assert {example.name for example in WITHOUT_SUPPRESSION} == {*NEVER}, f"{where}WITHOUT_SUPPRESSION, of NEVER alone"
+    assert {example.name for example in WITH_RESPONDENTS} == {*SHARING, *NEVER}, f"{where}WITH_RESPONDENTS"
 
 
 # -- whole lattices ----------------------------------------------------------------------------------------------------
