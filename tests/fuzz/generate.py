@@ -448,8 +448,10 @@ def model_of(draw: Draw, case: Case, model: str, name: str, values: list[Cell]) 
         entry["p"] = draw.one([1, 2, 2, 3])
     elif model == "beta_likeness":
         entry |= {"beta": draw.one([0.5, 1, 2, 3]), "kind": draw.one(["basic", "basic", "enhanced"])}
-    else:
+    elif model == "delta_disclosure":
         entry |= {"delta": draw.one([0.5, 0.9, 1.2, 2]), "kind": draw.one(["occurring", "occurring", "all"])}
+    else:
+        raise ValueError(f"{model} is in MODELS and has no numbers here")
     return entry
 
 
