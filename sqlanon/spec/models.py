@@ -43,6 +43,7 @@ class AuditFlag:
     more: tuple[str, ...]
     """Keys that may follow, in their order."""
     help: str
+    """A sentence. The command line puts "Require of a sensitive column:" before it."""
 
 
 class SensitiveEntry(Definition):
@@ -57,7 +58,7 @@ class SensitiveEntry(Definition):
     in_dbt: ClassVar[bool] = False
     """The dbt package audits it: sql/dbt has a macro of its name."""
     promise: ClassVar[str]
-    """For the report, with {column} and {asked}."""
+    """For the report: a clause with {column} and {asked}, in lower case, without a full stop."""
     flag: ClassVar[AuditFlag]
 
     column: ColumnName = Field(description="A sensitive column.")

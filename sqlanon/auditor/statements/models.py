@@ -2,7 +2,8 @@
 
 Written from the papers' definitions apart from the search's own. Counts are compared with decimal thresholds in whole
 numbers; only entropy and logarithms are floating point. A predicate that is not TRUE, NULL too, fails the class.
-An aggregate says the same whether or not it sees a cell without members: only some ways of counting leave them out.
+An aggregate is made of SUM, COUNT, MAX and MIN over the cells of a class, whose columns `statements.columns` lists; it
+says the same whether or not it sees a cell without members: only some ways of counting leave them out.
 """
 
 from __future__ import annotations
