@@ -67,7 +67,7 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
     """The span of every listed label, `s` its number; `lo` NULL where it cannot be read.
 
     A set has one where its members are neighbours: as far apart as they hold values. What it holds are these values and
-    no others, so it has no places but a `size`, as every label has where the domain is laid out.
+    no others, so it has no places but a `size`, neighbours or not, as every label has where the domain is laid out.
     """
     null = domain.null
     nodes = _nodes(domain)
@@ -89,12 +89,13 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
     if members is not None:
         found.append(
             query(
-                "select label, 2000 as place, min(lo) as lo, max(hi) as hi, :none as first, :none as last,"
+                "select label, 2000 as place, case when max(hi) - min(lo) + 1 = sum(held) then min(lo) end as lo,"
+                " case when max(hi) - min(lo) + 1 = sum(held) then max(hi) end as hi, :none as first, :none as last,"
                 " cast(sum(last - first + 1) as bigint) as size from"
                 " (select m.label, m.members, n.lo, n.hi, n.held, n.first, n.last,"
                 " row_number() over (partition by m.label, m.member order by n.place) as k"
                 " from m join n on m.member = n.label) as held_by where k = 1"
-                " group by label having count(*) = max(cast(members as int)) and max(hi) - min(lo) + 1 = sum(held)",
+                " group by label having count(*) = max(cast(members as int))",
                 {"m": members, "n": nodes.copy()},
                 none=_no_place(),
             )

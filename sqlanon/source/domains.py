@@ -245,13 +245,12 @@ def _interval_ends(level: IntervalLevel, value: exp.Expression, family: Family) 
     whole = family is Family.INTEGER
     reach = reach_of(level)
     outermost = level.cuts or tuple(bound for bound in (level.minimum, level.maximum) if bound is not None)
-    beyond: list[tuple[exp.Expression, Decimal | None, Decimal | None]] = []
-    if outermost and (level.cuts is not None or level.minimum is not None):
-        below = exp.LT(this=value.copy(), expression=label_sql.bound(-reach, family))
-        beyond.append((below, None, outermost[0]))
-    if outermost and (level.cuts is not None or level.maximum is not None):
-        above = exp.GTE(this=value.copy(), expression=label_sql.bound(reach, family))
-        beyond.append((above, outermost[-1], None))
+    # Beyond the reach of arithmetic a value has the label of what lies outermost, or none, and then no bounds either.
+    below = exp.LT(this=value.copy(), expression=label_sql.bound(-reach, family))
+    above = exp.GTE(this=value.copy(), expression=label_sql.bound(reach, family))
+    least = outermost[0] if outermost and (level.cuts is not None or level.minimum is not None) else None
+    most = outermost[-1] if outermost and (level.cuts is not None or level.maximum is not None) else None
+    beyond: list[tuple[exp.Expression, Decimal | None, Decimal | None]] = [(below, None, least), (above, most, None)]
     units = units_of(value, family, level.scale)
 
     def below_cut(cut: Decimal) -> exp.Expression:

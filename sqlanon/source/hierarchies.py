@@ -124,7 +124,9 @@ def _measured(engine: Engine, item: BoundColumn, draft: HierarchyDraft) -> exp.Q
     """Labelled values, with their places where the domain is a range."""
     if _leaves_of(item) != "places" or not isinstance(item.rule, Formula):
         return draft.labelled
-    return measured(draft.labelled, item.rule.levels, item.measure, item.family, engine.traits)
+    # The top covers the whole range, whether it stands above the last level or is its only label.
+    below_top = item.rule.levels[: draft.height - 1]
+    return measured(draft.labelled, below_top, item.measure, item.family, engine.traits)
 
 
 def _leaves_of(item: BoundColumn) -> Leaves:
