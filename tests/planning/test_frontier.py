@@ -35,6 +35,15 @@ def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
     return database, case
 
 
+def losses_by_what_occurs(case: Case) -> Case:
+    """The same where losses of dates are counted as Python does here: by the values that occur."""
+    columns = {
+        name: {**entry, "domain": "occurring"} if "date" in entry.get("hierarchy", {}) else entry
+        for name, entry in case.spec["columns"].items()
+    }
+    return replace(case, spec={**case.spec, "columns": columns})
+
+
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("name", "algorithm"),
@@ -48,6 +57,7 @@ def on_engine(engine_url: str, name: str) -> tuple[Database, Case]:
 def test_every_cell_is_the_answer_of_a_single_plan(engine_url: str, name: str, algorithm: str) -> None:
     """Every cell is what the algorithm finds where Python counts; one of them also what a whole plan finds."""
     _, case = on_engine(engine_url, name)
+    case = losses_by_what_occurs(case)
     grid = frontier(case_spec(case, engine_url, 2, 0, algorithm=algorithm), KS, [Limit.parse(text) for text in LIMITS])
     assert len(grid.cells) == len(KS) * len(LIMITS)
     answered: list[tuple[int, int, SearchResult]] = []
