@@ -56,7 +56,7 @@ def test_a_null_below_the_top_is_a_value(engine_url: str) -> None:
 def test_a_script_stops_at_a_null_at_the_top(engine_url: str) -> None:
     database = filled(engine_url)
     text = pipeline.script(spec_of(engine_url, {"min": 2}), None)
-    spoilt = re.sub(r"(CAST\()?'\*{5}'( AS TEXT\))? AS zip", "CASE WHEN source.zip > '' THEN '*****' END AS zip", text)
+    spoilt = re.sub(r"(CAST\()?'\*{5}'( AS TEXT\))? AS zip", "CASE WHEN 1 = 0 THEN '*****' END AS zip", text)
     assert spoilt != text
     with pytest.raises(Exception, match="zip shows labels of another level"):
         run_script(database, spoilt)
