@@ -89,6 +89,11 @@ class DuckDBTraits(Traits):
         numbers = exp.Anonymous(this="RANGE", expressions=[number])
         return exp.Anonymous(this="UNNEST", expressions=[numbers])
 
+    def keyed_hash(self, text: exp.Expression, inner: exp.Expression, outer: exp.Expression) -> exp.Expression:
+        within = _joined_bytes(_called("UNHEX", inner), _called("ENCODE", text))
+        whole = _joined_bytes(_called("UNHEX", outer), _called("UNHEX", _called("SHA256", within)))
+        return _called("SHA256", whole)
+
     def header(self, file: File, alias: str) -> exp.Expression:
         """A file of texts whose first row is its header."""
         options = (("header", exp.false()), ("all_varchar", exp.true()))
@@ -127,6 +132,20 @@ class PostgresTraits(Traits):
 
     def bit_count(self, value: exp.Expression) -> exp.Expression:
         return exp.Anonymous(this="BIT_COUNT", expressions=[cast(value, "bit(64)")])
+
+    def keyed_hash(self, text: exp.Expression, inner: exp.Expression, outer: exp.Expression) -> exp.Expression:
+        inner, outer = (_called("DECODE", key, literal("hex")) for key in (inner, outer))
+        within = _joined_bytes(inner, _called("CONVERT_TO", text, literal("UTF8")))
+        whole = _joined_bytes(outer, _called("SHA256", within))
+        return _called("ENCODE", _called("SHA256", whole), literal("hex"))
+
+
+def _called(function: str, *arguments: exp.Expression) -> exp.Expression:
+    return exp.Anonymous(this=function, expressions=list(arguments))
+
+
+def _joined_bytes(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    return exp.Paren(this=exp.DPipe(this=left, expression=right, safe=True))
 
 
 DUCKDB = DuckDBTraits()

@@ -25,7 +25,7 @@ from pydantic_core import ErrorDetails
 from sqlanon.errors import SpecError
 from sqlanon.hierarchies.definition import SEVERAL, Finding, KeyPath
 from sqlanon.spec.amounts import Limit
-from sqlanon.spec.places import Secret
+from sqlanon.spec.places import Secret, names_secret
 from sqlanon.spec.release import Spec
 
 _VARIABLE = re.compile(r"(\$)?\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?")
@@ -41,7 +41,7 @@ def expand(value: Any, findings: list[Finding], path: KeyPath = ()) -> Any:
     `${NAME}` is replaced from the environment; `$${` writes `${` itself. Expanded texts never appear in a problem.
     """
     if isinstance(value, str):
-        return _expand_text(value, findings, path)
+        return value if names_secret(path) else _expand_text(value, findings, path)
     if isinstance(value, Mapping):
         for key in value:
             if isinstance(key, str) and NUL in key:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Discriminator,
@@ -256,3 +257,37 @@ Connection = Annotated[
 
 IN_MEMORY = "duckdb:///:memory:"
 """The connection of a spec that names none."""
+
+
+_VARIABLE_ALONE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def _named_secret(text: str) -> str:
+    if not _VARIABLE_ALONE.fullmatch(text):
+        raise ValueError("a secret never stands in a spec: write ${NAME} for the environment variable that holds it")
+    return text
+
+
+NamedSecret = Annotated[
+    str, AfterValidator(_named_secret), WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE_ALONE.pattern}$"})
+]
+"""A secret by the environment variable that holds it, as `${NAME}`: the spec never holds the secret itself."""
+
+
+def variable_of(written: str) -> str:
+    """The environment variable of a named secret.
+
+    >>> variable_of("${SQLANON_KEY}")
+    'SQLANON_KEY'
+    """
+    match = _VARIABLE_ALONE.fullmatch(written)
+    if match is None:
+        raise ValueError("no named secret")
+    return match[1]
+
+
+def names_secret(path: tuple[str | int, ...]) -> bool:
+    """Whether a secret is named at a path of the spec: it is not expanded there."""
+    if path[:1] == ("recipients",):
+        path = path[2:]
+    return path == ("history", "secret") or (path[:1] == ("columns",) and path[2:] == ("pseudonym", "secret"))

@@ -178,3 +178,11 @@ class Traits:
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         """The ISO week-numbering year."""
         return exp.Extract(this=exp.var("ISOYEAR"), expression=value)
+
+    def keyed_hash(self, text: exp.Expression, inner: exp.Expression, outer: exp.Expression) -> exp.Expression | None:
+        """HMAC-SHA-256 of a text's UTF-8 bytes as 64 lower-case hexadecimal digits; None: the engine has no such hash.
+
+        `inner` and `outer` give the two padded keys of RFC 2104 in hexadecimal digits: they are read from a table, so
+        that no statement holds them.
+        """
+        return None

@@ -19,7 +19,7 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlanon.engines.dialects import NESTED, ordered_anyhow, parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import concat
-from sqlanon.sql.relations import File, Table, cast, table_expression
+from sqlanon.sql.relations import File, Table, cast, literal, table_expression
 from sqlanon.sql.traits import Traits
 
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
@@ -118,8 +118,19 @@ class SparkTraits(Traits):
     def csv_text(self, value: exp.Expression, family: Family) -> exp.Expression:
         return self.text(value, family)
 
+    def keyed_hash(self, text: exp.Expression, inner: exp.Expression, outer: exp.Expression) -> exp.Expression:
+        def hashed(key: exp.Expression, message: exp.Expression) -> exp.Expression:
+            whole = _called("CONCAT", _called("UNHEX", key), message)
+            return _called("SHA2", whole, literal(256))
+
+        return hashed(outer, _called("UNHEX", hashed(inner, _called("ENCODE", text, literal("UTF-8")))))
+
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         return exp.Extract(this=exp.var("YEAROFWEEK"), expression=value)
+
+
+def _called(function: str, *arguments: exp.Expression) -> exp.Expression:
+    return exp.Anonymous(this=function, expressions=list(arguments))
 
 
 def location(path: str) -> str:

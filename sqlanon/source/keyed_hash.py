@@ -1,0 +1,136 @@
+"""Persons as keyed hashes: HMAC-SHA-256 computed in the database, the same on every engine.
+
+The secret comes from the environment. Python makes the two padded keys of RFC 2104 from it; they reach the database as
+bound parameters, into a scratch table that its owner alone can read, and no statement, log, lock or message holds them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.expressions import DType
+
+from sqlanon.engines.base import ColumnInfo, Engine
+from sqlanon.errors import SpecError, UsageError
+from sqlanon.hierarchies.base import Family
+from sqlanon.source.scratch import Scratch
+from sqlanon.spec.places import variable_of
+from sqlanon.sql.build import scalar
+from sqlanon.sql.relations import Table, column, literal, table_expression
+from sqlanon.sql.traits import Traits
+
+BLOCK = hashlib.sha256().block_size
+LEAST_BYTES = 16
+"""A shorter secret could be found by trying."""
+
+
+class HashSecret:
+    """The key of a keyed hash. Printing shows nothing of it."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def __repr__(self) -> str:
+        return "HashSecret(***)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a secret is not pickled")
+
+    def for_purpose(self, purpose: str) -> HashSecret:
+        """Another key, made from this one for a purpose: hashes of two purposes say nothing of each other."""
+        return HashSecret(self.digest(f"sqlanon {purpose}").encode())
+
+    def digest(self, message: str) -> str:
+        """HMAC-SHA-256 of a text that is no data: a name, a chained digest."""
+        return hmac.new(self._key, message.encode(), hashlib.sha256).hexdigest()
+
+    def padded_keys(self) -> tuple[str, str]:
+        """The inner and the outer key of RFC 2104, in hexadecimal digits."""
+        key = hashlib.sha256(self._key).digest() if len(self._key) > BLOCK else self._key
+        padded = key.ljust(BLOCK, b"\0")
+        inner, outer = (bytes(byte ^ mark for byte in padded) for mark in (0x36, 0x5C))
+        return inner.hex(), outer.hex()
+
+
+def secret_of(path: str, written: str) -> HashSecret:
+    """The secret that a spec names as `${NAME}` at a key; UsageError where the environment has none, or a short one."""
+    name = variable_of(written)
+    found = os.environ.get(name, "").encode("utf-8", "surrogateescape")
+    if not found:
+        raise UsageError(
+            f"{path}: environment variable {name} is not set; it holds the secret, at least {LEAST_BYTES} bytes"
+        )
+    if len(found) < LEAST_BYTES:
+        raise UsageError(
+            f"{path}: the secret in environment variable {name} is shorter than {LEAST_BYTES} bytes; "
+            f"make one, for example by openssl rand -hex 32"
+        )
+    return HashSecret(found)
+
+
+@dataclass(frozen=True)
+class KeyedHash:
+    """A secret as the database has it: the private table of its padded keys."""
+
+    table: Table
+    traits: Traits
+
+    @classmethod
+    def stored(cls, engine: Engine, scratch: Scratch, secret: HashSecret, name: str = "key") -> KeyedHash:
+        """Put the padded keys into a scratch table, which is dropped with the others of the run."""
+        require_keyed_hash(engine)
+        table = scratch.create_text("keyed hash", name, ["inner_key", "outer_key"])
+        engine.load("keyed hash", table, ["inner_key", "outer_key"], [secret.padded_keys()])
+        return cls(table, engine.traits)
+
+    def of(self, value: exp.Expression, info: ColumnInfo) -> exp.Expression:
+        """The keyed hash of a column's value, in 64 hexadecimal digits; NULL of NULL."""
+        return self.of_text(canonical_text(value, info, self.traits))
+
+    def of_text(self, text: exp.Expression) -> exp.Expression:
+        """The keyed hash of a text."""
+        inner, outer = (
+            scalar(exp.select(column(name)).from_(table_expression(self.table))) for name in ("inner_key", "outer_key")
+        )
+        hashed = self.traits.keyed_hash(text, inner, outer)
+        if hashed is None:
+            raise ValueError(f"{self.traits.dialect} has no keyed hash")
+        return hashed
+
+
+def require_keyed_hash(engine: Engine) -> None:
+    """UsageError on engines that have no SHA-256 of bytes that this project tests."""
+    nothing = literal("")
+    if engine.traits.keyed_hash(nothing, nothing, nothing) is None:
+        raise UsageError(
+            f"keyed hashes (HMAC-SHA-256) are computed on DuckDB, PostgreSQL and Spark; {engine.name} is not among them"
+        )
+
+
+def canonical_text(value: exp.Expression, info: ColumnInfo, traits: Traits) -> exp.Expression:
+    """The text of a value by which every engine knows a person: equal values have one text, whatever their type says.
+
+    Texts as they are, padding of char(n) left out; numbers without zeros behind their last decimal and with one zero;
+    dates and times in ISO form, moments in UTC; booleans as true and false; UUIDs in lower case. NULL stays NULL.
+    """
+    if info.family is Family.OTHER and info.type.this is not DType.UUID:
+        raise SpecError(f"column '{info.name}' is of a type that has no text alike on every engine; name another key")
+    key = traits.key(value, info.family)
+    if info.family is Family.TEXT:
+        return key
+    text = traits.text(key, info.family)
+    if info.family is not Family.DECIMAL:
+        return text
+    decimals = exp.Like(this=text.copy(), expression=literal("%.%"))
+    return exp.Paren(this=exp.Case().when(decimals, _without(_without(text.copy(), "0"), ".")).else_(text))
+
+
+def _without(text: exp.Expression, character: str) -> exp.Expression:
+    """A text without a character at its end."""
+    return exp.Trim(this=text, expression=literal(character), position="TRAILING")
