@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -241,6 +242,7 @@ class Lock:
             content["recipient"] = self.recipient
         if self.accepted:
             content["accepted"] = dict(self.accepted)
+        content["seal"] = seal_of(content)
         return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -265,6 +267,8 @@ class Lock:
         problem = problem_of(content)
         if problem is not None:
             raise UsageError(f"{path}: is not a lock file: {problem}")
+        if content["seal"] != seal_of(content):
+            raise UsageError(f"{path}: the lock file was edited: its seal is that of another content; plan again")
         try:
             return cls(
                 content["spec"],
@@ -287,6 +291,20 @@ class Lock:
     def write(self, path: Path) -> None:
         """Write the file whole or not at all."""
         write_whole(path, self.to_json(), private=self.sensitive)
+
+
+def seal_of(content: Mapping[str, Any]) -> str:
+    """A fingerprint of everything else that a lock file says, so that an edit of any part is noticed.
+
+    Spaces and the order of keys do not count. It is no signature: whoever edits a file can seal it anew.
+
+    >>> seal_of({"result": {"rows": 12}})[:8] == seal_of({"result": {"rows": 12}, "seal": "old"})[:8]
+    True
+    >>> seal_of({"result": {"rows": 12}}) == seal_of({"result": {"rows": 13}})
+    False
+    """
+    rest = {key: value for key, value in content.items() if key != "seal"}
+    return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def lock_path(spec: Path, recipient: str | None = None) -> Path:

@@ -130,6 +130,7 @@ class _File(_Part):
     requirement: dict[Line, JsonValue]
     result: _Result
     frequency_set: _FrequencySet
+    seal: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     sensitive: str | None = None
     recipient: Line | None = None
     accepted: dict[Name, str] | None = None

@@ -24,6 +24,7 @@ from sqlanon.sql.build import all_of, any_of, equal
 from sqlanon.sql.relations import column, literal
 from tests.kit.commands import CommandLine, Outcome, patients, spec_values, write_spec
 from tests.kit.database import Database, changed
+from tests.kit.locks import sealed
 
 pytestmark = pytest.mark.reopened
 """Other processes open the same file."""
@@ -74,7 +75,7 @@ def test_a_malformed_lock_file(planned: Path, sqlanon: CommandLine, path: tuple[
     lock = planned.with_name("spec.lock.json")
     content = json.loads(lock.read_text(encoding="utf-8"))
     changed_content: Any = value if not path else {**content, path[0]: value}
-    lock.write_text(json.dumps(changed_content), encoding="utf-8")
+    lock.write_text(json.dumps(sealed(changed_content)), encoding="utf-8")
     outcome = sqlanon("apply", lock)
     if outcome.code:
         is_one_line(outcome)

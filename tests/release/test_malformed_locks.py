@@ -16,6 +16,7 @@ from sqlanon.errors import UsageError
 from sqlanon.release.lock import Lock
 from sqlanon.release.lock_schema import problem_of
 from tests.kit.commands import CommandLine, Outcome, patients, rows_of, spec_values, write_spec
+from tests.kit.locks import edit_lock, sealed
 
 pytestmark = pytest.mark.reopened
 
@@ -58,12 +59,6 @@ def grouped(duckdb_url: str, folder: Path, sqlanon: CommandLine) -> Path:
     return plan_of("ops", duckdb_url, folder, sqlanon)
 
 
-def edit(path: Path, change: Callable[[Any], Any]) -> None:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
 # -- by hand -----------------------------------------------------------------------------------------------------------
 
 
@@ -87,7 +82,7 @@ def edit(path: Path, change: Callable[[Any], Any]) -> None:
 def test_a_part_that_is_malformed_is_named(
     planned: Path, sqlanon: CommandLine, command: str, change: Callable[[Any], Any], words: str
 ) -> None:
-    edit(planned, change)
+    edit_lock(planned, change)
     refused(sqlanon(command, planned), words)
 
 
@@ -148,7 +143,7 @@ LABELS = {"foreign": foreign, "raw": raw, "exchanged": exchanged, "shrunk": shru
 @pytest.mark.parametrize("name", LABELS)
 @pytest.mark.parametrize("command", ["apply", "sql"])
 def test_a_label_that_does_not_tell_of_its_group(grouped: Path, sqlanon: CommandLine, command: str, name: str) -> None:
-    edit(grouped, LABELS[name])
+    edit_lock(grouped, LABELS[name])
     refused(sqlanon(command, grouped), "a label for group", "does not tell of its values: plan again")
 
 
@@ -178,7 +173,7 @@ def at_a_level(lock: Any) -> None:
 @pytest.mark.parametrize("change", [twice, alike, emptied, without_a_column, at_a_level])
 @pytest.mark.parametrize("command", ["apply", "sql"])
 def test_groups_that_are_none(grouped: Path, sqlanon: CommandLine, command: str, change: Callable[[Any], None]) -> None:
-    edit(grouped, change)
+    edit_lock(grouped, change)
     refused(sqlanon(command, grouped))
 
 
@@ -188,7 +183,7 @@ def test_a_value_that_no_group_holds(grouped: Path, sqlanon: CommandLine, duckdb
         group = next(group for group in groups_of(lock, "age") if len(group["values"]) > 1)
         group["values"].pop()
 
-    edit(grouped, without_a_value)
+    edit_lock(grouped, without_a_value)
     refused(sqlanon(command, grouped))
 
 
@@ -275,6 +270,8 @@ def test_a_lock_file_that_was_changed_anywhere(
     if not planned.exists():
         plan_of(algorithm, duckdb_url, folder, sqlanon)
     content = data.draw(mutated(json.loads(MADE[algorithm])))
+    if data.draw(st.booleans()):
+        content = sealed(content)
     planned.write_text(json.dumps(content), encoding="utf-8")
     try:
         Lock.read(planned)

@@ -30,6 +30,7 @@ from sqlanon.source.run import Options
 from sqlanon.spec import load_spec
 from sqlanon.sql.relations import Table
 from tests.kit.engine import execute, open_at
+from tests.kit.locks import edit_lock
 from tests.kit.rare_values import RARE, K, command, people, report_of, rows
 
 
@@ -160,9 +161,7 @@ def test_run_and_lock_are_one_report(lock: Path, capsys: pytest.CaptureFixture[s
     assert out.read_text(encoding="utf-8").startswith("# Release of released")
     assert run(["report", "people.yaml"]) == 2
     assert run(["report", "0123456789ab"]) == 2
-    content = json.loads(lock.read_text(encoding="utf-8"))
-    content["recoding"]["levels"]["age"] = 2
-    lock.write_text(json.dumps(content), encoding="utf-8")
+    edit_lock(lock, lambda content: content["recoding"]["levels"].update(age=2))
     capsys.readouterr()
     assert run(["report", by_lock["evidence"][0]["run"]]) == 2
     assert "decides other levels" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from sqlanon.hierarchies.base import Family
 from sqlanon.pipeline import crowded, script
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.engine import execute, open_at, query
+from tests.kit.locks import edit_lock
 
 PEOPLE = 40
 QI = {"zip": {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5, "steps": [1, 5]}}}}
@@ -209,9 +210,8 @@ def test_every_command_refuses(url: str, tmp_path: Path, capsys: pytest.CaptureF
     del content["columns"]["hash"]["accept"]
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
     # The lock file of somebody who left the reason out by hand, and of one who changed the data behind it.
-    written = json.loads(lock.read_text())
-    written["spec_hash"] = sqlanon.load_spec(path).hash()
-    lock.write_text(json.dumps(written), encoding="utf-8")
+    now = sqlanon.load_spec(path).hash()
+    edit_lock(lock, lambda written: written.update(spec_hash=now))
     capsys.readouterr()
     for arguments in (["check", path], ["plan", path], ["run", path], ["apply", lock], ["sql", path], ["sql", lock]):
         code = command([str(argument) for argument in arguments])
