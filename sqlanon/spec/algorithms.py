@@ -98,6 +98,8 @@ KEYS = (
         counts=lambda value: not value.is_zero,
     ),
     Key("blank", "`suppression.mode: blank`", (("privacy", "suppression", "mode"),), "write drop"),
+    Key("ledger", "`history` with a ledger", (("history",),), counts=lambda value: value != "required"),
+    Key("history_required", "`history: required`", (("history",),), counts=lambda value: value == "required"),
     Key("recipients", "`recipients`", (("recipients",),), "write a spec for each of them"),
     Key(
         "view",

@@ -15,6 +15,13 @@ from sqlanon.spec.algorithms import ALGORITHMS, ITSELF, KEYS, PASSED_ON, Algorit
 from sqlanon.spec.keys import SpecKeys
 from sqlanon.spec.privacy import MODELS
 
+WITHOUT_HISTORY = {
+    "script": "a script does not look at earlier releases; publish with sqlanon run or apply",
+    "dbt": "a model built by dbt does not look at earlier releases; publish with sqlanon run or apply",
+    "grid": "a grid does not look at earlier releases; plan each requirement by a spec of its own",
+}
+"""What does not look at earlier releases: to leave them out without a word would be a leak."""
+
 
 def honoured_findings(spec: SpecKeys, *names: str) -> Iterator[Finding]:
     """Every key that is written and not honoured; with names, only of these keys of the table."""
@@ -34,6 +41,8 @@ def require_honoured(spec: SpecKeys, name: str) -> None:
     message = _refusal(spec, row, _key(name), None)
     if message is not None:
         raise UsageError(f"search.algorithm: {message}")
+    if spec.history is not None and name in WITHOUT_HISTORY:
+        raise UsageError(f"history: {WITHOUT_HISTORY[name]}")
 
 
 def recipients_finding(spec: SpecKeys) -> Iterator[Finding]:
@@ -42,6 +51,8 @@ def recipients_finding(spec: SpecKeys) -> Iterator[Finding]:
     message = _refusal(spec, row, _key("recipients"), None)
     if message is not None:
         yield ("recipients",), message
+    if spec.ledger is not None:
+        yield ("history",), "recipients do not share a ledger; write a spec for each, or remove history"
 
 
 def _key(name: str) -> Key:

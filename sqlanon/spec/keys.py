@@ -14,10 +14,13 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PrivateAttr,
+    Tag,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
@@ -29,7 +32,7 @@ from sqlanon.hierarchies import HierarchySpec, Suppression
 from sqlanon.hierarchies.base import TOP
 from sqlanon.hierarchies.definition import Definition, KeyPath, NameParts, not_boolean
 from sqlanon.spec.columns import Column, ColumnName, Role
-from sqlanon.spec.places import IN_MEMORY, Connection, Secret, Source, Target
+from sqlanon.spec.places import IN_MEMORY, Connection, NamedSecret, Secret, Source, Target
 from sqlanon.spec.privacy import Privacy
 from sqlanon.spec.search import LIFTED, Budget, Constraints, Positive, Search, Seconds
 
@@ -112,6 +115,73 @@ class Evidence(Definition):
     tables: bool = Field(False, description="Also write to tables of the scratch schema; they are made on first use.")
 
 
+_DURATION = re.compile(r"([1-9][0-9]{0,3}) (day|week|month|year)s?")
+_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+
+
+def _duration(value: object) -> object:
+    if not isinstance(value, str) or not _DURATION.fullmatch(value):
+        raise ValueError("a time is expected, as 90 days, 6 months or 2 years")
+    return value
+
+
+Duration = Annotated[
+    str, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": f"^{_DURATION.pattern}$"})
+]
+"""A time in days, weeks, months or years."""
+
+
+def days_of(duration: str) -> int:
+    """How many days a time has at most.
+
+    >>> days_of("2 years"), days_of("1 month")
+    (732, 31)
+    """
+    match = _DURATION.fullmatch(duration)
+    if match is None:
+        raise ValueError("no duration")
+    return int(match[1]) * _DAYS[match[2]]
+
+
+class Ledger(Definition):
+    """What is remembered of the releases of a source, so that together they say no more of a person than each."""
+
+    key: ColumnName = Field(description="Identifier column that names the person.")
+    ledger: NameParts = Field(description="The table that remembers, under keyed hashes, who stood in which class.")
+    secret: NamedSecret = Field(description="${NAME} of the environment variable that holds the key of the hashes.")
+    keep: Duration | None = Field(
+        None, description="How long people who are gone are remembered, as 2 years. Default: for ever."
+    )
+    joiners: Literal["defer", "refuse"] = Field(
+        "defer", description="Groups of newcomers that do not satisfy the requirement: hold them back, or stop."
+    )
+    leavers: Literal["cover", "refuse"] = Field(
+        "cover", description="Groups that leave and do not satisfy it: let others leave with them, or stop."
+    )
+
+
+REQUIRED, KEPT = "required", "a ledger"
+"""The two forms of history; none of them is a key, by which problems are located."""
+
+
+def _history(value: object) -> object:
+    if isinstance(value, BaseModel | dict) or value == REQUIRED:
+        return value
+    raise ValueError("a mapping of key, ledger and secret is expected, or required")
+
+
+def _kind_of_history(value: object) -> str:
+    return REQUIRED if isinstance(value, str) else KEPT
+
+
+History = Annotated[
+    Annotated[Ledger, Tag(KEPT)] | Annotated[Literal["required"], Tag(REQUIRED)],
+    Discriminator(_kind_of_history),
+    BeforeValidator(_history),
+]
+"""How a release stands to those before it."""
+
+
 NO_LIMITS = Limits(statement_seconds=None, max_scan_bytes=None, lock_seconds=LOCK_SECONDS)
 USUAL_EVIDENCE = Evidence(files=True, folder=None, tables=False)
 
@@ -188,6 +258,11 @@ class SpecKeys(Definition):
     respondent: ColumnName | None = Field(
         None, description="Identifier column that names the person: classes count persons, not rows."
     )
+    history: History | None = Field(
+        None,
+        description="Releases before this one: a ledger of who stood in which class, or required: refuse to replace a "
+        "target where the difference of the two tables tells of fewer than k. Default: they are not looked at.",
+    )
     columns: Annotated[dict[ColumnName, Column], Field(min_length=1)] = Field(description="Every column by name.")
     default_role: Literal["identifier", "insensitive"] | None = Field(
         None, description="Role of columns that are not listed. Default: an unlisted column is an error."
@@ -251,6 +326,11 @@ class SpecKeys(Definition):
             names = ", ".join(self.recipients)
             raise SpecError(f"target: only the recipients of this spec have one; choose among {names}")
         return self.own_target
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What is remembered of the releases before, where a ledger is kept."""
+        return self.history if isinstance(self.history, Ledger) else None
 
     @property
     def recipient_names(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from sqlanon.errors import UsageError
 from sqlanon.hierarchies import Sql
 from sqlanon.hierarchies.definition import Finding, refuse
 from sqlanon.spec.algorithms import ALGORITHMS, names_of
+from sqlanon.spec.history import history_findings
 from sqlanon.spec.honoured import honoured_findings, recipients_finding
 from sqlanon.spec.keys import SpecKeys, replaced
 from sqlanon.spec.models import QuasiIdentifierGroup
@@ -55,6 +56,7 @@ def _across_keys(spec: SpecKeys) -> Iterator[Finding]:
     yield from _search(spec)
     yield from _tags(spec)
     yield from _profile(spec)
+    yield from history_findings(spec)
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:

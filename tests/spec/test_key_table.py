@@ -11,7 +11,7 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.api import recipients
-from sqlanon.errors import InfeasibleError, SpecError, UsageError
+from sqlanon.errors import InfeasibleError, SpecError, SqlanonError, UsageError
 from sqlanon.planning.frontier import compare, frontier
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.results import PlanResult, RecodedPlan
@@ -280,6 +280,39 @@ def holds_blank(url: str, algorithm: str) -> None:
     assert len(published(url, algorithm, asking)) == len(ROWS)
 
 
+KEPT = {"key": "person", "ledger": "kept", "secret": "${SQLANON_TEST_KEY}"}
+
+
+def holds_ledger(url: str, algorithm: str) -> None:
+    """One person leaves, one comes: with a ledger neither stands alone in the difference of two releases."""
+    people = [(f"p{number}", f"a{number % 2 + 1}", "b1", "flu", None) for number in range(12)]
+    Database(url).run("DELETE FROM people")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SQLANON_TEST_KEY", "a key for tests, long enough")
+        releases = []
+        for present in (people, [*people[1:], ("p12", "a1", "b1", "flu", None)]):
+            Database(url).run("DELETE FROM people")
+            for row in present:
+                Database(url).run(
+                    f"INSERT INTO people VALUES ({', '.join('NULL' if v is None else repr(v) for v in row)})"
+                )
+            releases.append(Counter(published(url, algorithm, {"history": KEPT})))
+    gone, come = releases[0] - releases[1], releases[1] - releases[0]
+    assert sum(gone.values()) >= 2
+    assert not come
+
+
+def holds_history_required(url: str, algorithm: str) -> None:
+    people = [(f"p{number}", "a1", "b1", "flu", None) for number in range(12)]
+    Database(url).run("DELETE FROM people")
+    for row in people:
+        Database(url).run(f"INSERT INTO people VALUES ({', '.join('NULL' if v is None else repr(v) for v in row)})")
+    assert len(published(url, algorithm, {"history": "required"})) == 12
+    Database(url).run("DELETE FROM people WHERE person = 'p0'")
+    with pytest.raises(SqlanonError, match="history"):
+        published(url, algorithm, {"history": "required"})
+
+
 def holds_recipients(url: str, algorithm: str) -> None:
     found = recipients.plan(spec_from_dict(for_recipients(url, algorithm)))
     assert list(found.plans) == ["one", "other"]
@@ -344,6 +377,8 @@ REFUSED: dict[str, tuple[str, Asking]] = {
     ),
     "limit": ("privacy.suppression.limit", {"privacy": {"suppression": {"limit": 2}}}),
     "view": ("target", {"target": {"view": "released"}}),
+    "ledger": ("history", {"history": KEPT}),
+    "history_required": ("history", {"history": "required"}),
 }
 COMMANDS: dict[str, Callable[[Spec], object]] = {
     "script": lambda spec: pipeline.script(spec, None),
@@ -363,6 +398,8 @@ BESIDE_THE_SEARCH = {
         "profile",
         "limit",
         "blank",
+        "ledger",
+        "history_required",
         "recipients",
         "view",
         "script",
