@@ -40,7 +40,7 @@ def total_of(condition: exp.Expression, aggregate: exp.Expression) -> exp.Expres
 
 def total_where(condition: exp.Expression, value: exp.Expression) -> exp.Expression:
     """The sum of `value` over the rows that satisfy `condition`."""
-    return total(exp.Case().when(condition, value).else_(literal(0), copy=False))
+    return total(exp.Case(ifs=[exp.If(this=condition, true=value)], default=literal(0)))
 
 
 def count() -> exp.Expression:

@@ -14,6 +14,8 @@ from typing import Literal
 
 from sqlglot import exp
 
+import sqlanon.sql.copies  # noqa: F401  # every room that builds statements imports names of things
+
 
 @dataclass(frozen=True)
 class Table:
