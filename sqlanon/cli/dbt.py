@@ -61,7 +61,7 @@ def command(
     for node in manifest.releases(selected):
         spec = spec_of(manifest, node, url, project.folder)
         lock = lock_beside(project.folder / node.path)
-        require_writable(lock)
+        require_writable(lock, lock=True)
         with settings.working() as options:
             found = write_model(project, manifest, node, spec, options, known_lock(lock, fresh=fresh))
         _write(found)

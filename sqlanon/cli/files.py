@@ -51,7 +51,7 @@ def changes_since(path: Path, lock: Lock) -> list[Change] | None:
 def require_writable(path: Path, spec: Spec | None = None, *, lock: bool = False) -> None:
     """Refuse a place where no file can be written, or where one stands that the spec reads, before any work is done.
 
-    A lock file replaces a lock file, and nothing else that has another name.
+    A lock file replaces a lock file, and nothing else, whatever its name.
     """
     folder = path.parent
     if not folder.is_dir():
@@ -64,8 +64,15 @@ def require_writable(path: Path, spec: Spec | None = None, *, lock: bool = False
         raise UsageError(f"{path}: the folder cannot be written to")
     if spec is not None:
         refuse_read(path, spec, lock=lock)
-    if lock and path.exists() and not path.name.endswith(".lock.json") and known_lock(path, fresh=False) is None:
+    if lock and path.exists() and not _is_lock(path):
         raise UsageError(f"{path}: exists and is no lock file; name another file, or remove it first")
+
+
+def _is_lock(path: Path) -> bool:
+    """Whether a file was once written as a lock file, whatever became of it since; so is one that is empty."""
+    from sqlanon.release.lock import MARK
+
+    return path.stat().st_size == 0 or MARK in path.read_text(encoding="utf-8", errors="replace")
 
 
 def refuse_read(path: Path, spec: Spec, *, lock: bool = False) -> None:

@@ -39,7 +39,7 @@ LONGEST_NAME = 48
 )
 @click.option("--target", help="The name of the release. Default: the source's name with _release.")
 @click.option("--k", type=click.IntRange(min=1), default=5, show_default=True, help="The k to ask for.")
-@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@click.option("--force", is_flag=True, help="Replace a spec that exists.")
 @flags()
 def command(
     settings: Settings, table: str, connection: str | None, out: Path, target: str | None, k: int, force: bool
@@ -57,10 +57,12 @@ def command(
     if out != STDOUT:
         require_writable(out)
         if out.exists() and not force:
-            raise UsageError(f"{out}: exists already; --force replaces it, --out names another file")
+            raise UsageError(f"{out}: exists already; --force replaces a spec, --out names another file")
     with settings.working() as options, open_place(table, connection, options) as (engine, relation):
         if out != STDOUT:
             refuse_file(engine, [Read("source", relation)], out)
+            if out.exists() and not _is_spec(out):
+                raise UsageError(f"{out}: exists and is no spec, which --force would replace; name another file")
         draft = draft_spec(engine, relation)
         text = _text(draft, engine, relation, connection, target, k, out)
     if out != STDOUT:
@@ -82,6 +84,12 @@ def command(
         _show(settings, draft, out)
     if PASSWORD in text:
         settings.note(f"the password is not in the draft: set {PASSWORD} before you use it")
+
+
+def _is_spec(path: Path) -> bool:
+    """Whether a file is a spec, good or bad, or empty: drafts replace nothing else."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return not text.strip() or re.search(r"^(columns|source|recipients)[ \t]*:", text, re.MULTILINE) is not None
 
 
 def _text(

@@ -37,6 +37,7 @@ _RUN = re.compile(r"[0-9a-f]{1,12}")
 @click.option("--limit", "limits", help="Its suppression limits, as 0,1%,5%. Default: the spec's.")
 @click.option("--no-what-if", is_flag=True, help="Leave the frontier out.")
 @click.option("--offline", is_flag=True, help="Use no database: only the lock file and the evidence.")
+@click.option("--force", is_flag=True, help="Replace a file that is no older report.")
 @flags()
 def command(
     settings: Settings,
@@ -48,6 +49,7 @@ def command(
     limits: str | None,
     no_what_if: bool,
     offline: bool,
+    force: bool,
 ) -> None:
     """Write one self-contained page: the decision, requirement against measurement, risks, hierarchies, the lattice,
     the frontier of privacy against utility, the search, the SQL, the evidence, and a glossary.
@@ -58,7 +60,7 @@ def command(
     from sqlanon.reports.charts import warm_up
     from sqlanon.reports.gather import gather
     from sqlanon.reports.offline import gather_offline
-    from sqlanon.reports.writing import require_extra, write
+    from sqlanon.reports.writing import refuse_other, require_extra, write
 
     started = perf_counter()
     if no_what_if and (ks or limits):
@@ -70,6 +72,7 @@ def command(
         raise UsageError(f"{out}: exists and is no older report by its name; a {kind} report ends in .{kind}")
     if out.exists() and out.samefile(path):
         raise UsageError(f"{out}: is the lock file that is reported on; name another file")
+    refuse_other(out, replace=force)
     require_extra(kind)
     if kind in ("html", "pdf"):
         warm_up()
@@ -78,7 +81,7 @@ def command(
             report = gather_offline(loaded, lock)
         else:
             report = gather(loaded, lock, options, None if no_what_if else _what_if(ks, limits))
-    write(report, kind, out)
+    write(report, kind, out, replace=force)
     taken = perf_counter() - started
     if settings.as_json:
         settings.emit(

@@ -245,8 +245,8 @@ def _is_whole(column: Profile) -> bool:
 
 
 def _is_fraction(column: Profile) -> bool:
-    """Whether these are measurements, which an engine, or a file, may keep as text."""
-    return column.mostly(column.fraction) and not column.mostly(column.whole)
+    """Whether these are measurements, which an engine, or a file, may keep as text: 68.5, and 137 without a point."""
+    return column.mostly(column.fraction + column.digits) and not column.mostly(column.whole)
 
 
 def _is_long(column: Profile) -> bool:

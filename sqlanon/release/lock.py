@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sqlanon.spec import Spec
 
 VERSION = 1
+MARK = '"spec_hash"'
+"""A text that stands in every lock file, also in one that was edited or merged badly."""
 SENSITIVE = "the groups hold values of the source, those of suppressed rows among them: keep this file as the source"
 """What a lock file of groups says of itself."""
 

@@ -6,6 +6,7 @@ PDF is printed by a Chromium that is installed on this machine.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -78,6 +79,8 @@ def print_page(page: str, out: Path) -> None:
         with private_folder(out) as beside:
             whole = beside / "report.pdf"
             shutil.copyfile(printed, whole)
+            with whole.open("ab") as file:
+                file.write(PDF_MARK)
             whole.replace(out)
 
 
@@ -272,6 +275,12 @@ def _end(report: Report) -> Iterator[str]:
 
 
 FORMATS = ("html", "md", "json", "pdf")
+HTML_MARK = b'<meta name="generator" content="sqlanon report">'
+MD_MARK = b"# Release of "
+JSON_MARK = b'{\n  "identity": {'
+PDF_MARK = b"\n% sqlanon report\n"
+"""A comment behind the last line of the file, which readers of PDF pass over."""
+_HEAD = 4096
 
 
 def format_of(out: Path | None, kind: str | None = None) -> str:
@@ -299,8 +308,25 @@ def rendered(report: Report, kind: str) -> str:
             return html(report)
 
 
-def write(report: Report, kind: str, out: Path) -> None:
-    """Write a report in one of the formats."""
+def refuse_other(out: Path, *, replace: bool = False) -> None:
+    """UsageError where a file stands that is no report, unless it may be replaced."""
+    if not replace and out.is_file() and not _is_report(out):
+        raise UsageError(f"{out}: exists and is no report of sqlanon; name another file, or replace it with --force")
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file is a report of ours, or empty: each format has its mark."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - len(PDF_MARK)))
+        tail = file.read()
+    return not head or head.startswith((MD_MARK, JSON_MARK)) or HTML_MARK in head or tail == PDF_MARK
+
+
+def write(report: Report, kind: str, out: Path, *, replace: bool = False) -> None:
+    """Write a report in one of the formats, over an older report at most; with `replace`, over any ordinary file."""
+    refuse_other(out, replace=replace)
     if kind == "pdf":
         browser()
         print_page(html(report), out)

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+import sqlanon as api
+from sqlanon.errors import UsageError
+from sqlanon.reports import writing
 from tests.kit.commands import CommandLine, write_spec
 from tests.kit.engine import execute, open_at
 
@@ -96,6 +99,60 @@ def test_a_file_that_is_no_lock_file_is_kept(sqlanon: CommandLine, spec: Path, f
     assert "is no lock file" in ended.err
     assert sqlanon("plan", spec, "--out", folder / "new.json").code == 0
     assert sqlanon("plan", spec, "--out", folder / "new.json").code == 0
+
+
+def test_a_file_that_only_has_the_name_of_a_lock_file_is_kept(sqlanon: CommandLine, spec: Path, folder: Path) -> None:
+    notes = folder / "poetry.lock.json"
+    notes.write_text("mine", encoding="utf-8")
+    for command in (("plan", spec, "--out", notes),):
+        ended = sqlanon(*command)
+        assert (ended.code, notes.read_text(encoding="utf-8")) == (2, "mine")
+        assert "is no lock file" in ended.err
+    # One of ours is replaced, also where a merge has left it broken.
+    assert sqlanon("plan", spec).code == 0
+    lock = folder / "spec.lock.json"
+    lock.write_text("<<<<<<< HEAD\n" + lock.read_text(encoding="utf-8"), encoding="utf-8")
+    assert sqlanon("plan", spec).code == 0
+    assert sqlanon("apply", lock).code == 0
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "zips.csv", "other.json"])
+def test_a_draft_replaces_only_specs(sqlanon: CommandLine, spec: Path, folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\xff mine: columns")
+    ended = sqlanon("init", folder / "people.csv", "--out", folder / name, "--force")
+    assert (ended.code, (folder / name).read_bytes()) == (2, b"\xff mine: columns")
+    assert "is no spec" in ended.err
+    for _ in range(2):
+        assert sqlanon("init", folder / "people.csv", "--out", folder / "draft.yaml", "--force").code == 0
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "json", "pdf", "txt"])
+def test_a_report_replaces_reports_and_with_force_other_pages(
+    sqlanon: CommandLine, spec: Path, folder: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def printed(page: str, out: Path) -> None:
+        out.write_bytes(b"%PDF-1.4\n%%EOF" + writing.PDF_MARK)
+
+    monkeypatch.setattr(writing, "browser", lambda: "none")
+    monkeypatch.setattr(writing, "print_page", printed)
+    assert sqlanon("plan", spec).code == 0
+    page = folder / f"page.{ending}"
+    command = ("report", folder / "spec.lock.json", "--offline", "--out", page)
+    for _ in range(2):
+        assert sqlanon(*command).code == 0
+    for content in (b"mine", b"<!doctype html>\n<p>mine", b'{"mine": 1}', b"%PDF-1.4\n%%EOF\n"):
+        page.write_bytes(content)
+        ended = sqlanon(*command)
+        assert (ended.code, page.read_bytes()) == (2, content)
+        assert "is no report of sqlanon" in ended.err
+        with pytest.raises(UsageError, match="is no report"):
+            api.report(folder / "spec.lock.json", out=page, offline=True)
+        assert page.read_bytes() == content
+        assert sqlanon(*command, "--force").code == 0
+        assert page.read_bytes() != content
+    before = contents(folder)
+    ended = sqlanon("report", folder / "spec.lock.json", "--offline", "--out", folder / "zips.csv", "--force")
+    assert (ended.code, contents(folder)) == (2, before)
 
 
 def test_a_draft_replaces_no_source(sqlanon: CommandLine, spec: Path, folder: Path) -> None:

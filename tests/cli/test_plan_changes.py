@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.commands import COLUMNS, CommandLine, spec_values, tables, write_spec
 from tests.kit.engine import execute, open_at
+from tests.kit.locks import edit_lock
 
 
 def changed_database(url: str, *statements: str) -> None:
@@ -111,7 +112,7 @@ def test_a_lock_of_another_requirement_is_refused(sqlanon: CommandLine, spec: Pa
     """A lock that was edited by hand to claim another requirement."""
     assert sqlanon("plan", spec).code == 0
     lock = spec.with_name("spec.lock.json")
-    lock.write_text(lock.read_text().replace('"k": 2', '"k": 1'))
+    edit_lock(lock, lambda content: content["requirement"].update(k=1))
     assert "written for another requirement (privacy: k): plan again" in refusal(sqlanon, spec)
     assert "patients_release" not in tables(database)
 

@@ -138,11 +138,11 @@ def test_an_embedded_database_is_found_from_the_spec(sqlanon: CommandLine, folde
 
 def test_a_draft_is_not_written_over_a_file(sqlanon: CommandLine, folder: Path) -> None:
     (folder / "people.csv").write_text("age\n1\n2\n", encoding="utf-8")
-    (folder / "spec.yaml").write_text("mine", encoding="utf-8")
+    (folder / "spec.yaml").write_text("source: mine", encoding="utf-8")
     outcome = sqlanon("init", "people.csv")
     assert outcome.code == 2
     assert "--force" in outcome.err
-    assert (folder / "spec.yaml").read_text(encoding="utf-8") == "mine"
+    assert (folder / "spec.yaml").read_text(encoding="utf-8") == "source: mine"
     assert sqlanon("init", "people.csv", "--force").code == 0
     printed = sqlanon("init", "people.csv", "--out", "-", "--k", "3", "--target", "out.csv")
     assert "  k: 3 " in printed.out

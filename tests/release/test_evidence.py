@@ -230,10 +230,16 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_published(
     database: Database, tmp_path: Path
 ) -> None:
     (tmp_path / "taken").write_text("a file", encoding="utf-8")
-    for name in ("taken", "taken/below"):
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "else")
+    for name in ("taken", "taken/below", "dangling", "new/" + "n" * 300, "/proc/here", "/sys/kernel"):
         with pytest.raises(UsageError, match=r"evidence\.folder: .* cannot be written to"):
             pipeline.run(spec_on(database, tmp_path, evidence={"folder": name}))
     assert database.types("released") == {}
+    assert not (tmp_path / "new").exists()
+    # What is tried beforehand leaves nothing behind.
+    with pytest.raises(SqlanonError):
+        pipeline.run(spec_on(database, tmp_path, evidence={"folder": "made/for/it"}, privacy={"k": 100}))
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.one_engine

@@ -6,9 +6,10 @@ Touches these files and tables only; other files of the folder are left alone.
 from __future__ import annotations
 
 import json
-import os
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,34 @@ from sqlanon.spec.keys import LOCK_SECONDS
 from sqlanon.sql.relations import Table
 
 _NAME = re.compile(r"(?P<run>[0-9a-f]{12})\.json")
+_TRIAL = 64 * 1024
+"""Bytes that a folder must take before a run: about what its evidence has."""
 
 
 def require_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, before any work is done; it is made when there is evidence."""
-    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise UsageError(f"evidence.folder: '{folder}' cannot be written to; name another folder, or switch files off")
+    """Refuse a folder that cannot be written to, before any work is done: a file is written there and removed.
+
+    A folder that was not there is gone again afterwards; it is made when there is evidence.
+    """
+    made: list[Path] = []
+    try:
+        missing = [place for place in (folder, *folder.parents) if not place.exists()]
+        for place in reversed(missing):
+            place.mkdir()
+            made.append(place)
+        with tempfile.TemporaryFile(dir=folder) as trial:
+            trial.write(bytes(_TRIAL))
+            trial.flush()
+    except OSError as error:
+        raise UsageError(
+            f"evidence.folder: '{folder}' cannot be written to ({error.strerror}); name another folder, or switch "
+            f"files off"
+        ) from None
+    finally:
+        for place in reversed(made):
+            # Another run may have begun to use it.
+            with suppress(OSError):
+                place.rmdir()
 
 
 def file_of(folder: Path, run: str) -> Path:
