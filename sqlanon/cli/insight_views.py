@@ -15,6 +15,7 @@ from sqlanon.cli.words import counted, number, one_line, share
 from sqlanon.insight.adversary import AttackResult
 from sqlanon.insight.adversary.values import shown
 from sqlanon.insight.reidentification import Attacker, ClassRisk, RiskResult, TableRisk
+from sqlanon.insight.series import SeriesResult
 from sqlanon.insight.usefulness import UtilityResult
 
 LISTED_SUBSETS = 10
@@ -133,6 +134,31 @@ def show_attacks(console: Console, result: AttackResult, *, statements: bool) ->
             console.print()
             console.print(Text(f"-- {item.name} {one_line(item.column or '')}".rstrip()))
             console.print(Text(exposure.sql + ";"), soft_wrap=True)
+
+
+def show_series(console: Console, result: SeriesResult, *, statements: bool) -> None:
+    """A line for each two tables, what stands alone and below k; then the statements."""
+    first = result.differences[0].comparison
+    told = [f"{name} told" for name in first.diversity]
+    heading = ("older", "newer", "left", "came", "alone", f"below {first.k}", *told)
+    rows = [
+        (
+            item.older,
+            item.newer,
+            number(item.whole.leavers.number),
+            number(item.whole.joiners.number),
+            number(item.alone),
+            number(item.below_k),
+            *(number(item.one_value[name]) for name in first.diversity),
+        )
+        for item in result.differences
+    ]
+    console.print(grid(heading, rows, right=range(2, len(heading))))
+    for item in result.differences if statements else ():
+        for text in item.sql:
+            console.print()
+            console.print(Text(f"-- {one_line(item.older)} {one_line(item.newer)}"))
+            console.print(Text(text + ";"), soft_wrap=True)
 
 
 def show_utility(console: Console, result: UtilityResult) -> None:
