@@ -12,13 +12,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import md5
 from pathlib import Path
 
 import yaml
 from sqlglot import exp
 
-from sqlanon.dbt.manifest import MATERIALIZATION, Manifest, ManifestNode, reference
+from sqlanon.dbt.manifest import Manifest, ManifestNode, reference
+from sqlanon.dbt.model_file import END, MARK, UNSIGNED, ModelFile, signed
 from sqlanon.dbt.project import Project, read_yaml
 from sqlanon.engines.base import Engine
 from sqlanon.errors import RequirementError, UsageError
@@ -128,41 +128,28 @@ def _seed(name: str, draft: HierarchyDraft) -> Seed:
     return Seed(name, tuple(draft.listing_columns()), tuple(tuple(row) for row in rows))
 
 
-MARK = "-- Written by `sqlanon dbt`."
-
-
 def model_text(
     release: ReleaseModel, levels: Mapping[str, int], reference: Callable[[Table], str | None], traits: Traits
 ) -> str:
-    """The file of a model: what it is, its config, the query, and what the built table is asked before it is published.
+    """What the command writes of a model: what it is, the query, and what the built table is asked before publication.
 
     `reference` says how dbt refers to a table; None leaves the table its name.
     """
     chosen = ", ".join(f"{name} at level {level}" for name, level in levels.items())
     heading = f"{MARK} To change it, change the model's meta.sqlanon and run the command again."
-    config = f"{{{{ config(materialized='{MATERIALIZATION}') }}}}"
     generalization = f"-- Generalization: {_harmless(' '.join(chosen.split()))}."
     pairs = json.dumps([list(pair) for pair in levels.items()]).replace("{", "\\u007b")
-    text = f"{heading}\n{generalization}\n-- Levels: {pairs}\n-- Signature: {UNSIGNED}\n{config}\n\n"
+    text = f"{heading}\n{generalization}\n-- Levels: {pairs}\n-- Signature: {UNSIGNED}\n\n"
     text += f"{_with_references(release.query, reference, traits)}\n"
     for check in release.checks:
         title = f"Asked before the table is published: {check.column} shows labels of level {check.level} alone."
         asked = _with_references(check.holds, lambda table: THIS if table == BUILT else reference(table), traits)
         number = list(levels).index(check.column)
         text += f"\n{{% set labels_{number} -%}}\n-- {_harmless(' '.join(title.split()))}\n{asked}\n{{%- endset %}}\n"
-    return signed(text)
+    return signed(f"{text}{END}")
 
 
 THIS = "{{ this }}"
-UNSIGNED = "0" * 32
-_SIGNATURE = re.compile(r"^-- Signature: [0-9a-f]{32}$", re.MULTILINE)
-
-
-def signed(text: str) -> str:
-    """The text of a model with its own digest, by which the materialization knows that nobody has changed it since."""
-    unsigned = _SIGNATURE.sub(f"-- Signature: {UNSIGNED}", text, count=1)
-    digest = md5(unsigned.strip().encode(), usedforsecurity=False).hexdigest()
-    return _SIGNATURE.sub(f"-- Signature: {digest}", unsigned, count=1)
 
 
 def _with_references(query: exp.Select, reference: Callable[[Table], str | None], traits: Traits) -> str:
@@ -190,8 +177,6 @@ def _harmless(text: str) -> str:
 
 
 PROPERTIES_MARK = "# Written by `sqlanon dbt`."
-_NOTHING_OF_ITS_OWN = re.compile(r"\s*select\s+\*\s+from\s+\{\{[^{}]*\}\}\s*;?\s*", re.IGNORECASE)
-_COMMENT_OR_CONFIG = re.compile(r"--[^\n]*|\{#.*?#\}|\{\{\s*config\(.*?\)\s*\}\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -227,7 +212,7 @@ def write_model(
 ) -> WrittenModel:
     """Search for the generalization of a model's release, and the files that let dbt build it alone."""
     path = project.folder / node.path
-    refuse_other_sql(path)
+    file = ModelFile.read(path)
     require_honoured(spec, "dbt")
     if spec.profiled:
         raise UsageError(
@@ -246,7 +231,7 @@ def write_model(
         )
         seeds = {seed.name for seed in release.seeds}
         text = model_text(release, result.levels, lambda table: _reference(manifest, seeds, table), engine.traits)
-    files = {path: text}
+    files = {path: file.with_part(text)}
     for seed in release.seeds:
         files[project.seeds / f"{seed.name}.csv"] = _csv(seed)
     properties = project.seeds / f"{_plain(node.name)}_hierarchies.yml"
@@ -254,16 +239,6 @@ def write_model(
         files[properties] = _properties(node.name, release.seeds)
     obsolete = tuple(earlier for earlier in _written_before(properties) if earlier not in files)
     return WrittenModel(node.name, spec, result, path, files, obsolete)
-
-
-def refuse_other_sql(path: Path) -> None:
-    """Only what the command wrote is overwritten, or a model that does nothing but select everything."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    if not text.startswith(MARK) and not _NOTHING_OF_ITS_OWN.fullmatch(_COMMENT_OR_CONFIG.sub("", text)):
-        raise UsageError(f"{path}: holds SQL of your own; it is written only over a plain select of everything")
 
 
 def _reference(manifest: Manifest, seeds: set[str], table: Table) -> str | None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from sqlanon.dbt.writing import UNSIGNED, signed
 from tests.kit.dbt_project import (
     LOCK,
     RELEASE,
@@ -25,6 +24,7 @@ from tests.kit.dbt_project import (
     Warehouse,
     add_homogeneous_patients,
     dbt_command,
+    stamped,
     values_of,
     watched,
 )
@@ -151,8 +151,7 @@ def as_written(trial: Path) -> str:
     if not trial.name.startswith("release_"):
         return text
     names = ("zip", "birth_date", "sex", "marital", "diagnosis", "group", "age")
-    levels = json.dumps([[name, 0] for name in names])
-    return signed(f"-- Levels: {levels}\n-- Signature: {UNSIGNED}\n{text}")
+    return stamped([[name, 0] for name in names], text)
 
 
 def released_rows(warehouse: Warehouse) -> Rows:

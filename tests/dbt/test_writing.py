@@ -17,7 +17,7 @@ import pytest
 from sqlanon.cli.main import run
 from sqlanon.errors import EngineError
 from tests.kit.engine import execute, open_at, query
-from tests.kit.fake_dbt import FakeProject
+from tests.kit.fake_dbt import STUB, FakeProject
 from tests.kit.oracle import (
     Alpha,
     Asked,
@@ -243,7 +243,9 @@ def test_files_are_written_and_written_again(staged: FakeProject, capsys: pytest
     assert code == 0
     assert "release.sql" in text
     first = staged.model.read_text(encoding="utf-8")
-    assert first.startswith("-- Written by `sqlanon dbt`.")
+    kept, _, _ = STUB.partition("select *")
+    assert first.startswith(f"{kept}-- Written by `sqlanon dbt`.")
+    assert first.endswith("-- End of what `sqlanon dbt` wrote.\n")
     assert "{{ ref('staged') }}" in first
     seeds = sorted(path.name for path in (staged.folder / "seeds").iterdir())
     assert seeds == ["release_hierarchies.yml", "release_marital_hierarchy.csv"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import duckdb
 import psycopg
 import pytest
 from psycopg import conninfo, sql
+
+from sqlanon.dbt.model_file import END, MARK, UNSIGNED, signed
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "dbt"
@@ -45,6 +48,15 @@ def dbt_command() -> str:
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def stamped(levels: Sequence[Sequence[Any]], model: str) -> str:
+    """A model whose query somebody else made, as if the command had written it."""
+    start = re.search("^select ", model, re.MULTILINE)
+    assert start is not None
+    config, query = model[: start.start()], model[start.start() :]
+    part = f"{MARK}\n-- Levels: {json.dumps(levels)}\n-- Signature: {UNSIGNED}\n{query}{END}"
+    return f"{config}{signed(part)}\n"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from sqlanon.dbt.model_file import END
+
 STUB = "{{ config(materialized='sqlanon_release') }}\n-- nothing yet\nselect * from {{ ref('staged') }}\n"
 REF = re.compile(r"\{\{ ref\('(\w+)'\) \}\}")
 
@@ -72,7 +74,8 @@ class FakeProject:
 
     def query(self) -> str:
         """The SQL of the model as dbt would run it."""
-        text = self.model.read_text(encoding="utf-8").partition("}}\n\n")[2].partition("\n{% set ")[0]
+        written = self.model.read_text(encoding="utf-8").partition(END)[0].partition("-- Signature: ")[2]
+        text = written.partition("\n\n")[2].partition("\n{% set ")[0]
         return REF.sub(rf'"{self.schema}"."\1"', text).replace("{{ '{{' }}", "{{")
 
     def parser(self) -> Path:

@@ -1,8 +1,9 @@
+{{ config(materialized='sqlanon_release') }}
+
 -- Written by `sqlanon dbt`. To change it, change the model's meta.sqlanon and run the command again.
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
 -- Levels: [["zip", 3], ["birth_date", 3], ["sex", 0], ["marital", 1]]
--- Signature: 08753aa30e087fc4cd1ba34343ce9a72
-{{ config(materialized='sqlanon_release') }}
+-- Signature: b7d539ab93701589726039f16c09f21d
 
 WITH hierarchy_zip AS (
   SELECT value, label_3, CAST(DENSE_RANK() OVER (ORDER BY CAST(label_3 AS TEXT) COLLATE "C") AS INT) AS code_3
@@ -330,3 +331,4 @@ LEFT JOIN (
 ) AS labels_of_marital ON CAST(published.marital AS TEXT) COLLATE "C" = labels_of_marital.allowed_label
 WHERE (NOT published.marital IS NULL AND labels_of_marital.allowed_label IS NULL)
 {%- endset %}
+-- End of what `sqlanon dbt` wrote.

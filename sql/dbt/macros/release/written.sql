@@ -4,20 +4,15 @@
 #}
 
 {% macro require_written(model, meta) %}
-    {% set code = model.raw_code.replace('\r\n', '\n').strip() %}
-    {% set found = modules.re.search('(?m)^-- Signature: ([0-9a-f]{32})$', code) %}
-    {% if not found %}
-        {{ sqlanon.refuse(
-            "model '" ~ model.name ~ "' was not written by `sqlanon dbt`: run the command, it writes the release"
-        ) }}
-    {% endif %}
-    {% set unsigned = modules.re.sub('(?m)^-- Signature: [0-9a-f]{32}$', '-- Signature: ' ~ '0' * 32, code, count=1) %}
-    {% if local_md5(unsigned) != found.group(1) %}
+    {% set part = sqlanon.written_part(model) %}
+    {% set found = modules.re.search('(?m)^-- Signature: ([0-9a-f]{32})$', part) %}
+    {% set unsigned = modules.re.sub('(?m)^-- Signature: [0-9a-f]{32}$', '-- Signature: ' ~ '0' * 32, part, count=1) %}
+    {% if not found or local_md5(unsigned.strip()) != found.group(1) %}
         {{ sqlanon.refuse(
             "model '" ~ model.name ~ "' was changed after `sqlanon dbt` wrote it: run the command again"
         ) }}
     {% endif %}
-    {% set levels = dict(sqlanon.stated_levels(code)) %}
+    {% set levels = dict(sqlanon.stated_levels(part)) %}
     {% for name, bounds in sqlanon.level_bounds(model, meta).items() %}
         {% set level = levels.get(name) %}
         {% set least = bounds.get('min') or 0 %}
@@ -29,6 +24,42 @@
             ) }}
         {% endif %}
     {% endfor %}
+{% endmacro %}
+
+
+{#-
+  What `sqlanon dbt` wrote of a model. Around it a model holds comments and calls of config(), on each side by themselves;
+  what looks like Jinja in a comment of SQL is rendered, so there it counts as SQL.
+-#}
+{% macro written_part(model) %}
+    {% set code = model.raw_code.replace('\r\n', '\n') %}
+    {% set marks = '(?ms)^-- Written by `sqlanon dbt`[.].*?^-- End of what `sqlanon dbt` wrote[.]$' %}
+    {% set found = modules.re.search(marks, code) %}
+    {% if not found %}
+        {{ sqlanon.refuse(
+            "model '" ~ model.name ~ "' was not written by `sqlanon dbt`: run the command, it writes the release"
+        ) }}
+    {% endif %}
+    {% set quoted = "'(?:[^'\\\\]|\\\\.)*'" ~ '|"(?:[^"\\\\]|\\\\.)*"' %}
+    {% set called = namespace(text="(?:[^()'\"]|" ~ quoted ~ ')*') %}
+    {% for depth in range(3) %}
+        {% set called.text = "(?:[^()'\"]|" ~ quoted ~ '|\\(' ~ called.text ~ '\\))*' %}
+    {% endfor %}
+    {% set no_jinja = '(?!\\{\\{|\\{%|\\{#)' %}
+    {% set silent = [
+        '\\{#.*?#\\}',
+        '\\{\\{-?\\s*config\\(' ~ called.text ~ '\\)\\s*-?\\}\\}',
+        '--(?:' ~ no_jinja ~ '[^\\n])*',
+        '/\\*(?:(?!\\*/)' ~ no_jinja ~ '.)*\\*/',
+    ] | join('|') %}
+    {% for side in [code[:found.start()], code[found.end():]] %}
+        {% if modules.re.sub('(?s)' ~ silent, '', side).strip() %}
+            {{ sqlanon.refuse(
+                "model '" ~ model.name ~ "' holds SQL beside what `sqlanon dbt` wrote: leave only config() and comments"
+            ) }}
+        {% endif %}
+    {% endfor %}
+    {{ return(found.group(0)) }}
 {% endmacro %}
 
 
@@ -60,7 +91,7 @@
   each generalized column below the model's query: TRUE where it shows labels of its level alone.
 -#}
 {% macro label_findings(model, built) %}
-    {% set code = model.raw_code.replace('\r\n', '\n') %}
+    {% set code = sqlanon.written_part(model) %}
     {% set questions = {} %}
     {% set block = '(?ms)^[{][%] set labels_([0-9]+) -[%][}]$\\n(.*?)\\n^[{][%]- endset [%][}]$' %}
     {% for found in modules.re.finditer(block, code) %}
