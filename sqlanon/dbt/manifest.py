@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ MATERIALIZATION = "sqlanon_release"
 """What the models are materialized as that sqlanon writes."""
 
 _NAME = r"\s*['\"]([^'\"]+)['\"]\s*"
-_REF = re.compile(rf"ref\({_NAME}\)")
+_REF = re.compile(rf"ref\((?:{_NAME},)?{_NAME}(?:,\s*(?:v|version)\s*=\s*(?:(\d+)|{_NAME})\s*)?\)")
 _SOURCE = re.compile(rf"source\({_NAME},{_NAME}\)")
 
 
@@ -44,11 +44,24 @@ class ManifestNode:
     """What the model's `meta.sqlanon` says."""
     columns: Mapping[str, Mapping[str, Any]] | None = None
     """What the columns' `meta.sqlanon` say."""
+    package: str = ""
+    version: str | None = None
+    """Of a model that has versions."""
+    is_latest: bool = True
+    """Whether a ref without a version means this one."""
+    missing: str = ""
+    """Why the database has no table of it; empty where it has one."""
 
     @property
     def is_release(self) -> bool:
         """Whether sqlanon may write its SQL."""
-        return self.materialized == MATERIALIZATION and bool(self.meta) and "source" in (self.meta or {})
+        stated = bool(self.meta) and "source" in (self.meta or {})
+        return self.materialized == MATERIALIZATION and stated and not self.missing
+
+    @property
+    def selector(self) -> str:
+        """By what dbt selects it, and `--select` too."""
+        return self.name if self.version is None else f"{self.name}.v{self.version}"
 
 
 @dataclass(frozen=True)
@@ -58,10 +71,12 @@ class Manifest:
     adapter: str
     """The kind of database that the manifest was written for."""
     nodes: tuple[ManifestNode, ...]
+    project: str = ""
+    """The name of the project itself, apart from packages it uses."""
 
     def releases(self, names: tuple[str, ...] = ()) -> list[ManifestNode]:
         """The models that sqlanon writes; UsageError where one that is asked for is none."""
-        found = {node.name: node for node in self.nodes if node.is_release}
+        found = {node.selector: node for node in self.nodes if node.is_release}
         for name in names:
             if name not in found:
                 raise UsageError(
@@ -73,21 +88,34 @@ class Manifest:
         return [found[name] for name in names] if names else list(found.values())
 
     def referred(self, text: str, model: str) -> ManifestNode:
-        """What a model's meta names as its source: a name, ref('name') or source('group', 'name')."""
+        """What a model's meta names as its source: a name, ref(...) as dbt writes it, or source('group', 'name')."""
         as_source, as_ref = _SOURCE.fullmatch(text.strip()), _REF.fullmatch(text.strip())
-        group = as_source[1] if as_source else None
-        name = as_source[2] if as_source else as_ref[1] if as_ref else text.strip()
-        found = [node for node in self.nodes if (node.group, node.name) == (group, name)]
-        if len(found) != 1:
-            what = "no" if not found else "more than one"
-            raise UsageError(
-                f"model '{model}': meta.sqlanon.source names '{text}', and the project has {what} such node"
-            )
-        return found[0]
+        if as_source:
+            found = [node for node in self.nodes if (node.group, node.name) == as_source.groups()]
+        else:
+            package, name, *versions = as_ref.groups() if as_ref else (None, text.strip())
+            version = next(filter(None, versions), None)
+            found = [
+                node
+                for node in self.nodes
+                if (node.group, node.name) == (None, name)
+                and package in (None, node.package)
+                and (node.is_latest if version is None else node.version == version)
+            ]
+            if package is None and len(found) > 1:
+                found = [node for node in found if node.package == self.project] or found
+        asked = f"model '{model}': meta.sqlanon.source names '{text}', and"
+        standing = [node for node in found if not node.missing]
+        if not standing and found:
+            raise UsageError(f"{asked} {found[0].missing}")
+        if len(standing) != 1:
+            raise UsageError(f"{asked} the project has {'more than one' if standing else 'no'} such node")
+        return standing[0]
 
     def reading(self, schema: str, name: str) -> ManifestNode | None:
         """The node that a relation of the database is, if any."""
-        return next((node for node in self.nodes if node.relation == (schema, name)), None)
+        standing = (node for node in self.nodes if not node.missing)
+        return next((node for node in standing if node.relation == (schema, name)), None)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -97,7 +125,7 @@ def read_manifest(path: Path) -> Manifest:
         content = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
         project = content["metadata"]["project_name"]
         nodes = tuple(_nodes(content, project))
-        return Manifest(str(content["metadata"]["adapter_type"]), nodes)
+        return Manifest(str(content["metadata"]["adapter_type"]), nodes, project)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -106,24 +134,40 @@ def read_manifest(path: Path) -> Manifest:
 
 def _nodes(content: Mapping[str, Any], project: str) -> Iterator[ManifestNode]:
     for entry in content["nodes"].values():
-        if entry["resource_type"] in ("model", "seed", "snapshot") and entry["config"]["materialized"] != "ephemeral":
+        if entry["resource_type"] in KINDS:
             yield _node(entry, project)
     for entry in content["sources"].values():
         jinja = reference("source", entry["source_name"], entry["name"])
         yield ManifestNode(entry["name"], (entry["schema"], entry["identifier"]), jinja, group=entry["source_name"])
+    for disabled in (content.get("disabled") or {}).values():
+        for entry in disabled:
+            if entry["resource_type"] in KINDS:
+                yield replace(_node(entry, project), missing="it is disabled: enable it, or name another")
+
+
+KINDS = ("model", "seed", "snapshot")
+"""Nodes that others read by ref()."""
 
 
 def _node(entry: Mapping[str, Any], project: str) -> ManifestNode:
     own = entry["package_name"] == project
-    jinja = reference("ref", entry["name"]) if own else reference("ref", entry["package_name"], entry["name"])
+    names = (entry["name"],) if own else (entry["package_name"], entry["name"])
+    version = None if entry.get("version") is None else str(entry["version"])
+    latest = None if entry.get("latest_version") is None else str(entry["latest_version"])
+    materialized = entry["config"]["materialized"]
+    ephemeral = "it is ephemeral, so the database has no table of it: materialize it as a view or a table"
     return ManifestNode(
         name=entry["name"],
-        relation=(entry["schema"], entry["alias"]),
-        jinja=jinja,
+        relation=(entry["schema"], entry.get("alias") or entry["name"]),
+        jinja=reference("ref", *names, version=None if version == latest else version),
         path=entry["original_file_path"],
-        materialized=entry["config"]["materialized"] if own else None,
+        materialized=materialized if own else None,
         meta=_meta(entry),
         columns={name: stated for name, column in entry["columns"].items() if (stated := _meta(column))},
+        package=entry["package_name"],
+        version=version,
+        is_latest=version == latest,
+        missing=ephemeral if materialized == "ephemeral" else "",
     )
 
 
@@ -133,14 +177,18 @@ def _meta(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((place["sqlanon"] for place in places if place and place.get("sqlanon")), None)
 
 
-def reference(function: str, *names: str) -> str:
+def reference(function: str, *names: str, version: str | None = None) -> str:
     """How a model reads another, or a source.
 
     >>> reference("source", "raw", "patients")
     "{{ source('raw', 'patients') }}"
+    >>> reference("ref", "people", version="2")
+    "{{ ref('people', v=2) }}"
     """
-    arguments = ", ".join(f"'{name}'" for name in names)
-    return f"{{{{ {function}({arguments}) }}}}"
+    arguments = [f"'{name}'" for name in names]
+    if version is not None:
+        arguments.append(f"v={version}" if version.isdigit() else f"v='{version}'")
+    return f"{{{{ {function}({', '.join(arguments)}) }}}}"
 
 
 AUDITED = ("k", "suppression", *(key for key, entry in MODELS.items() if entry.in_dbt))
@@ -172,7 +220,8 @@ def spec_of(manifest: Manifest, model: ManifestNode, url: str, folder: Path) -> 
     except SpecError as error:
         raise SpecError(*(f"model '{model.name}': {problem}" for problem in str(error).splitlines())) from None
     _refuse_unaudited(spec, model.name)
-    return spec
+    # What the tables are called in the target at hand decides nothing: the lock file is the same for every target.
+    return spec.known_as(source.jinja, model.jinja)
 
 
 def _refuse_unknown(meta: Mapping[str, Any], name: str) -> None:

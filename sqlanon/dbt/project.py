@@ -1,16 +1,18 @@
-"""A dbt project on disk: its files and folders, the dbt command, and the connection of its profile as a URL.
+"""A dbt project on disk: its files and folders, its manifest as of now, and the connection of its profile as a URL.
 
-Reads `dbt_project.yml`, `profiles.yml` and the environment; runs `dbt parse` where a manifest is missing or of another
-target.
+Reads the project's files, `profiles.yml` and the environment; runs `dbt parse` unless the manifest is known to be that of
+the project as it stands.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -18,9 +20,56 @@ from urllib.parse import quote, urlencode
 import yaml
 
 from sqlanon.dbt.manifest import Manifest, read_manifest
+from sqlanon.dbt.model_file import ModelFile
 from sqlanon.errors import UsageError
 
 PROJECT_FILE = "dbt_project.yml"
+
+READ_BY_DBT = (".sql", ".yml", ".yaml", ".md", ".py", ".csv")
+"""Files that decide what a manifest says: by their text, seeds by their name alone."""
+NEVER_READ = ("target", "logs", "node_modules", "__pycache__")
+_NAMED_VARIABLE = re.compile(r"env_var\(\s*['\"]([^'\"]+)")
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """How dbt is called: for which target of which profile, with which variables."""
+
+    command: str = "dbt"
+    target: str | None = None
+    profile: str | None = None
+    profiles: Path | None = None
+    """The folder of profiles.yml."""
+    variables: str | None = None
+    """YAML or JSON, as `--vars` of dbt takes it."""
+
+    @property
+    def flags(self) -> list[str]:
+        given = {
+            "--target": self.target,
+            "--profile": self.profile,
+            "--profiles-dir": None if self.profiles is None else str(self.profiles.resolve()),
+            "--vars": self.variables,
+        }
+        return [part for flag, value in given.items() if value is not None for part in (flag, value)]
+
+    @property
+    def state(self) -> list[str | None]:
+        """What decides the manifest: dbt's own variables of the environment too."""
+        named = {"DBT_TARGET": self.target, "DBT_PROFILE": self.profile}
+        chosen = [value or os.environ.get(name) for name, value in named.items()]
+        return [*chosen, self.variables, os.environ.get("DBT_VARS")]
+
+    def require_variables(self) -> None:
+        """UsageError where the variables are no mapping."""
+        if self.variables is None:
+            return
+        try:
+            content = yaml.safe_load(self.variables)
+        except yaml.YAMLError:
+            content = None
+        if not isinstance(content, dict):
+            raise UsageError("--vars: a mapping in YAML or JSON is expected, as in --vars '{name: value}'")
 
 
 @dataclass(frozen=True)
@@ -56,16 +105,97 @@ class Project:
         given = self.settings.get("seed-paths")
         return self.folder / str(given[0] if isinstance(given, list) and given else "seeds")
 
-    def manifest(self) -> Manifest:
+    def manifest(self, invocation: Invocation, connection: Connection | None, *, parse: bool | None) -> Manifest:
+        """The manifest of the project as it stands.
+
+        A manifest is taken as it is only when an earlier call had dbt write it, for the same target, profile and
+        variables, and no file of the project has changed since; otherwise dbt writes it anew. `parse` asks for that in
+        any case, or never: UsageError then names what has changed.
+        """
+        invocation.require_variables()
+        state = self._state(invocation, connection)
+        stale = None if parse else self._stale(state)
+        if stale is not None and parse is False:
+            raise UsageError(f"{self.manifest_path}: {stale}; run without --no-parse")
+        if parse or stale is not None:
+            self._parse(invocation)
+            self._remember(state)
         return read_manifest(self.manifest_path)
 
-    def parse(self, command: str, target: str | None, profiles: Path | None) -> None:
+    @property
+    def _memory(self) -> Path:
+        return self.manifest_path.with_name("sqlanon.json")
+
+    def _stale(self, state: Mapping[str, str]) -> str | None:
+        """Why the manifest may not be that of the project as it stands; None where it is."""
+        if not self.manifest_path.is_file():
+            return "there is no manifest"
+        try:
+            known = json.loads(self._memory.read_text(encoding="utf-8"))
+            written = known.pop("manifest")
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+            return "nothing says for which target and which files it was written"
+        if written != _digest(self.manifest_path.read_bytes()):
+            return "somebody else has written it since"
+        changed = [name for name in dict.fromkeys((*known, *state)) if known.get(name) != state.get(name)]
+        return f"changed since it was written: {', '.join(changed)}" if changed else None
+
+    def _remember(self, state: Mapping[str, str]) -> None:
+        """Note what the manifest was written from. Where that cannot be kept, dbt parses again the next time."""
+        try:
+            content = {"manifest": _digest(self.manifest_path.read_bytes()), **state}
+            self._memory.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        except OSError:
+            self._memory.unlink(missing_ok=True)
+
+    def _state(self, invocation: Invocation, connection: Connection | None) -> dict[str, str]:
+        """Digests of everything that a manifest is made from, by what they are of."""
+        texts, variables = self._files()
+        named = [[name, os.environ.get(name)] for name in sorted(variables) if not name.startswith("DBT_ENV_SECRET")]
+        profile = None if connection is None else [connection.target, connection.adapter, connection.schema]
+        return {
+            "target, profile and vars": _digest(json.dumps([invocation.state, profile]).encode()),
+            "variables of the environment": _digest(json.dumps(named).encode()),
+            "the project's files": _digest(json.dumps(texts).encode()),
+        }
+
+    def _files(self) -> tuple[list[list[str]], set[str]]:
+        """The project's files with their digests, and the variables of the environment that they name."""
+        found: list[list[str]] = []
+        variables: set[str] = set()
+        for place, path in self._read_by_dbt():
+            text = "" if path.suffix == ".csv" else path.read_bytes().decode("utf-8", "replace")
+            variables.update(_NAMED_VARIABLE.findall(text))
+            file = ModelFile.of(text) if path.suffix == ".sql" else None
+            # What this command writes of a model says nothing that it reads.
+            kept = text if file is None or not file.part else f"{file.before}{file.after}"
+            found.append([str(path.relative_to(place)), _digest(kept.encode())])
+        return found, variables
+
+    def _read_by_dbt(self) -> Iterator[tuple[Path, Path]]:
+        """The files that decide what a manifest says, each with the folder that it was found below, in their order."""
+        given = [str(place) for key, value in self.settings.items() if key.endswith("-paths") for place in value or ()]
+        outside = [place for place in given if ".." in Path(place).parts or Path(place).is_absolute()]
+        seen: set[Path] = set()
+        for start in (self.folder, *(self.folder / place for place in outside)):
+            # Packages that are folders of this machine are links.
+            for folder, inner, names in os.walk(start, followlinks=True):
+                place = Path(folder)
+                if place.resolve() in seen or (place / "pyvenv.cfg").exists():
+                    inner.clear()
+                    continue
+                seen.add(place.resolve())
+                passed_over = (*NEVER_READ, self.manifest_path.parent.name)
+                inner[:] = sorted(name for name in inner if name not in passed_over and not name.startswith("."))
+                paths = (place / name for name in sorted(names))
+                yield from ((start, path) for path in paths if path.suffix in READ_BY_DBT and path.is_file())
+
+    def _parse(self, invocation: Invocation) -> None:
         """Have dbt write the manifest anew."""
-        chosen = ["--target", target] if target is not None else []
-        chosen += ["--profiles-dir", str(profiles.resolve())] if profiles is not None else []
+        command = invocation.command
         try:
             ended = subprocess.run(
-                [command, "parse", "--no-version-check", "--quiet", *chosen],
+                [command, "parse", "--no-version-check", "--quiet", *invocation.flags],
                 cwd=self.folder,
                 env={**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"},
                 capture_output=True,
@@ -76,6 +206,10 @@ class Project:
         if ended.returncode != 0:
             # What dbt prints may quote the project's files, not this command's business.
             raise UsageError(f"`{command} parse` failed in {self.folder}: run it to see why")
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:
@@ -103,18 +237,22 @@ class Connection:
 
     adapter: str
     url: str
+    target: str = ""
+    schema: str | None = None
 
 
-def connection_of(project: Project, target: str | None, profiles: Path | None) -> Connection:
+def connection_of(project: Project, invocation: Invocation) -> Connection:
     """The database that dbt would connect to.
 
     Of Jinja a profile may use only `env_var`; for more there is --connection.
     """
-    path = _profiles_file(project, profiles)
-    profile = _mapping(read_yaml(path).get(project.profile), f"{path}: there is no profile '{project.profile}'")
-    chosen = target or _rendered(str(profile.get("target") or "default"), f"{project.profile}.target")
-    where = f"{project.profile}.outputs.{chosen}"
-    outputs = _mapping(profile.get("outputs"), f"{path}: {project.profile} has no outputs")
+    path = _profiles_file(project, invocation.profiles)
+    name = invocation.profile or os.environ.get("DBT_PROFILE") or project.profile
+    profile = _mapping(read_yaml(path).get(name), f"{path}: there is no profile '{name}'")
+    chosen = invocation.target or os.environ.get("DBT_TARGET")
+    chosen = chosen or _rendered(str(profile.get("target") or "default"), f"{name}.target")
+    where = f"{name}.outputs.{chosen}"
+    outputs = _mapping(profile.get("outputs"), f"{path}: {name} has no outputs")
     given = _mapping(outputs.get(chosen), f"{path}: there is no {where}")
     settings = {key: _rendered(str(value), f"{where}.{key}") for key, value in given.items() if value is not None}
     adapter = settings.get("type", "")
@@ -122,7 +260,7 @@ def connection_of(project: Project, target: str | None, profiles: Path | None) -
         raise UsageError(
             f"{where}: adapters of type {', '.join(sorted(_URLS))} are known; give --connection URL instead"
         )
-    return Connection(adapter, _URLS[adapter](settings, project.folder))
+    return Connection(adapter, _URLS[adapter](settings, project.folder), chosen, settings.get("schema"))
 
 
 def _profiles_file(project: Project, profiles: Path | None) -> Path:

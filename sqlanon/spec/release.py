@@ -12,7 +12,7 @@ from itertools import combinations
 from math import ceil
 from typing import Any, Self
 
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies import Sql
@@ -340,6 +340,8 @@ def _below(name: str, part: Any, depth: int) -> Iterator[tuple[str, Any]]:
 class Spec(SpecKeys):
     """A release: what to read, what to write, what it must satisfy."""
 
+    _known_as: dict[str, str] = PrivateAttr(default_factory=dict)
+
     @model_validator(mode="before")
     @classmethod
     def _choose_algorithm(cls, values: Any) -> Any:
@@ -405,7 +407,14 @@ class Spec(SpecKeys):
 
     def _deciding(self) -> dict[str, Any]:
         # What stands at its default is left out: a key that later versions add does not make lock files stale.
-        return self.model_dump(mode="json", exclude={"connection", "limits", "evidence"}, exclude_defaults=True)
+        content = self.model_dump(mode="json", exclude={"connection", "limits", "evidence"}, exclude_defaults=True)
+        return {**content, **self._known_as}
+
+    def known_as(self, source: str, target: str) -> Spec:
+        """The same spec, whose fingerprints go by other names of its source and its target than the database's."""
+        named = self.model_copy()
+        named._known_as = {"source": source, "target": target}
+        return named
 
     def _recipient_findings(self) -> Iterator[Finding]:
         if self.own_target is not None:

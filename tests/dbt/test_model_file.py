@@ -9,6 +9,7 @@ import pytest
 from sqlanon.cli.main import run
 from sqlanon.dbt.model_file import END, MARK, ModelFile
 from sqlanon.errors import UsageError
+from tests.dbt.test_writing import QUASI_IDENTIFIERS, done, tuples
 from tests.kit.fake_dbt import FakeProject
 
 SELECT = "select * from {{ ref('staged') }}"
@@ -18,13 +19,12 @@ CONFIGS = [
     "{{ config(materialized='sqlanon_release', alias='Patients', schema='release', database='prod') }}\n\n",
     "{{\n  config(\n    materialized = \"sqlanon_release\",\n    tags = ['nightly', 'pii:none'],\n  )\n}}\n",
     "{{- config(materialized='sqlanon_release', enabled=var('release', true) and target.name != 'dev') -}}\n",
-    "{{ config(materialized='sqlanon_release', grants={'select': ['reader', \"it's\"]}, persist_docs={'relation': true}) }}\n",
-    '{{ config(materialized=\'sqlanon_release\', post_hook=["analyze {{ this }}", "grant select on {{ this }} to x"]) }}\n',
+    "{{ config(materialized='sqlanon_release', grants={'select': ['reader', \"it's\"]}, full_refresh=true) }}\n",
+    "{{ config(materialized='sqlanon_release', post_hook=[\"analyze {{ this }}\", 'grant select on {{ this }} to x']) }}\n",
     "{{ config(materialized='sqlanon_release', pre_hook=audit_log(event=('start'), of=this)) }}\n-- seen by ops\n",
     "{{ config(materialized='sqlanon_release', contract={'enforced': true}, access='public', group='health') }}\n",
-    "{# Owner: release team (\"ask first\") #}\n/* select * from somewhere */\n{{ config(materialized='sqlanon_release',"
-    " indexes=[{'columns': ['zip'], 'unique': False}]) }}\r\n\r\n",
-    "{{ config(materialized='sqlanon_release') }}\n{{ config(meta={'owner': 'ä 数据', 'sqlanon': {'k': 2}}) }}\n-- €: \\ '\n",
+    "{# Ask (\"first\") #}\n/* select * */\n{{ config(materialized='sqlanon_release', indexes=[{'columns': ['zip']}]) }}\r\n\r\n",
+    "{{ config(materialized='sqlanon_release') }}\n{{ config(meta={'a': 'ä 数据'}) }}\n-- €: \\ '\n",
     "",
 ]
 
@@ -78,8 +78,6 @@ def test_a_model_that_was_written_whole_keeps_its_config() -> None:
 
 @pytest.mark.parametrize("config", [CONFIGS[2], CONFIGS[5], CONFIGS[8], CONFIGS[9], CONFIGS[10]])
 def test_the_command_keeps_a_config(duckdb_url: str, tmp_path: Path, config: str) -> None:
-    from tests.dbt.test_writing import QUASI_IDENTIFIERS, done, tuples
-
     done(duckdb_url, "CREATE TABLE staged (area text, marital text)")
     done(duckdb_url, f"INSERT INTO staged VALUES {tuples([['ab1', 'single'], ['ab2', 'single']] * 3)}")
     project = FakeProject(tmp_path / "project", "main")
@@ -87,7 +85,7 @@ def test_the_command_keeps_a_config(duckdb_url: str, tmp_path: Path, config: str
     project.profile({"type": "duckdb", "path": "../test.duckdb"})
     project.model.write_bytes(f"{config}{SELECT}\n-- mine\r\n".encode())
     for _ in range(2):
-        assert run(["dbt", "--project", str(project.folder)]) == 0
+        assert run(["dbt", "--project", str(project.folder), "--dbt", str(project.parser())]) == 0
         text = project.model.read_bytes().decode()
         before, mark, rest = text.partition(MARK)
         assert (before, mark) == (config, MARK)

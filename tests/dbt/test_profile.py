@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlanon.dbt.manifest import read_manifest
-from sqlanon.dbt.project import Project, connection_of
+from sqlanon.dbt.project import Invocation, Project, connection_of
 from sqlanon.errors import UsageError
 from tests.kit.fake_dbt import FakeProject
 
@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> FakeProject:
 
 
 def url(project: FakeProject, target: str | None = None, profiles: Path | None = None) -> str:
-    return connection_of(Project.at(project.folder), target, profiles).url
+    return connection_of(Project.at(project.folder), Invocation(target=target, profiles=profiles)).url
 
 
 def test_a_server_with_variables_of_the_environment(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:

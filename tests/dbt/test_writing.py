@@ -152,7 +152,8 @@ def load_seeds(url: str, project: FakeProject) -> None:
 
 
 def command(project: FakeProject, url: str, *more: str) -> list[str]:
-    return ["dbt", "--project", str(project.folder), "--connection", url, "--json", *more]
+    given = ["--project", str(project.folder), "--dbt", str(project.parser())]
+    return ["dbt", *given, "--connection", url, "--json", *more]
 
 
 @pytest.mark.parametrize("name", REQUIREMENTS)
@@ -228,7 +229,7 @@ QUASI_IDENTIFIERS = {name: COLUMNS[name] for name in QUASI_IDENTIFIER}
 
 def said(project: FakeProject, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """The exit code of the command and what it said."""
-    code = run(["dbt", "--project", str(project.folder), *arguments])
+    code = run(["dbt", "--project", str(project.folder), "--dbt", str(project.parser()), *arguments])
     printed = capsys.readouterr()
     return code, printed.out + printed.err
 
@@ -279,7 +280,7 @@ def test_jinja_in_names_and_labels_stays_text(staged: FakeProject, duckdb_url: s
     done(duckdb_url, 'ALTER TABLE staged RENAME COLUMN area TO "{{ area }}"')
     columns = {"{{ area }}": COLUMNS["area"], "marital": COLUMNS["marital"]}
     staged.write({"source": "staged", "k": 2}, columns)
-    assert run(["dbt", "--project", str(staged.folder)]) == 0
+    assert run(["dbt", "--project", str(staged.folder), "--dbt", str(staged.parser())]) == 0
     text = staged.model.read_text(encoding="utf-8")
     assert "{{ area }}" not in text
     assert "\"{{ '{{' }} area }}\"" in text
@@ -344,28 +345,3 @@ def test_labels_that_a_seed_cannot_hold_are_refused(staged: FakeProject, capsys:
     code, text = said(staged, capsys)
     assert code == 2
     assert "dbt seeds cannot hold" in text
-
-
-def test_dbt_parses_where_the_manifest_is_missing_or_of_another_database(
-    staged: FakeProject, capsys: pytest.CaptureFixture[str]
-) -> None:
-    manifest = staged.folder / "target" / "manifest.json"
-    prepared = staged.folder / "prepared.json"
-    prepared.write_bytes(manifest.read_bytes())
-    parser = str(staged.parser())
-    manifest.unlink()
-    assert said(staged, capsys, "--dbt", parser)[0] == 0
-    assert (staged.folder / "arguments").read_text() == "parse --no-version-check --quiet"
-    staged.write({"source": "nowhere", "k": 2}, QUASI_IDENTIFIERS, adapter="postgres")
-    assert said(staged, capsys, "--dbt", parser)[0] == 0
-    staged.write({"source": "nowhere", "k": 2}, QUASI_IDENTIFIERS)
-    assert said(staged, capsys, "--dbt", parser)[0] == 2
-    assert said(staged, capsys, "--dbt", parser, "--target", "there")[0] == 0
-    assert (staged.folder / "arguments").read_text() == "parse --no-version-check --quiet --target there"
-    code, text = said(staged, capsys, "--parse", "--dbt", str(staged.folder / "no-such-command"))
-    assert code == 2
-    assert "name that of dbt with --dbt" in text
-    prepared.unlink()
-    code, text = said(staged, capsys, "--parse", "--dbt", parser)
-    assert code == 2
-    assert "run it to see why" in text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +31,12 @@ class FakeProject:
     def write(
         self, meta: Mapping[str, Any] | None, columns: Mapping[str, Mapping[str, Any]], adapter: str = "duckdb"
     ) -> None:
-        for name in ("models", "target"):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        (self.folder / "models").mkdir(parents=True, exist_ok=True)
         (self.folder / "dbt_project.yml").write_text("{name: fake, profile: fake}", encoding="utf-8")
         if not self.model.exists():
             self.model.write_text(STUB, encoding="utf-8")
         content = json.dumps(self.manifest(meta, columns, adapter))
-        (self.folder / "target" / "manifest.json").write_text(content, encoding="utf-8")
+        (self.folder / "prepared.json").write_text(content, encoding="utf-8")
 
     def manifest(
         self, meta: Mapping[str, Any] | None, columns: Mapping[str, Mapping[str, Any]], adapter: str
@@ -55,6 +53,12 @@ class FakeProject:
                 }
             },
         }  # fmt: skip
+
+    @property
+    def parsed(self) -> list[str]:
+        """The arguments of each call of the parser."""
+        notes = self.folder / "arguments"
+        return notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
 
     def node(self, name: str, kind: str, materialized: str, meta: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return {
@@ -79,13 +83,9 @@ class FakeProject:
         return REF.sub(rf'"{self.schema}"."\1"', text).replace("{{ '{{' }}", "{{")
 
     def parser(self) -> Path:
-        """A command that only knows `parse`: it moves a prepared manifest into its place and notes its arguments."""
+        """A command that only knows `parse`: it puts the prepared manifest in its place and notes its arguments."""
         command = self.folder / "fake-dbt"
-        program = (
-            f"#!{sys.executable}\nimport pathlib, sys\n"
-            "pathlib.Path('arguments').write_text(' '.join(sys.argv[1:]))\n"
-            "pathlib.Path('target/manifest.json').write_text(pathlib.Path('prepared.json').read_text())\n"
-        )
+        program = '#!/bin/sh\nset -e\necho "$*" >> arguments\nmkdir -p target\ncp prepared.json target/manifest.json\n'
         command.write_text(program, encoding="utf-8")
         command.chmod(0o755)
         return command

@@ -110,13 +110,19 @@
 {% endmacro %}
 
 
-{#- A name, `ref('name')` or `source('group', 'name')`; the model must depend on it. -#}
+{#- A name, ref(...) as models write it, or source('group', 'name'); the model must depend on it. -#}
 {% macro relation_named(text) %}
     {% set quoted = "\\s*['\"]([^'\"]+)['\"]\\s*" %}
     {% set as_source = modules.re.match('source\\(' ~ quoted ~ ',' ~ quoted ~ '\\)$', text) %}
-    {% set as_ref = modules.re.match('ref\\(' ~ quoted ~ '\\)$', text) %}
     {% if as_source %}
         {{ return(source(as_source.group(1), as_source.group(2))) }}
     {% endif %}
-    {{ return(ref(as_ref.group(1) if as_ref else text)) }}
+    {% set version = "(?:,\\s*(?:v|version)\\s*=\\s*['\"]?([^'\")\\s]+)['\"]?\\s*)?" %}
+    {% set as_ref = modules.re.match('ref\\((?:' ~ quoted ~ ',)?' ~ quoted ~ version ~ '\\)$', text) %}
+    {% if not as_ref %}
+        {{ return(ref(text)) }}
+    {% elif as_ref.group(1) %}
+        {{ return(ref(as_ref.group(1), as_ref.group(2), version=as_ref.group(3))) }}
+    {% endif %}
+    {{ return(ref(as_ref.group(2), version=as_ref.group(3))) }}
 {% endmacro %}
