@@ -95,7 +95,7 @@ class ModelFile:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the user's text adds nothing to the SQL, each side by itself: no comment opens here and ends there."""
+        """Whether the user's text adds nothing to the SQL; no comment may open on one side and end on the other."""
         return not any(_SILENT.sub("", side).strip() for side in (self.before, self.after))
 
     def with_part(self, part: str) -> str:
@@ -105,7 +105,7 @@ class ModelFile:
 
 
 def signed(part: str) -> str:
-    """What the command writes with its own digest, by which the materialization knows that nobody has changed it since."""
+    """What the command writes with its own digest, by which the materialization knows that nobody has changed it."""
     unsigned = _SIGNATURE.sub(f"-- Signature: {UNSIGNED}", part, count=1)
     digest = md5(unsigned.replace("\r\n", "\n").strip().encode(), usedforsecurity=False).hexdigest()
     return _SIGNATURE.sub(f"-- Signature: {digest}", unsigned, count=1)

@@ -1,7 +1,7 @@
 """A dbt project on disk: its files and folders, its manifest as of now, and the connection of its profile as a URL.
 
-Reads the project's files, `profiles.yml` and the environment; runs `dbt parse` unless the manifest is known to be that of
-the project as it stands.
+Reads the project's files, `profiles.yml` and the environment; runs `dbt parse` unless the manifest is known to be that
+of the project as it stands.
 """
 
 from __future__ import annotations

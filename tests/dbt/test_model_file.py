@@ -20,10 +20,10 @@ CONFIGS = [
     "{{\n  config(\n    materialized = \"sqlanon_release\",\n    tags = ['nightly', 'pii:none'],\n  )\n}}\n",
     "{{- config(materialized='sqlanon_release', enabled=var('release', true) and target.name != 'dev') -}}\n",
     "{{ config(materialized='sqlanon_release', grants={'select': ['reader', \"it's\"]}, full_refresh=true) }}\n",
-    "{{ config(materialized='sqlanon_release', post_hook=[\"analyze {{ this }}\", 'grant select on {{ this }} to x']) }}\n",
+    "{{ config(materialized='sqlanon_release', post_hook=[\"analyze {{ this }}\", 'grant {{ this }} to x']) }}\n",
     "{{ config(materialized='sqlanon_release', pre_hook=audit_log(event=('start'), of=this)) }}\n-- seen by ops\n",
     "{{ config(materialized='sqlanon_release', contract={'enforced': true}, access='public', group='health') }}\n",
-    "{# Ask (\"first\") #}\n/* select * */\n{{ config(materialized='sqlanon_release', indexes=[{'columns': ['zip']}]) }}\r\n\r\n",
+    "{# Ask (\"us\") #}\n/* ; */\n{{ config(materialized='sqlanon_release', indexes=[{'columns': ['zip']}]) }}\r\n\r\n",
     "{{ config(materialized='sqlanon_release') }}\n{{ config(meta={'a': 'ä 数据'}) }}\n-- €: \\ '\n",
     "",
 ]
