@@ -60,6 +60,13 @@ def edit(path: str, text: str) -> Callable[[FakeProject], None]:
     return edited
 
 
+def replaced(path: str, text: str) -> Callable[[FakeProject], None]:
+    def edited(project: FakeProject) -> None:
+        (project.folder / path).write_text(text, encoding="utf-8")
+
+    return edited
+
+
 EDITS: dict[str, Callable[[FakeProject], None]] = {
     "properties": edit("models/schema.yml", "models: []\n"),
     "another model": edit("models/deep/er/x.sql", "select 1"),
@@ -68,9 +75,9 @@ EDITS: dict[str, Callable[[FakeProject], None]] = {
     "the project": edit("dbt_project.yml", "\n# on-run-end is next\n"),
     "a package": edit("dbt_packages/p/models/y.sql", "select 2"),
     "a new seed": edit("seeds/new.csv", "a\n1\n"),
-    "dbt itself": lambda project: (project.folder / "target" / "manifest.json").write_text("{}") and None,
+    "dbt itself": replaced("target/manifest.json", "{}"),
     "no memory": lambda project: (project.folder / "target" / "sqlanon.json").unlink(),
-    "a broken memory": lambda project: (project.folder / "target" / "sqlanon.json").write_text("[]") and None,
+    "a broken memory": replaced("target/sqlanon.json", "[]"),
 }
 
 
