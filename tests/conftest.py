@@ -53,7 +53,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
         if item.get_closest_marker("one_engine") is not None and item.get_closest_marker("postgres") is not None:
             item.add_marker("soak")
+    leave_repetition_to_soak(items)
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+def leave_repetition_to_soak(items: list[pytest.Item]) -> None:
+    """Of a test with the mark `representative(n)`, n cases spread over all remain on each engine.
+
+    `representative(n, postgres=m)` leaves m on PostgreSQL.
+    """
+    cases: dict[tuple[str, bool], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("representative") is not None and item.get_closest_marker("soak") is None:
+            name = item.nodeid.partition("[")[0]
+            cases.setdefault((name, item.get_closest_marker("postgres") is not None), []).append(item)
+    for (_, on_postgres), same in cases.items():
+        mark = same[0].get_closest_marker("representative")
+        assert mark is not None
+        most = mark.kwargs.get("postgres", mark.args[0]) if on_postgres else mark.args[0]
+        kept = spread(len(same), most)
+        for place, item in enumerate(same):
+            if place not in kept:
+                item.add_marker("soak")
+
+
+def spread(number: int, most: int) -> set[int]:
+    """Places of at most so many of a number of things, the first and the last among them."""
+    if most == 1:
+        return {0}
+    return {place * (number - 1) // (most - 1) for place in range(most)}
 
 
 def pytest_collection_finish() -> None:

@@ -93,9 +93,9 @@ def _labels(table: Published, hierarchy: Relation, texts: Sequence[exp.Expressio
     """The distinct labels of some levels."""
     found: exp.Query | None = None
     for text in texts:
-        part = exp.select(named(text.copy(), "label")).from_(table.traits.relation(hierarchy, "hierarchy"))
-        part = part.where(is_present(text.copy())).distinct()
-        found = part if found is None else exp.union(found, part, distinct=True)
+        part = exp.select(named(text.copy(), "label")).from_(table.traits.relation(hierarchy, "hierarchy"), copy=False)
+        part = part.where(is_present(text.copy()), copy=False).distinct(copy=False)
+        found = part if found is None else exp.union(found, part, distinct=True, copy=False)
     if found is None:
         raise ValueError("a hierarchy has a level")
     return found

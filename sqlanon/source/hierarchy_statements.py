@@ -114,11 +114,11 @@ def coded(
         key = traits.key(column(f"label_{level}"), families[level])
         rank = exp.Window(this=exp.DenseRank(), order=exp.Order(expressions=[exp.Ordered(this=key)]))
         items.append(named(cast(rank, "int"), f"code_{level}"))
-        covered = exp.Window(this=_leaves(level, leaves), partition_by=[key.copy()])
+        covered = exp.Window(this=_leaves(level, leaves), partition_by=[key])
         items.append(named(cast(covered, "int"), f"leaves_{level}"))
         items.append(named(cast(_index(level, height, key, families, traits), "int"), f"index_{level}"))
         if leaves == "places":
-            first = exp.Window(this=exp.Min(this=column(f"start_{level}")), partition_by=[key.copy()])
+            first = exp.Window(this=exp.Min(this=column(f"start_{level}")), partition_by=[key])
             items.append(named(first, f"start_{level}"))
     if leaves == "places":
         items += [column(name) for name in (f"leaves_{height}", f"start_{height}", "outside")]

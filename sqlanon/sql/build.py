@@ -118,9 +118,7 @@ def _modulo(value: exp.Expression) -> exp.Paren:
 
 def checksum(mix: exp.Expression) -> list[exp.Expression]:
     """Two sums over rows that change, for all practical purposes, when any row does; order does not matter."""
-    square = exp.Mod(
-        this=exp.Paren(this=exp.Mul(this=mix.copy(), expression=mix.copy())), expression=literal(MIXING_PRIME)
-    )
+    square = exp.Mod(this=exp.Paren(this=exp.Mul(this=mix, expression=mix)), expression=literal(MIXING_PRIME))
     return [total(mix), total(exp.Paren(this=square))]
 
 

@@ -77,6 +77,7 @@ def test_plan_run_and_audit(frame: Any) -> None:
     assert not sqlanon.audit(frame, case.quasi_identifier, k=3).satisfied
 
 
+@pytest.mark.representative(1)
 def test_the_dataframe_may_come_first(frame: Any) -> None:
     spec = values_of(load_case("c1"), 3, 1)
     assert sqlanon.plan(frame, spec).to_dict()["levels"] == sqlanon.plan(spec, source=frame).levels
@@ -85,6 +86,7 @@ def test_the_dataframe_may_come_first(frame: Any) -> None:
         sqlanon.plan(frame, spec, source=frame)  # type: ignore[call-overload]  # the point of the test
 
 
+@pytest.mark.representative(1)
 def test_a_dataframe_alone_is_planned_by_guesses(frame: Any) -> None:
     guessed = sqlanon.plan(frame)
     assert guessed.rows == len(load_case("c1").rows)

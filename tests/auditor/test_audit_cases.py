@@ -94,6 +94,7 @@ def test_case_c3_skewness_and_similarity(engine: Engine) -> None:
 INTERNAL = ["class", "size", "rows", "value", "members", "code", "total", "person", "number", "k_0", "reference"]
 
 
+@pytest.mark.representative(6, postgres=3)
 @pytest.mark.postgres
 @pytest.mark.parametrize("names", [adversarial_names()[start::9] for start in range(9)] + [INTERNAL], ids=ascii)
 def test_names(duckdb_url: str, postgres_url: str, names: list[str]) -> None:

@@ -64,6 +64,7 @@ def releases(draw: st.DrawFn) -> tuple[list[Row], list[Row]]:
     return originals, released or [("*", "*")]
 
 
+@pytest.mark.one_engine
 @given(drawn=releases())
 @example(drawn=([("a", "a"), ("b", "a")], [("a", "a"), ("a", "a")]))
 @example(drawn=([("a", None), ("a", None), ("b", "c")], [("ab", None), ("*", None), ("b", "*")]))
@@ -76,6 +77,7 @@ def test_figures_equal_brute_force(engine_url: str, drawn: tuple[list[Row], list
     assert found.k_k == min(expected[:2])
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("name", ["classic", "relaxed", "released_row_alone", "original_row_alone"])
 @pytest.mark.one_engine
 def test_the_slides_four_releases(engine_url: str, name: str) -> None:

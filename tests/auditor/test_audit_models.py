@@ -47,6 +47,7 @@ def test_the_source_as_reference(engine: Engine, rows: Rows, suppressed: Rows, p
     assert_equals_oracle(result, oracle.Table(rows, source=source), request)
 
 
+@pytest.mark.one_engine
 @given(rows=TABLES, suppressed=st.lists(ROWS, max_size=8), privacy=privacies(), whole=st.booleans())
 @FEW
 def test_values_counted_side_by_side(
@@ -59,6 +60,7 @@ def test_values_counted_side_by_side(
     assert_equals_oracle(result, oracle.Table(rows, source=source if whole else None), request)
 
 
+@pytest.mark.one_engine
 @given(rows=TABLES, suppressed=st.lists(ROWS, max_size=8), privacy=privacies())
 @FEW
 def test_columns_of_many_values(
@@ -89,6 +91,7 @@ def test_ordered_distances_in_large_classes(engine: Engine, rows: Rows, suppress
     assert_equals_oracle(result, oracle.Table(rows, source=source), request)
 
 
+@pytest.mark.one_engine
 @given(rows=TABLES, suppressed=st.lists(ROWS, max_size=8), privacy=privacies(), whole=st.booleans())
 @FEW
 def test_persons(engine: Engine, rows: Rows, suppressed: Rows, privacy: Privacy, whole: bool) -> None:
@@ -102,6 +105,7 @@ def test_persons(engine: Engine, rows: Rows, suppressed: Rows, privacy: Privacy,
     assert_equals_oracle(result, oracle.Table(rows, "who", source=source if whole else None), request)
 
 
+@pytest.mark.one_engine
 @given(rows=TABLES, privacy=privacies(), others=st.sampled_from(["known", "unknown"]), person=st.booleans())
 @FEW
 def test_several_quasi_identifiers_and_known_values(

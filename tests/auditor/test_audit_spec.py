@@ -89,6 +89,7 @@ def test_every_sensitive_column_is_measured_without_a_requirement(engine_url: st
     assert result.figures[0].distinct == 2
 
 
+@pytest.mark.one_engine
 def test_the_population_is_generalized_as_the_lock_file_says(engine_url: str, tmp_path: Path) -> None:
     found = database(engine_url)
     path = tmp_path / "spec.yaml"

@@ -182,6 +182,7 @@ class TestPublishedTables:
             "2 of 18 rows of the source are suppressed, at most 1 may be"
         ]
 
+    @pytest.mark.representative(4, postgres=2)
     @pytest.mark.parametrize("algorithm", ["samarati", "ghs", "tds"])
     @pytest.mark.parametrize("kind", ["text", "integer"])
     def test_blanked_rows_are_told_in_every_column(self, make: Run, algorithm: str, kind: str) -> None:
@@ -220,6 +221,7 @@ class TestPublishedTables:
         assert pipeline.run(spec).publication.blanked == 2
         assert violations(spec) == []
 
+    @pytest.mark.representative(2, postgres=1)
     @pytest.mark.parametrize("levels", [{"max": 0}, {"min": 3}, {}])
     def test_a_star_that_is_a_value_tells_of_no_blanked_row(self, make: Run, levels: dict[str, int]) -> None:
         """People have `*` themselves, so that of them nobody is told from a blanked row; the ages tell."""

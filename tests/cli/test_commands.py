@@ -176,6 +176,7 @@ def test_hierarchies_shows_values_only_when_asked(sqlanon: CommandLine, spec: Pa
     assert len(sample["hierarchies"]["zip"]["sample"]) == 2
 
 
+@pytest.mark.one_engine
 def test_hierarchies_exports_what_the_csv_builder_reads(
     sqlanon: CommandLine, spec: Path, folder: Path, database: str
 ) -> None:

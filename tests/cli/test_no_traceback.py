@@ -67,6 +67,7 @@ def test_a_spec_that_is_nested_deeply(sqlanon: CommandLine, folder: Path) -> Non
     is_one_line(sqlanon("check", spec), "nested too deeply")
 
 
+@pytest.mark.representative(5)
 @pytest.mark.parametrize(
     "path", [(), ("recoding",), ("hierarchies",), ("frequency_set",), ("source",), ("spec_parts",)]
 )

@@ -34,6 +34,7 @@ def logged(outcome: Outcome) -> list[dict[str, Any]]:
 # -- status ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_status_of_a_release_that_is_as_it_was(sqlanon: CommandLine, spec: Path) -> None:
     before = sqlanon("status", spec)
     assert before.code == 1

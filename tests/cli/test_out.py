@@ -62,6 +62,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.mark.representative(6)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("name", READ)
 def test_a_lock_file_replaces_nothing_that_is_read(
@@ -76,6 +77,7 @@ def test_a_lock_file_replaces_nothing_that_is_read(
     assert contents(folder) == before
 
 
+@pytest.mark.representative(5)
 @pytest.mark.parametrize("flags", [(), ("--offline",)])
 @pytest.mark.parametrize("name", [*READ, "spec.lock.json", "other.lock.json"])
 def test_a_report_replaces_nothing_that_is_read(

@@ -91,6 +91,7 @@ def test_run_refuses_what_exposes_and_publishes_nothing(sqlanon: CommandLine, sp
     assert (as_json.code, as_json.json["error"]["type"]) == (1, "RequirementError")
 
 
+@pytest.mark.one_engine
 def test_run_with_warn_publishes_each(sqlanon: CommandLine, warning_spec: Path, database: str) -> None:
     outcome = sqlanon("run", warning_spec, "--json")
     assert outcome.code == 0, outcome.err

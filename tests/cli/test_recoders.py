@@ -18,6 +18,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.representative(3, postgres=1)
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
 def test_from_plan_to_audit(sqlanon: CommandLine, folder: Path, engine_url: str, search: dict[str, Any]) -> None:
     patients(engine_url)

@@ -62,6 +62,7 @@ def dialects(modules: set[str]) -> set[str]:
     return found - {"dialect"}
 
 
+@pytest.mark.representative(4)
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "most", "unneeded"),

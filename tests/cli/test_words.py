@@ -85,6 +85,7 @@ def test_where_persons_are_counted_figures_say_so(sqlanon: CommandLine, visits: 
     assert sqlanon(*asked, "--json").json["counted"] == "persons"
 
 
+@pytest.mark.one_engine
 def test_plan_run_and_status_say_persons_or_rows(sqlanon: CommandLine, visits: Path) -> None:
     planned = sqlanon("plan", visits)
     assert "counts persons, told apart by patient_id" in planned.out
@@ -106,6 +107,7 @@ def test_plan_run_and_status_say_persons_or_rows(sqlanon: CommandLine, visits: P
     assert "rows in classes of one person" in shown
 
 
+@pytest.mark.one_engine
 def test_one_report_has_one_average_risk(sqlanon: CommandLine, visits: Path) -> None:
     assert sqlanon("plan", visits).code == 0
     report = package.report(visits.with_name("visits.lock.json"), what_if=False)
@@ -126,6 +128,7 @@ def test_one_report_has_one_average_risk(sqlanon: CommandLine, visits: Path) -> 
     assert content["audit"]["average_risk"] == pytest.approx(expected)
 
 
+@pytest.mark.one_engine
 def test_rows_are_rows_where_nobody_is_named(sqlanon: CommandLine, spec: Path) -> None:
     assert sqlanon("plan", spec).code == 0
     ended = sqlanon("run", spec)

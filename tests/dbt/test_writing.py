@@ -156,6 +156,7 @@ def command(project: FakeProject, url: str, *more: str) -> list[str]:
     return ["dbt", *given, "--connection", url, "--json", *more]
 
 
+@pytest.mark.representative(3, postgres=2)
 @pytest.mark.parametrize("name", REQUIREMENTS)
 def test_the_written_model_releases_what_brute_force_keeps(
     engine_url: str,

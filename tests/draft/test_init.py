@@ -56,6 +56,7 @@ def draft(sqlanon: CommandLine, url: str, table: str, out: str = "spec.yaml") ->
     return columns
 
 
+@pytest.mark.one_engine
 def test_a_draft_of_every_kind_of_column_passes_check(sqlanon: CommandLine, engine_url: str, folder: Path) -> None:
     engine = open_at(engine_url)
     execute(engine, WIDE)
@@ -87,6 +88,7 @@ def test_names_of_every_kind_are_quoted(sqlanon: CommandLine, engine_url: str, f
     assert list(load_spec(folder / "spec.yaml").columns) == names
 
 
+@pytest.mark.representative(4, postgres=2)
 @pytest.mark.parametrize("name", ["odd name", 'quo"te', "a.b", "${HOME}", "no", "Straße", "x" * 60])
 def test_tables_of_every_name(sqlanon: CommandLine, engine_url: str, folder: Path, name: str) -> None:
     engine = open_at(engine_url)

@@ -347,6 +347,7 @@ def test_a_view_on_sqlite(tmp_path: Path) -> None:
         pipeline.run(spec)
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(
     "model",
     [

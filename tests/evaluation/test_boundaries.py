@@ -151,6 +151,7 @@ def test_one_row_of_a_million_beyond(engine: Engine) -> None:
             assert (name, suppressed(engine, found, scratch, meeting(sensitive)) >= CLASS) == (name, True)
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize(
     ("counts", "l", "passes"),
     [

@@ -67,6 +67,7 @@ def asking(name: str, url: str) -> Iterator[Any]:
         yield ask
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize(
     ("name", "satisfies"), [("c1", "counts"), ("f1", "counts"), pytest.param("s3", "matrix", id="s3")]
 )

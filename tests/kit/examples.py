@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-ONE_IN = {"soak": 1, "suite": 2, "quick": 8}
+ONE_IN = {"soak": 1, "suite": 4, "quick": 8}
 """By Hypothesis' profile (`--hypothesis-profile`); `suite` is that of `make test`."""
 FEWEST = 3
 

@@ -58,6 +58,7 @@ def _search_of(asking: Asking) -> Any:
     return pytest.param(asking, marks=[pytest.mark.soak] if rare else [], id=asking.name)
 
 
+@pytest.mark.representative(10)
 @pytest.mark.parametrize("asking", [_search_of(asking) for asking in EVERYTHING])
 def test_every_search_finds_what_brute_force_finds(asking: Asking, tmp_path: Path) -> None:
     with searching(tmp_path, asking, 1, LIMIT) as (run, frequency, problem):
@@ -83,6 +84,7 @@ def _compare(run: Run, frequency: FrequencySet, spec: Spec, problem: Problem, al
         assert sum(found.chosen.node) == min(map(sum, minimal))
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize("name", ERRING)
 def test_pruning_would_have_missed_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that believed the model to be monotone errs on this table; ours does not."""

@@ -82,6 +82,7 @@ def locks_of(spec: Spec, planned: recipients.RecipientsPlan) -> dict[str, Lock]:
 # -- two releases that isolate a person --------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_releases_whose_join_isolates_a_person_are_refused(database: Database) -> None:
     with pytest.raises(RequirementError) as caught:
         recipients.run(classic(database))
@@ -112,6 +113,7 @@ def test_a_plan_says_so_and_refuses_nothing(database: Database) -> None:
     assert "1 person is exposed" in planned._repr_html_()
 
 
+@pytest.mark.one_engine
 def test_with_warn_both_are_published(database: Database) -> None:
     result = recipients.run(classic(database, together="warn"))
     assert database.counted("for_lab", "zip, age") == {("a", "*"): 3, ("b", "*"): 2}
@@ -237,6 +239,7 @@ WHOLE = {"two k", "a sensitive column", "a population", "persons"}
 NODES: tuple[tuple[int, ...], ...] = tuple(product(range(3), range(3), range(2)))
 
 
+@pytest.mark.representative(3, postgres=1)
 @pytest.mark.parametrize("name", PAIRS)
 def test_findings_equal_brute_force(engine: Engine, engine_url: str, name: str) -> None:
     pair = PAIRS[name]
@@ -296,6 +299,7 @@ def spec_of(url: str, pair: tuple[Asking, Asking]) -> Spec:
 ODD = Random(3).sample(adversarial_names(), 6)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("mode", "persons"),
     [

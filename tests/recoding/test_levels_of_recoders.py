@@ -65,6 +65,7 @@ BOTH = ("mondrian", "ops")
 """Searches that are run on PostgreSQL too; the others share their statements with these."""
 
 
+@pytest.mark.representative(4, postgres=1)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in BOTH else pytest.mark.one_engine) for name in SEARCHES]
 )
@@ -103,6 +104,7 @@ def test_levels_that_lie_apart_in_the_order_of_values_become_sets(engine_url: st
         assert found & {"even", "odd", "{even, odd}", "*"}
 
 
+@pytest.mark.one_engine
 def test_bounds_by_values_end_at_somebodys_value_and_only_where_asked(engine_url: str) -> None:
     """The very timestamps of people stand in labels with bounds: values, and in none without."""
     rows = people(60)
@@ -121,6 +123,7 @@ def test_bounds_by_values_end_at_somebodys_value_and_only_where_asked(engine_url
         assert shown["values"], algorithm
 
 
+@pytest.mark.representative(1)
 @pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["ops", "ghs", "tds"])
 def test_domains_of_schemes_are_counted_at_the_least_level(engine_url: str, algorithm: str) -> None:
@@ -149,6 +152,7 @@ def test_a_highest_level_is_refused(engine_url: str, algorithm: str) -> None:
         pipeline.plan(spec_of(database, columns=columns, privacy={"k": 3}, search={"algorithm": algorithm}))
 
 
+@pytest.mark.representative(1)
 @pytest.mark.one_engine
 @pytest.mark.parametrize("name", ["mondrian", "ops"])
 def test_scripts_recode_at_the_least_levels(engine_url: str, name: str) -> None:
@@ -164,6 +168,7 @@ def test_scripts_recode_at_the_least_levels(engine_url: str, name: str) -> None:
     assert database.counted("released") == expected
 
 
+@pytest.mark.representative(1)
 @pytest.mark.one_engine
 @pytest.mark.parametrize("name", ["mondrian", "ops"])
 def test_ranges_of_labels_are_read_again(engine_url: str, name: str) -> None:
@@ -182,6 +187,7 @@ def test_ranges_of_labels_are_read_again(engine_url: str, name: str) -> None:
     assert len(found.answers) == 20
 
 
+@pytest.mark.representative(1)
 @pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["personalized", "greedy"])
 def test_personalized_labels_end_at_bounds_of_the_least_level(engine_url: str, algorithm: str) -> None:

@@ -64,11 +64,13 @@ def whole(asking: Asking, source: Any, limit: int) -> list[Any]:
     return [replace(item, columns=()) for item in asking.problem(source, (), limit).requirement]
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_iterations_are_what_brute_force_says(duckdb_url: str, name: str) -> None:
     checked(duckdb_url, asking_named(name), seed=4, limit=6)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(("name", "limit", "leave"), [("k", 0, 12), ("distinct", 2, 15)])
 def test_more_may_be_left_than_suppressed(duckdb_url: str, name: str, limit: int, leave: int) -> None:
     checked(duckdb_url, asking_named(name), seed=7, limit=limit, leave=leave)

@@ -49,6 +49,7 @@ def printed(case: Case) -> Counter[tuple[Any, ...]]:
     return Counter(("*", *("*" if cell is None else cell for cell in row)) for row in rows)
 
 
+@pytest.mark.one_engine
 def test_figure_12_cell_by_cell(engine_url: str) -> None:
     case, database = load_case("s4"), Database(engine_url)
     create_case(database, case)
@@ -68,6 +69,7 @@ def test_figure_12_cell_by_cell(engine_url: str) -> None:
     assert found.k == result.audit.k == case.expected["audit"]["k"]
 
 
+@pytest.mark.one_engine
 def test_figure_12_is_not_published_as_2_anonymous(engine_url: str) -> None:
     database = Database(engine_url)
     create_case(database, load_case("s4"))
@@ -227,11 +229,13 @@ def holds(url: str, seed: int) -> None:
     assert not any(rare(marks, columns, binsize) for columns in crossed(tags))
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_tables_are_released_as_by_hand(duckdb_url: str, seed: int) -> None:
     holds(duckdb_url, seed)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("seed", [3, 6])
 def test_random_tables_on_both_engines(engine_url: str, seed: int) -> None:
     holds(engine_url, seed)

@@ -200,6 +200,7 @@ def lock_of(spec: Spec, tmp_path: Path) -> Lock:
     return Lock.read(tmp_path / "spec.lock.json")
 
 
+@pytest.mark.one_engine
 def test_a_lock_is_applied_while_the_source_is_the_same(
     database: Database, spec: Spec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -219,6 +220,7 @@ def test_a_lock_is_applied_while_the_source_is_the_same(
     assert "the source has changed" in str(again.reason)
 
 
+@pytest.mark.one_engine
 def test_cuts_are_carried_out(database: Database, spec: Spec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     recoding(monkeypatch, cut)
     lock = lock_of(spec, tmp_path)

@@ -64,6 +64,7 @@ def own_values(rows: list[Row], tags: set[str]) -> list[set[str]]:
     return [{str(row[position]) for row in rows if row[2] in tags} for position in (0, 1)]
 
 
+@pytest.mark.representative(3, postgres=1)
 @pytest.mark.parametrize(
     "algorithm",
     [

@@ -18,6 +18,7 @@ from sqlanon.engines.base import TraceEvent
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec
 from tests.kit.database import Database, changed
+from tests.kit.examples import share
 from tests.kit.processes import fork
 
 pytestmark = [pytest.mark.reopened, pytest.mark.process]
@@ -114,8 +115,9 @@ def test_kill_at_every_statement_of_a_publish(database: Database) -> None:
     database.run("DROP TABLE rehearsed")
     before, publish = steps[: steps.index(BEGIN)], steps[steps.index(BEGIN) :]
     committed = publish.index("commit") + 1
-    moments = [Moment(steps[0], number) for number in range(1, len(before), max(2, len(before) // 6))]
-    moments += [Moment(BEGIN, 0), *(Moment(BEGIN, number) for number in range(1, len(publish), 2))]
+    early, late = share(12), share(len(publish))
+    moments = [Moment(steps[0], number) for number in range(1, len(before), max(2, len(before) // early))]
+    moments += [Moment(BEGIN, 0), *(Moment(BEGIN, number) for number in range(1, len(publish), len(publish) // late))]
     for moment in moments:
         killed_at(spec, moment)
         settled(database)

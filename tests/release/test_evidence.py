@@ -121,6 +121,7 @@ def test_a_run_and_its_numbers(database: Database, tmp_path: Path) -> None:
     assert datetime.fromisoformat(document["started"]) <= datetime.fromisoformat(document["finished"])
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("privacy", [{"k": 3, "suppression": {"limit": 3}}, SPEC["privacy"]], ids=["k", "models"])
 def test_every_statement_is_there_in_its_order(database: Database, tmp_path: Path, privacy: dict[str, Any]) -> None:
     heard: list[tuple[str, bool]] = []
@@ -256,6 +257,7 @@ def test_a_file_that_cannot_be_written_in_the_end_is_told(database: Database, tm
 # -- no values ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("respondent", [None, "who"])
 def test_no_value_of_the_data_is_kept_anywhere(database: Database, tmp_path: Path, respondent: str | None) -> None:
     query = f"SELECT * FROM patients WHERE zip <> '{PLANTED}zip9'"
@@ -346,6 +348,7 @@ def test_tables_that_somebody_made_by_hand_are_used(database: Database, tmp_path
     assert {path.stem for path in METADATA.glob("*.sql")} == set(evidence_sql.TABLES)
 
 
+@pytest.mark.one_engine
 def test_evidence_that_cannot_be_stored_is_told_and_the_release_stands(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,6 +388,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(database: Database, tmp_path:
         operations.evidence_of(spec, "nothing")
 
 
+@pytest.mark.one_engine
 def test_cleanup_keeps_what_it_is_told_to(database: Database, tmp_path: Path) -> None:
     spec = spec_on(database, tmp_path, evidence={"tables": True})
     runs = [pipeline.run(spec).run for _ in range(3)]
@@ -403,6 +407,7 @@ def test_cleanup_keeps_what_it_is_told_to(database: Database, tmp_path: Path) ->
     assert database.rows("released")
 
 
+@pytest.mark.one_engine
 def test_tables_of_several_specs_are_told_apart_by_their_targets(database: Database, tmp_path: Path) -> None:
     """Who cleans up after one spec removes no evidence of another that has the same scratch schema."""
     first = spec_on(database, tmp_path, evidence={"tables": True, "files": False})

@@ -16,6 +16,7 @@ from sqlanon.errors import UsageError
 from sqlanon.release.lock import Lock
 from sqlanon.release.lock_schema import problem_of
 from tests.kit.commands import CommandLine, Outcome, patients, rows_of, spec_values, write_spec
+from tests.kit.examples import share
 from tests.kit.locks import edit_lock, sealed
 
 pytestmark = pytest.mark.reopened
@@ -62,6 +63,7 @@ def grouped(duckdb_url: str, folder: Path, sqlanon: CommandLine) -> Path:
 # -- by hand -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.representative(22)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -140,6 +142,7 @@ def shrunk(lock: Any) -> None:
 LABELS = {"foreign": foreign, "raw": raw, "exchanged": exchanged, "shrunk": shrunk}
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize("name", LABELS)
 @pytest.mark.parametrize("command", ["apply", "sql"])
 def test_a_label_that_does_not_tell_of_its_group(grouped: Path, sqlanon: CommandLine, command: str, name: str) -> None:
@@ -187,6 +190,7 @@ def test_a_value_that_no_group_holds(grouped: Path, sqlanon: CommandLine, duckdb
     refused(sqlanon(command, grouped))
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize("algorithm", ["bhs", "ghs", "gops", "gsps", "ops", "sps", "tds"])
 def test_groups_as_they_were_planned_are_published(
     duckdb_url: str, folder: Path, sqlanon: CommandLine, algorithm: str
@@ -259,7 +263,9 @@ def mutated(draw: st.DrawFn, content: Any) -> Any:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=share(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

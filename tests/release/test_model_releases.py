@@ -56,11 +56,13 @@ def _release_of(asking: Asking) -> Any:
     return pytest.param(asking, marks=[pytest.mark.soak] if rare else [], id=asking.name)
 
 
+@pytest.mark.representative(12)
 @pytest.mark.parametrize("asking", [_release_of(asking) for asking in EVERYTHING])
 def test_releases_are_what_the_oracle_keeps(duckdb_url: str, asking: Asking) -> None:
     _release_and_compare(duckdb_url, asking)
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize("name", ON_POSTGRES)
 def test_releases_on_postgres(postgres_url: str, name: str) -> None:
     asking = next(item for item in ASKINGS if item.name == name)
@@ -110,6 +112,7 @@ def _view_of(name: str, persons: bool) -> Any:
     return pytest.param(name, persons, marks=marks, id=f"{'persons' if persons else 'rows'}-{name}")
 
 
+@pytest.mark.representative(3, postgres=1)
 @pytest.mark.parametrize(
     ("name", "persons"), [_view_of(name, persons) for name in AS_VIEW for persons in (False, True)]
 )

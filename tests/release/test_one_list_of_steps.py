@@ -114,6 +114,7 @@ def asserted(script: list[exp.Expr], message: str) -> exp.Select:
     return found
 
 
+@pytest.mark.one_engine
 def test_the_table_that_is_staged_and_swapped(database: Database) -> None:
     spec, dialect = spec_of(database), dialect_of(database)
     ran, script = executed(spec, dialect), printed(spec, dialect)
@@ -125,6 +126,7 @@ def test_the_table_that_is_staged_and_swapped(database: Database) -> None:
     assert script[place : place + 2] == swap
 
 
+@pytest.mark.one_engine
 def test_the_questions_of_the_audit(database: Database) -> None:
     spec, dialect = spec_of(database), dialect_of(database)
     ran, script = executed(spec, dialect), printed(spec, dialect)
@@ -156,6 +158,7 @@ def test_persons_are_staged_apart_for_the_audit(database: Database) -> None:
     assert count in [item.this for item in asserted(script, "rows were lost").find_all(exp.Subquery)]
 
 
+@pytest.mark.one_engine
 def test_the_view(database: Database) -> None:
     spec, dialect = spec_of(database, target={"view": "released"}), dialect_of(database)
     ran, script = executed(spec, dialect), printed(spec, dialect)

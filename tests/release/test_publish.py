@@ -116,6 +116,7 @@ def test_labels_are_text(database: Database, tmp_path: Path) -> None:
     assert len(database.counted("released", "age")) == 1
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("levels", [{"zip": 0, "born": 0, "age": 0}, {"zip": 1, "born": 1, "age": 1}])
 def test_suppressed_rows_equal_brute_force(database: Database, tmp_path: Path, levels: dict[str, int]) -> None:
     spec = spec_on(
@@ -164,6 +165,7 @@ def test_physical_order_does_not_follow_the_source(database: Database, tmp_path:
     assert abs(correlation) < 0.25
 
 
+@pytest.mark.one_engine
 def test_a_run_repeated_gives_the_same_rows(database: Database, tmp_path: Path) -> None:
     spec = spec_on(database, tmp_path)
     pipeline.run(spec)
@@ -172,6 +174,7 @@ def test_a_run_repeated_gives_the_same_rows(database: Database, tmp_path: Path) 
     assert database.counted("released") == first
 
 
+@pytest.mark.one_engine
 def test_columns_named_like_our_own(engine_url: str, tmp_path: Path) -> None:
     names = ("kept", "n", "class", "source", "value", "k_0", "h_0", "size", "code_0", "label_0", "classes", "failing")
     database = Database(engine_url)
@@ -379,6 +382,7 @@ def test_apply_publishes_exactly_what_was_planned(database: Database, tmp_path: 
     assert database.counted("released") == applied
 
 
+@pytest.mark.one_engine
 def test_apply_refuses_what_has_changed(database: Database, tmp_path: Path) -> None:
     spec = spec_on(database, tmp_path, columns=with_levels(zip=0, born=1, age=1))
     lock = lock_of(spec, pipeline.plan(spec))
@@ -409,6 +413,7 @@ def test_apply_refuses_what_has_changed(database: Database, tmp_path: Path) -> N
     assert database.leftovers() == []
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("levels", [{}, {"zip": 0}, {"zip": 0, "born": 1, "age": 9}, {"zip": -1, "born": 1, "age": 1}])
 def test_lock_that_was_tampered_with(duckdb_url: str, tmp_path: Path, levels: dict[str, int]) -> None:
     (tmp_path / "zip.csv").write_text(ZIPS, encoding="utf-8")

@@ -34,6 +34,7 @@ def nothing_released(database: Database) -> bool:
     return "released" not in names
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize(("algorithm", "shown"), [("mondrian", "source.a"), ("greedy", "'a1 or ' || region.label_a")])
 def test_a_script_of_regions_stops_at_other_labels(engine_url: str, algorithm: str, shown: str) -> None:
     """Everybody's value of `a`, or one of them in every label: classes that satisfy are not enough."""
@@ -47,6 +48,7 @@ def test_a_script_of_regions_stops_at_other_labels(engine_url: str, algorithm: s
     assert {a for (a,) in database.rows("released", "a")} <= {"low", "high", "*", "{high, low}", "{low, high}"}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["mondrian", "greedy"])
 def test_a_script_of_regions_stops_at_labels_that_were_edited(engine_url: str, algorithm: str) -> None:
@@ -61,6 +63,7 @@ def test_a_script_of_regions_stops_at_labels_that_were_edited(engine_url: str, a
     assert nothing_released(database)
 
 
+@pytest.mark.one_engine
 def test_a_script_stops_at_a_sensitive_value_in_the_place_of_its_node(engine_url: str) -> None:
     database = table(engine_url)
     text = pipeline.script(spec_from_dict(values(engine_url, "personalized", {})), None)
@@ -93,6 +96,7 @@ def regions(label: str, nodes: NodeLookup | None = None) -> RegionLookup:
     )
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize(
     ("label", "allowed"),
     [("low", True), ("{high, low}", True), ("*", True), ("a1", False), ("{a1, low}", False), ("lower", False)],

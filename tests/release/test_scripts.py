@@ -43,6 +43,7 @@ HANDFUL = asked(
 )
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize("asking", HANDFUL, ids=lambda asking: asking.name)
 def test_scripts_publish_what_a_run_publishes(engine_url: str, asking: Asking) -> None:
     database = loaded(engine_url)

@@ -53,7 +53,7 @@ class AuditQuestion:
 
     def measured(self) -> exp.Select:
         """One row: the figures in their order."""
-        return self.rows.copy().select(*(value.copy() for value in self.figures.values()), copy=False)
+        return self.rows.copy().select(*self.figures.values(), copy=False)
 
     def kept(self) -> exp.Select:
         """The same row with names."""

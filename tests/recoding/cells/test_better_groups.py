@@ -30,6 +30,7 @@ FIGURE_7 = ["120012002100", "102020101020", "012002100210", "200110021002", "020
 letters = st.sampled_from(["a", "b", "c", "d", None])
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize("algorithm", ["forest", "exact"])
 @pytest.mark.parametrize(("figure", "cells"), [(FIGURE_6, 18), (FIGURE_7, 60)], ids=["figure 6", "figure 7"])
 def test_the_figures_of_the_chapter(engine_url: str, figure: list[str], cells: int, algorithm: str) -> None:
@@ -47,6 +48,7 @@ def test_the_figures_of_the_chapter(engine_url: str, figure: list[str], cells: i
     assert result.plan.search.proven or algorithm == "forest"
 
 
+@pytest.mark.one_engine
 def test_the_slides_table_loses_twelve_cells(engine_url: str) -> None:
     case = load_case("f2")
     database = Database(engine_url)
@@ -59,6 +61,7 @@ def test_the_slides_table_loses_twelve_cells(engine_url: str) -> None:
     assert result.plan.search.proven
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("model", ["CG_", "_CS"])
 def test_exact_is_the_least_cost(engine_url: str, model: str) -> None:
     rows: list[Row] = [("a", "a"), ("a", "a"), ("b", "a"), ("a", "b"), ("c", None), ("d", None), ("d", "d"), ("c", "a")]
@@ -120,7 +123,7 @@ def test_better_groups_never_cost_more(duckdb_url: str, monkeypatch: pytest.Monk
     def not_at_all(cells_: Cells, divided: Divided) -> Divided:
         return divided
 
-    for seed in range(6):
+    for seed in range(share(6)):
         rows: list[Row] = [
             (cells[(i * 7 + seed) % 5], cells[(i * i + seed) % 5], cells[(i * 3 + i // 4) % 5]) for i in range(24)
         ]
@@ -184,6 +187,7 @@ def test_levels_are_not_proven_with_their_cells(duckdb_url: str) -> None:
     assert details(result)["factor"] is None
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(("weights", "proven"), [((0.004, 0.001), False), ((2.5, 1.25), True), ((1, 3), True)])
 def test_weights_that_are_rounded_prove_nothing(duckdb_url: str, weights: tuple[float, float], proven: bool) -> None:
     rows: list[Row] = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]

@@ -111,6 +111,7 @@ def check_cost(result: RunResult, rows: list[Row], k: int, model: str) -> None:
     assert result.plan.search.proven == (gap == 0)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(("model", "algorithm"), [("CG_", "forest"), ("_CS", "matching")])
 @pytest.mark.one_engine
 def test_costs_are_those_of_brute_force(engine_url: str, model: str, algorithm: str) -> None:
@@ -120,6 +121,7 @@ def test_costs_are_those_of_brute_force(engine_url: str, model: str, algorithm: 
     check_cost(result, rows, 2, model)
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(
     ("anonymity", "model"), [("(1,k)", "CG_"), ("(k,1)", "_CS"), ("(k,k)", "CG_"), ("global (1,k)", "CG_")]
 )

@@ -32,6 +32,7 @@ def written(path: Path, url: str, **changes: Any) -> Path:
     return path
 
 
+@pytest.mark.one_engine
 def test_from_plan_to_audit(sqlanon: CommandLine, engine_url: str, tmp_path: Path) -> None:
     case = load_case("f2")
     database = Database(engine_url)
@@ -85,6 +86,7 @@ def test_kinds_of_anonymity_are_published_and_judged(sqlanon: CommandLine, duckd
     ]
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize("algorithm", ["forest", "matching", "fitting"])
 def test_hostile_names_and_values(duckdb_url: str, postgres_url: str, algorithm: str) -> None:
     anonymity = "global (1,k)" if algorithm == "fitting" else "classic"

@@ -29,6 +29,7 @@ GLOBAL = "global (1,k)"
 letters = st.sampled_from(["a", "b", "c", "d", None])
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(("algorithm", "name", "cost"), [("forest", "classic", 4.5), ("fitting", "relaxed", 4)])
 def test_the_slides_cheaper_table(engine_url: str, algorithm: str, name: str, cost: float) -> None:
     """The second table of the slide, where `forest` releases the first: one of two equal rows keeps its value."""
@@ -118,6 +119,7 @@ def test_circles_are_exchanges_of_assignments(drawn: list[list[bool]], k: int) -
     assert enough(bits, k) == enough_by_trying(found, k)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(("model", "k"), [("CG_", 2), ("_CS", 3)])
 @pytest.mark.one_engine
 def test_releases_hold_and_cost_no_more_than_by_the_forest(engine_url: str, model: str, k: int) -> None:
@@ -152,6 +154,7 @@ def many(url: str, search: dict[str, Any], anonymity: str = GLOBAL) -> dict[str,
     return {**places, "columns": columns, "privacy": privacy, "search": search}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("anonymity", [GLOBAL, "(k,k)"])
 def test_the_database_alone_finds_them_in_larger_tables(duckdb_url: str, anonymity: str) -> None:
     rows = groups_of_three(30)

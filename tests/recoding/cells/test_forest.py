@@ -112,6 +112,7 @@ def test_groups_of_many_tables(shared_engine: Engine, rows: list[Row], k: int) -
     assert least <= found.cost() <= (3 * k - 3) * least
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize(("k", "pairs"), [(2, 10**7), (5, 10**7), (4, 0)])
 def test_groups_of_many_rows(shared_engine: Engine, k: int, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """No group of several combinations has more than 3k - 3 rows."""
@@ -130,6 +131,7 @@ def test_fewer_rows_than_k(shared_engine: Engine) -> None:
         divided(shared_engine, [("a", "a"), ("b", "b")], 3)
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize("anonymity", ["(1,k)", "(k,1)", "(k,k)", "global (1,k)"])
 @given(rows=st.lists(st.tuples(*[st.sampled_from("abcd")] * 2), min_size=4, max_size=7), k=st.integers(2, 4))
 @settings(SOME, max_examples=share(3))

@@ -109,6 +109,7 @@ def asking_named(name: str) -> Asking:
     return next(asking for asking in WHOLE if asking.name == name)
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize(
     "name",
     ["k", "k, persons", "distinct, persons", "entropy", "recursive", "t hierarchical", "beta enhanced", "two columns"],

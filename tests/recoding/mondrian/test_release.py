@@ -74,6 +74,7 @@ def test_figures_15_and_17(chapter: Database, hierarchy: dict[str, Any]) -> None
     assert result.plan.scores["aecs"] == 2.5
 
 
+@pytest.mark.one_engine
 def test_relaxed_regions_of_the_chapter_lose_no_more_than_strict_ones(chapter: Database) -> None:
     """No region of Figure 15 has four rows: nothing is left to part, and a value stays with its rows where it can."""
     scores = []
@@ -86,6 +87,7 @@ def test_relaxed_regions_of_the_chapter_lose_no_more_than_strict_ones(chapter: D
     assert scores[0]["loss"] == pytest.approx(0.1547, abs=5e-5)
 
 
+@pytest.mark.one_engine
 def test_relaxed_regions_part_the_rows_of_a_value(chapter: Database) -> None:
     """Seven rows of which six are alike: strict regions cannot part them, and relaxed ones lose little of them."""
     database = chapter
@@ -100,6 +102,7 @@ def test_relaxed_regions_part_the_rows_of_a_value(chapter: Database) -> None:
     assert released["relaxed"] == {("*", "F"): 2, ("single", "F"): 5}
 
 
+@pytest.mark.one_engine
 def test_regions_beside_the_release(chapter: Database) -> None:
     spec = spec_on(chapter, regions="released_regions")
     found: list[tuple[Any, ...]] = []
@@ -133,6 +136,7 @@ def test_labels_that_end_where_values_occur(chapter: Database) -> None:
     }
 
 
+@pytest.mark.one_engine
 def test_a_model_decides_what_is_allowable(chapter: Database) -> None:
     privacy = {"k": 2, "l_diversity": [{"column": "disease", "l": 2}]}
     result = pipeline.run(spec_on(chapter, privacy=privacy))
@@ -142,6 +146,7 @@ def test_a_model_decides_what_is_allowable(chapter: Database) -> None:
         assert len(diseases) >= 2
 
 
+@pytest.mark.one_engine
 def test_a_lock_is_applied_and_refused_when_rows_change(chapter: Database, tmp_path: Path) -> None:
     spec = spec_on(chapter)
     planned = pipeline.plan(spec)

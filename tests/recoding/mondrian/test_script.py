@@ -35,6 +35,7 @@ def values(database: Database, **changes: Any) -> dict[str, Any]:
     return {**SPEC, "connection": database.url, "columns": columns, **changes}
 
 
+@pytest.mark.one_engine
 def test_the_script_publishes_the_same(people: Database) -> None:
     search = {"algorithm": "mondrian", "mondrian": {"bounds": "values"}}
     privacy = {"k": 2, "l_diversity": [{"column": "disease", "l": 2}]}

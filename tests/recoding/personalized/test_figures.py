@@ -81,6 +81,7 @@ CHANCES = {True: (Fraction(2, 5), Fraction(1, 3)), False: (Fraction(9, 25), Frac
 """Of Ken and Joe, in the primary case and the other (CASES X1)."""
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("primary", [True, False], ids=["primary", "nonprimary"])
 @pytest.mark.one_engine
 def test_x1_breach_probabilities_of_figure_3(url: str, primary: bool) -> None:
@@ -137,6 +138,7 @@ def with_domains(spec: dict[str, Any], domains: dict[str, Any]) -> dict[str, Any
     return spec
 
 
+@pytest.mark.one_engine
 def test_w1_the_query_of_section_1_1_is_answered_over_the_declared_domain(url: str) -> None:
     """Females above thirty: the four rows of [21, 60] are estimated to hold three, one there is."""
     with database(url) as engine:
@@ -155,6 +157,7 @@ def test_w1_the_query_of_section_1_1_is_answered_over_the_declared_domain(url: s
     assert found["occurring"] == (pytest.approx(1), pytest.approx(0))
 
 
+@pytest.mark.one_engine
 def test_with_the_paper_s_domains_greedy_groups_bill_with_nash(url: str) -> None:
     """As Figure 3 does. Measured by the values that occur, Bill stands alone."""
     groups = {}
@@ -191,6 +194,7 @@ def loss_of(rows: list[tuple[Any, ...]], leaves: dict[str, int]) -> Fraction:
     return total
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["personalized", pytest.param("greedy", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("primary", [True, pytest.param(False, marks=pytest.mark.soak)], ids=["primary", "nonprimary"])
 def test_figure_1a_is_released_with_less_loss_than_figure_3(url: str, algorithm: str, primary: bool) -> None:
@@ -262,6 +266,7 @@ def planned(values: dict[str, Any]) -> dict[str, Any]:
     return details
 
 
+@pytest.mark.one_engine
 def test_a_guard_that_lies_elsewhere_is_refused_with_the_count(url: str) -> None:
     with database(url) as engine:
         run(engine, "UPDATE microdata SET guard = 'colon disease' WHERE name IN ('Andy', 'Ken')")

@@ -77,6 +77,7 @@ def spec_of(url: str, algorithm: str, primary: bool, p: str = "0.4", weight: flo
     }
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize("primary", [True, False], ids=["primary", "nonprimary"])
 def test_nobody_is_exposed_whatever_names_and_values(duckdb_url: str, postgres_url: str, primary: bool) -> None:
     """One case on each engine; all four, and greedy, in the soak."""

@@ -63,6 +63,7 @@ def test_a_statement_is_stopped_within_a_block_and_the_limit_is_as_before(
     engine.close()
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize("algorithm", ["sps", "ops", "tds"])
 def test_statements_are_given_what_is_left_of_the_budget(
     url: str, algorithm: str, monkeypatch: pytest.MonkeyPatch

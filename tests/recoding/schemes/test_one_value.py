@@ -51,22 +51,26 @@ def released(folder: Path, algorithm: str, towns: list[str | None], **column: An
         return Counter(connection.execute("select town, age from released").fetchall())
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("algorithm", EVERY)
 def test_one_value_and_null_are_released_as_they_are(tmp_path: Path, algorithm: str) -> None:
     found = released(tmp_path, algorithm, ["Oslo", "Oslo", "Oslo", "Oslo", None, None, None, None])
     assert found == {("Oslo", 30): 2, ("Oslo", 31): 2, (None, 30): 2, (None, 31): 2}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("algorithm", EVERY)
 def test_one_value_is_released_as_it_is(tmp_path: Path, algorithm: str) -> None:
     assert released(tmp_path, algorithm, ["Oslo"] * 4) == {("Oslo", 30): 2, ("Oslo", 31): 2}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("algorithm", EVERY)
 def test_nothing_but_null_stays_null(tmp_path: Path, algorithm: str) -> None:
     assert released(tmp_path, algorithm, [None] * 4) == {(None, 30): 2, (None, 31): 2}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("algorithm", EVERY)
 def test_rare_null_joins_the_value(tmp_path: Path, algorithm: str) -> None:
     found = released(tmp_path, algorithm, ["Oslo", "Oslo", "Oslo", "Oslo", "Oslo", "Oslo", "Oslo", None])

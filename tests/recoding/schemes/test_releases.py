@@ -77,6 +77,7 @@ def least_cost(schemes: tuple[str, str], metric: str, k: int = 3) -> float:
     return found
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize(
     ("metric", "direction", "names"),
     [
@@ -104,6 +105,7 @@ def test_schemes_mix(database: Database) -> None:
     assert pipeline.plan(spec).search.score == pytest.approx(least_cost(("gsps", "ops"), "hdm"), abs=1e-6)
 
 
+@pytest.mark.one_engine
 def test_a_release_is_planned_locked_applied_and_audited(database: Database, tmp_path: Path) -> None:
     spec = spec_of(database, "sps")
     planned = pipeline.plan(spec)
@@ -188,11 +190,13 @@ def least_diverse(kind: str) -> float:
     return best
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("algorithm", ["genetic", "annealing"])
 def test_heuristics_are_valid_and_reproducible(duckdb_url: str, algorithm: str) -> None:
     check_heuristic(filled(duckdb_url), algorithm)
 
 
+@pytest.mark.one_engine
 def test_top_down_specialization_is_valid_on_both_engines(database: Database) -> None:
     check_heuristic(database, "tds")
 
