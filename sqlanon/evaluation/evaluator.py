@@ -98,6 +98,10 @@ class SqlEvaluator:
         return 0
 
     @property
+    def least_class(self) -> int:
+        return self._requirement.least_class
+
+    @property
     def checks(self) -> int:
         return self._counts.asked
 
@@ -150,7 +154,8 @@ class SqlEvaluator:
             answers = counts.rounds.measures(requests, self._requirement, self._figures)
         else:
             asked = [self._requirement, *([] if self._relaxed is None else [counts.requirements[self._relaxed]])]
-            query = node_sql.measure(requests, counts.shape, question_of(asked), self._figures)
+            small = counts.small_tables()
+            query = node_sql.measure(requests, counts.shape, question_of(asked), self._figures, small)
             answers = counts.engine.query(Statement("measure nodes", query, fresh=True))
         for index, size, suppressed, classes, least, *values in answers:
             node, counted = nodes[index], (int(suppressed), int(classes))

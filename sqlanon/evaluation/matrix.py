@@ -427,6 +427,7 @@ class MatrixEvaluator:
         self.leaves = counts.leaves
         self.rows = counts.rows
         self.limit = counts.limit
+        self.least_class = counts.least_class
         self.monotone = True
         self.relaxed = False
 

@@ -386,6 +386,10 @@ class NodeCounts:
         """The smallest set that can answer for each node."""
         return self._roll_ups.tables(nodes)
 
+    def small_tables(self) -> set[Table]:
+        """The tables whose nodes are best asked for by one query together."""
+        return self._roll_ups.small_tables()
+
     @cached_property
     def level_figures(self) -> tuple[tuple[LevelFigures, ...], ...]:
         """For each column, for each level: what that level costs whatever the other columns do."""
@@ -408,7 +412,7 @@ class NodeCounts:
         self._asked.update(nodes)
 
     def _ask_at_once(self, requests: Sequence[Request]) -> list[tuple[int, int, list[int]]]:
-        query = node_sql.check(requests, self.shape, question_of(self.requirements), self._roll_ups.small_tables())
+        query = node_sql.check(requests, self.shape, question_of(self.requirements), self.small_tables())
         answers = self.engine.query(Statement("evaluate nodes", query, fresh=True))
         return [(int(index), int(size), [int(number) for number in numbers]) for index, size, *numbers in answers]
 

@@ -14,6 +14,7 @@ from functools import reduce
 from sqlglot import exp
 
 from sqlanon.hierarchies.lattice import Node
+from sqlanon.metrics.base import code_name, leaves_name
 from sqlanon.source.frequency_statements import HierarchyTable, Layout, Shape, masked, path, united
 from sqlanon.sql.build import (
     all_of,
@@ -240,17 +241,76 @@ def measure(
     shape: Shape,
     question: Question,
     figures: Mapping[str, exp.Expression],
+    small: Collection[Table] = (),
 ) -> exp.Query:
     """As `check` for one requirement, with the figures of the metrics after the counts.
 
     Before the figures: the rows that the requirement's monotone part, the second condition of the question, suppresses.
+    Leaves under a value differ from node to node: figures that read them are asked of one node at a time.
     """
-    return _all_of_them(
-        [
-            _measured(index, node, shape, node_classes(table, node, shape, question), question.satisfied, figures)
-            for index, node, table in requests
-        ]
-    )
+    wanted = _wanted(figures)
+    alone = question.absent or any(leaves_name(position) in wanted for position in range(len(shape.hierarchies)))
+    together: dict[Table, list[tuple[int, Node]]] = {}
+    queries: list[exp.Select] = []
+    for index, node, table in requests:
+        if table in small and not alone:
+            together.setdefault(table, []).append((index, node))
+        else:
+            grouped = node_classes(table, node, shape, question)
+            queries.append(_measured(index, node, shape, grouped, question.satisfied, figures))
+    queries += [_measured_together(table, nodes, shape, question, figures) for table, nodes in together.items()]
+    return _all_of_them(queries)
+
+
+def _measured_together(
+    table: Table,
+    nodes: Sequence[tuple[int, Node]],
+    shape: Shape,
+    question: Question,
+    figures: Mapping[str, exp.Expression],
+) -> exp.Select:
+    """Several nodes on one set: their classes in one relation, every figure grouped by node.
+
+    The code of a value is its words under the column's widest mask: what the node's level leaves out is gone already.
+    """
+    wanted = _wanted(figures)
+    select = exp.select(column("node"), *_judged(question.satisfied))
+    for position in range(len(shape.hierarchies)):
+        if code_name(position) in wanted:
+            masks = shape.layout.column_masks(position, 0)
+            code = _code([masked(column(f"g_{word}"), mask) for word, mask in masks.items()])
+            select = select.select(named(code, code_name(position)), copy=False)
+    judged = select.from_(subquery(_classes_of_many(table, nodes, shape, question), "grouped"), copy=False)
+    plain = {name: figure for name, figure in figures.items() if not isinstance(figure, exp.Subquery)}
+    counts = exp.select(column("node"), *_counts_of_classes(), *(named(f.copy(), name) for name, f in plain.items()))
+    counts = counts.from_("classes", copy=False).group_by(column("node"), copy=False)
+    names = ("node", "all_classes", "suppressed", "classes", "least")
+    whole = exp.select(*(column(name, "counts") for name in names)).from_(subquery(counts, "counts"), copy=False)
+    for number, (name, figure) in enumerate(figures.items()):
+        if not isinstance(figure, exp.Subquery):
+            whole = whole.select(column(name, "counts"), copy=False)
+            continue
+        alias = f"figure_{number}"
+        whole = joined(whole, subquery(_by_node(figure, name), alias), ["node"], "counts", alias, "left")
+        whole = whole.select(named(exp.Coalesce(this=column(name, alias), expressions=[literal(0)]), name), copy=False)
+    measured = with_queries(whole, {"classes": judged})
+    return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)
+
+
+def _by_node(figure: exp.Subquery, name: str) -> exp.Select:
+    """A figure that is a query over groups of classes, for every node."""
+    outer = figure.copy().this
+    groups = outer.args["from_"].this
+    groups.set("this", groups.this.select(column("node"), copy=False).group_by(column("node"), copy=False))
+    [value] = outer.expressions
+    outer.set("expressions", [column("node"), named(value, name)])
+    grouped: exp.Select = outer.group_by(column("node"), copy=False)
+    return grouped
+
+
+def _wanted(figures: Mapping[str, exp.Expression]) -> set[str]:
+    """The columns of classes that figures read."""
+    return {found.name for figure in figures.values() for found in figure.find_all(exp.Column)}
 
 
 def measure_survivors(
@@ -274,34 +334,41 @@ def _measured(
     satisfied: Sequence[exp.Expression],
     figures: Mapping[str, exp.Expression],
 ) -> exp.Select:
-    items: list[exp.Expression] = [
-        named(literal(index), "node"),
+    items: list[exp.Expression] = [named(literal(index), "node"), *_counts_of_classes()]
+    items += [named(figure.copy(), name) for name, figure in figures.items()]
+    judged = _with_values(grouped, node, shape, satisfied, _wanted(figures))
+    measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
+    # A subquery, so that each node of a batch may have classes of its own.
+    return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)
+
+
+def _counts_of_classes() -> list[exp.Expression]:
+    """What is counted of judged classes whatever the metric."""
+    return [
         named(count(), "all_classes"),
         named(total_where(exp.Not(this=column("kept")), column("n")), "suppressed"),
         named(total_where(column("kept"), literal(1)), "classes"),
         named(total_where(exp.Not(this=column("may_stay")), column("n")), "least"),
     ]
-    items += [named(figure.copy(), name) for name, figure in figures.items()]
-    wanted = {found.name for figure in figures.values() for found in figure.find_all(exp.Column)}
-    judged = _with_values(grouped, node, shape, satisfied, wanted)
-    measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
-    # A subquery, so that each node of a batch may have classes of its own.
-    return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)
+
+
+def _judged(satisfied: Sequence[exp.Expression]) -> list[exp.Expression]:
+    """A class's rows, whether it is kept, and whether the monotone part of the requirement lets it stay."""
+    may_stay = satisfied[1].copy() if len(satisfied) > 1 else exp.true()
+    return [column("n"), named(satisfied[0].copy(), "kept"), named(may_stay, "may_stay")]
 
 
 def _with_values(
     grouped: exp.Select, node: Node, shape: Shape, satisfied: Sequence[exp.Expression], wanted: Collection[str]
 ) -> exp.Select:
     """Classes as metrics expect them: judged, with the code of each column's value and the leaves under it."""
-    may_stay = satisfied[1].copy() if len(satisfied) > 1 else exp.true()
-    items = [column("n"), named(satisfied[0].copy(), "kept"), named(may_stay, "may_stay")]
-    select = exp.select(*items).from_(subquery(grouped, "grouped"), copy=False)
+    select = exp.select(*_judged(satisfied)).from_(subquery(grouped, "grouped"), copy=False)
     for position, level in enumerate(node):
         masks = shape.layout.column_masks(position, level)
-        if f"code_{position}" in wanted:
+        if code_name(position) in wanted:
             code = _code([masked(column(f"p_{word}", "grouped"), mask) for word, mask in masks.items()])
-            select = select.select(named(code, f"code_{position}"), copy=False)
-        if f"leaves_{position}" in wanted:
+            select = select.select(named(code, code_name(position)), copy=False)
+        if leaves_name(position) in wanted:
             select = _with_leaves(select, position, level, shape)
     return select
 

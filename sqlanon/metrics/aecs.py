@@ -38,6 +38,14 @@ class AverageClassSize(Metric):
         return log(score / context.rows) if score > 0 else -inf
 
     def learned_bound(self, verdict: Verdict, context: Context) -> float:
-        """Classes only merge, and a kept class made of failing ones takes at least two of them."""
+        """Classes only merge: each class of a node above has a kept class of this one in it, or failing ones alone.
+
+        Of failing ones it takes two, since one alone fails there too, and as many rows as a kept class has at least.
+        What is left of them counts as one class of suppressed rows: so there are at most half as many as failing
+        classes, and as many as their rows have room for, rounded up. Where the least class is not known
+        (`Context.least_class` is 0), a failing class may be kept above as it is.
+        """
         failing = int(verdict.figures[ALL_CLASSES]) - verdict.classes
-        return context.rows / (verdict.classes + (failing + 1) // 2)
+        if not context.least_class:
+            return context.rows / (verdict.classes + failing + (1 if failing else 0))
+        return context.rows / (verdict.classes + min(-(-failing // 2), -(-verdict.suppressed // context.least_class)))

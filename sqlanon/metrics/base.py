@@ -65,6 +65,8 @@ class Context:
     """For each column: leaves of its whole hierarchy (D)."""
     levels: tuple[tuple[LevelFigures, ...], ...]
     weights: tuple[float, ...]
+    least_class: int = 0
+    """No kept class has fewer rows. A class is kept or suppressed as a whole, by its rows alone; 0: it may be not."""
 
     def __post_init__(self) -> None:
         if any(weight < 0 for weight in self.weights) or not sum(self.weights) > 0:
@@ -101,6 +103,8 @@ class Metric(ABC):
     """The score of a node needs no query: it equals the bound."""
     learns: ClassVar[bool] = False
     """`learned_bound` says more than `bound`, so that measuring a node helps to prune others."""
+    cedes: ClassVar[bool] = False
+    """`surcharge` says something: the rows that a measured node suppresses raise the bound of all nodes below it."""
 
     def figures(self, columns: int) -> dict[str, exp.Expression]:
         """Named scalar expressions over the relation `classes`: n, kept, and code_i, leaves_i of each column i."""
@@ -139,6 +143,13 @@ class Metric(ABC):
     def learned_bound(self, verdict: Verdict, context: Context) -> float:
         """As `bound`, from what the database said of the node; holds for all its generalizations."""
         return self.bound(verdict.node, context)
+
+    def surcharge(self, verdict: Verdict, context: Context) -> float:
+        """What the suppressed rows of a measured node add to any bound of that node and of each node below it.
+
+        Only where the requirement is monotone, suppression included: then the nodes below suppress these rows too.
+        """
+        return 0.0
 
 
 def relative_level(level: int, height: int) -> float:

@@ -40,8 +40,15 @@ class Discernible(Metric):
         return log(score / context.rows / context.rows) if score > 0 else -inf
 
     def learned_bound(self, verdict: Verdict, context: Context) -> float:
-        """Classes only merge when a node is generalized, and a suppressed row costs N, more than any class."""
-        return verdict.figures[SQUARES]
+        """Classes only merge when a node is generalized, and a suppressed row costs N, more than any class.
+
+        Where a class may be kept in part (`Context.least_class` is 0) let s of its rows be suppressed. If a node above
+        keeps a of them, they cost a * a + (s - a) * N at least there. That is s * s or more, unless s exceeds N / 2:
+        then it may be less by (s - N / 2) squared. One class at most is so large, and s is at most the suppressed rows.
+        """
+        if context.least_class:
+            return verdict.figures[SQUARES]
+        return verdict.figures[SQUARES] - max(0.0, verdict.suppressed - context.rows / 2) ** 2
 
 
 SQUARES_OF_KEPT = "squares_of_kept"
@@ -54,6 +61,7 @@ class Discernibility(Discernible):
     """
 
     name = "dm"
+    cedes = True
 
     def figures(self, columns: int) -> dict[str, exp.Expression]:
         return {SQUARES: squares(), SQUARES_OF_KEPT: squares_of_kept()}
@@ -72,6 +80,18 @@ class Discernibility(Discernible):
     def ceiling(self, score: float, context: Context, suppressed: int = 0) -> float:
         extra, most = self._extra(context, suppressed)
         return inf if score >= most else super().ceiling(score - extra, context)
+
+    def surcharge(self, verdict: Verdict, context: Context) -> float:
+        """A node below suppresses the same rows and more, at N each instead of the size of their class.
+
+        Bounds without the surcharge count for each row the size of its class at that node or at one further below. For
+        the rows suppressed here these sizes are at most those of their classes here: so N * S, less the sum of n * n
+        over the classes that fail here, comes on top. Where a class may be kept in part this says nothing.
+        """
+        if not context.least_class:
+            return 0.0
+        failing = verdict.figures[SQUARES] - verdict.figures[SQUARES_OF_KEPT]
+        return max(0.0, float(context.rows * verdict.suppressed) - failing)
 
     @staticmethod
     def _extra(context: Context, suppressed: int) -> tuple[float, float]:

@@ -56,6 +56,11 @@ class PrivacyModel(ABC):
         """Whether classes that only the population has are asked about too."""
         return False
 
+    @property
+    def least_class(self) -> int:
+        """No class of fewer rows satisfies it."""
+        return 1
+
     def relaxed(self) -> PrivacyModel | None:
         """A model, monotone also with suppression, that every class satisfies which satisfies this one."""
         return self if self.monotonicity.with_suppression else None
@@ -128,6 +133,13 @@ class Requirement:
         """The one grouping, where classes of the whole quasi-identifier are all that is asked about."""
         first = self.groupings[0]
         return first if len(self.groupings) == 1 and first.columns is None and not first.known else None
+
+    @property
+    def least_class(self) -> int:
+        """No class of fewer rows is kept; 0 where a class may be kept in part, or judged by more than its rows."""
+        if self.whole is None or self.whole.reads_population:
+            return 0
+        return max((model.least_class for model in self.models), default=1)
 
     def monotone(self, limit: int) -> bool:
         """Whether what is acceptable within this limit stays so above it in the lattice."""

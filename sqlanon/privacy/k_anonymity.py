@@ -27,6 +27,10 @@ class KAnonymity(PrivacyModel):
     def monotonicity(self) -> Monotonicity:
         return ALWAYS
 
+    @property
+    def least_class(self) -> int:
+        return self.k
+
     def satisfied(self) -> exp.Expression:
         return exp.GTE(this=column("size" if self.persons else "n"), expression=literal(self.k))
 

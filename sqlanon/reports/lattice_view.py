@@ -367,6 +367,10 @@ class Replay:
         return self._evaluator.lowest_height
 
     @property
+    def least_class(self) -> int:
+        return self._evaluator.least_class
+
+    @property
     def checks(self) -> int:
         return len(self._asked)
 

@@ -56,6 +56,11 @@ class Evaluator(Protocol):
         """No node below this height is acceptable, which is known before any is asked for; 0 where nothing is."""
 
     @property
+    def least_class(self) -> int:
+        """No kept class has fewer rows, and a class is kept or suppressed as a whole, by its rows alone; 0: it may be
+        kept in part, or for reasons that lie outside it."""
+
+    @property
     def checks(self) -> int:
         """Nodes the database has evaluated so far."""
 
@@ -206,6 +211,7 @@ class Objective:
                 leaves=tuple(evaluator.leaves),
                 levels=tuple(tuple(levels) for levels in evaluator.level_figures()),
                 weights=tuple(weights) if weights is not None else (1.0,) * len(evaluator.heights),
+                least_class=evaluator.least_class,
             ),
         )
 

@@ -6,6 +6,8 @@ promising nodes and for nodes whose verdict would settle many others at once. As
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, inf, log, log2
@@ -19,6 +21,10 @@ from sqlanon.search.session import BATCH, Preferences, SearchSession
 
 STEPS = 12
 """Into how many steps suppression up to the limit is divided for bounds."""
+FINE, COARSE = 64, 12
+"""Into how many steps the best score is divided for surcharges: of small lattices, of others."""
+SMALL_LATTICE = 1 << 20
+"""Nodes of a lattice that is small."""
 
 
 @dataclass
@@ -31,11 +37,87 @@ class Rung:
     winnable: int = 0
 
 
+class Surcharges:
+    """The nodes that cannot win because of what a measured node above them suppresses.
+
+    A node lies between those that were measured below it and above it: its score is at least a bound from below, static
+    or learned, and the surcharge of any node above (`Metric.surcharge`). Surcharges are sorted into steps, each a part
+    of the best score: the nodes that have a surcharge of that step, and those whose bound does not bear it.
+    """
+
+    def __init__(self, coding: Coding, objective: Objective, totals: Totals) -> None:
+        self._coding = coding
+        self._objective = objective
+        self._totals = totals
+        self._steps = FINE if coding.size <= SMALL_LATTICE else COARSE
+        self._known: list[tuple[float, Node]] = []
+        self._reached: list[int] = []
+        self._costly: list[int] = []
+        self._best = inf
+        self.lost = 0
+        """The nodes that cannot win."""
+
+    def improve(self, score: float, learned: Sequence[tuple[float, Node]]) -> None:
+        """Take a lower best score; `learned` are all bounds of measured nodes for the nodes above them."""
+        self._best = score
+        metric, context = self._objective.metric, self._objective.context
+        ceiling = not_better_than(score)
+        sets = [0] * (self._steps + 1)
+        for bound, node in learned:
+            step = self._first_beyond(bound)
+            if step <= self._steps:
+                sets[step] |= self._coding.upset(node)
+        self._costly = []
+        above = 0
+        for step, found in enumerate(sets):
+            above |= found
+            affordable = self._totals.up_to(metric.ceiling(ceiling - self._amount(step), context))
+            self._costly.append(above | self._coding.everything & ~affordable)
+        self._reached = [0] * (self._steps + 1)
+        for surcharge, node in self._known:
+            self._reach(surcharge, node)
+
+    def learn(self, surcharge: float, node: Node) -> None:
+        """Take what a measured node adds to the scores of all nodes below it."""
+        if surcharge > 0:
+            self._known.append((surcharge, node))
+            if self._costly:
+                self._reach(surcharge, node)
+
+    def learn_bound(self, bound: float, node: Node) -> None:
+        """Take what a measured node says of all nodes above it."""
+        if not self._costly:
+            return
+        above = self._coding.upset(node)
+        for step in range(self._first_beyond(bound), self._steps + 1):
+            self._costly[step] |= above
+            self.lost |= self._reached[step] & above
+
+    def too_costly(self) -> list[tuple[float, int]]:
+        """The nodes that cannot win if they have so large a surcharge, by ascending surcharge."""
+        return [(self._amount(step), bits) for step, bits in enumerate(self._costly) if step]
+
+    def _reach(self, surcharge: float, node: Node) -> None:
+        step = self._steps if surcharge >= self._best else int(surcharge / self._best * self._steps)
+        below = self._coding.downset(node)
+        self._reached[step] |= below
+        self.lost |= below & self._costly[step]
+
+    def _amount(self, step: int) -> float:
+        return self._best * step / self._steps
+
+    def _first_beyond(self, bound: float) -> int:
+        """The first step whose surcharge puts a bound beyond the best score; beyond the last one when none does."""
+        ceiling = not_better_than(self._best)
+        return bisect_right(range(self._steps + 1), ceiling, key=lambda step: bound + self._amount(step))
+
+
 class Bounds:
     """The nodes that can still win or tie, as the best score falls and verdicts come in.
 
-    Three sources of bounds: the metric's static costs, what a verdict says of all nodes above it (learned bounds), and,
-    where the requirement is monotone, that nodes below an evaluated one suppress at least as many rows.
+    Four sources of bounds: the metric's static costs; what a verdict says of all nodes above it (learned bounds); and,
+    where the requirement is monotone, that nodes below an evaluated one suppress at least as many rows, and what the
+    suppressed rows of a measured one cost them (surcharges).
     """
 
     def __init__(self, coding: Coding, objective: Objective, limit: int, monotone: bool) -> None:
@@ -50,6 +132,10 @@ class Bounds:
             costs = metric.costs(context, suppressed)
             if suppressed <= limit and (raised or costs != base):
                 self._rungs.append(Rung(suppressed, Totals(coding, costs), 0, coding.everything))
+        self._surcharges: Surcharges | None = None
+        if metric.cedes and monotone and limit > 0:
+            # With a limit of 0 models are called monotone that are so only where nothing is suppressed.
+            self._surcharges = Surcharges(coding, objective, self._rungs[0].totals)
         self._learned: list[tuple[float, Node]] = []
         self._too_costly = 0
         self.best = inf
@@ -62,6 +148,8 @@ class Bounds:
     def winners(self) -> int:
         """The nodes whose bounds do not exceed the best score."""
         bits = ~self._too_costly
+        if self._surcharges is not None:
+            bits &= ~self._surcharges.lost
         for rung in self._rungs:
             bits &= ~rung.reached | rung.winnable
         return bits & self._coding.everything
@@ -80,6 +168,12 @@ class Bounds:
             rung.winnable = rung.totals.up_to(metric.ceiling(not_better_than(score), context, rung.suppressed))
         for bound, node in self._learned:
             self._drop_above(bound, node)
+        if self._surcharges is not None:
+            self._surcharges.improve(score, self._learned)
+
+    def too_costly(self) -> list[tuple[float, int]]:
+        """For each step of surcharges: the nodes that cannot win if they have so large a one."""
+        return [] if self._surcharges is None else self._surcharges.too_costly()
 
     def learn(self, verdict: Verdict) -> None:
         """Take what a verdict says of the nodes below it and, when it was measured, above it."""
@@ -88,22 +182,38 @@ class Bounds:
         for rung in self._rungs[1:]:
             if floor >= rung.suppressed:
                 rung.reached |= below
-        if self._objective.metric.learns and verdict.figures:
-            bound = self._objective.metric.learned_bound(verdict, self._objective.context)
+        metric, context = self._objective.metric, self._objective.context
+        if metric.learns and verdict.figures:
+            bound = metric.learned_bound(verdict, context)
             self._learned.append((bound, verdict.node))
             self._drop_above(bound, verdict.node)
+            if self._surcharges is not None:
+                self._surcharges.learn_bound(bound, verdict.node)
+        if self._surcharges is not None and verdict.figures:
+            self._surcharges.learn(metric.surcharge(verdict, context), verdict.node)
 
     def _drop_above(self, bound: float, node: Node) -> None:
         if bound > not_better_than(self.best):
             self._too_costly |= self._coding.upset(node)
 
 
+MUCH = 0.2
+"""Where more than this part of the rows may be suppressed, what they cost decides, and every node is measured."""
+TINY = 1e-9
+"""Stands for nothing where a logarithm is taken."""
+DOUBTS = (1, 4, 16)
+"""How much more cautious guesses become while a batch of questions has room."""
 FIRST_BATCH = 8
 """The first questions teach the forecast: few at a time."""
 AT_LEAST = 4
 """Promising nodes asked for in each batch, even when none is guessed to be better than what is known."""
 CAUTION = 0.3
 """How much of the forecast's error a guess must clear before it is acted on."""
+
+
+def _logarithm(value: float) -> float:
+    """For guesses, which nothing may stop: of zero that of a tiny number."""
+    return log(max(value, TINY))
 
 
 def search(
@@ -132,11 +242,16 @@ class _Optimal:
         bits = remaining_bits(objective.context)
         self._suppression = Forecast(bits, slope=0.9, top=-0.45 * log2(max(2, evaluator.rows)))
         worst = objective.metric.bound(evaluator.heights, objective.context)
-        self._costliness = Forecast(bits, slope=-log(2), top=log(max(worst, 1e-9)))
+        self._costliness = Forecast(bits, slope=-log(2), top=_logarithm(worst))
+        self._surcharge = Forecast(bits, slope=0.6, top=_logarithm(worst) - 5)
+        self._worst = worst
+        self._caution = CAUTION
         self._scores: dict[Node, float] = {}
         self._usual_excess = 0.0
         """Where suppression decides: at that of the best node, which may lie far below the limit."""
-        self._measure = objective.metric.learns
+        self._measure = objective.metric.learns or (
+            objective.metric.cedes and evaluator.monotone and evaluator.limit > MUCH * evaluator.rows
+        )
 
     @cached_property
     def _bounds(self) -> Bounds:
@@ -183,8 +298,7 @@ class _Optimal:
             self._suppression.learn(verdict.node, self._excess(self._known(verdict)), self._usual_excess)
             self._bounds.learn(verdict)
             if verdict.figures and self._measure:
-                bound = session.objective.metric.learned_bound(verdict, session.objective.context)
-                self._costliness.learn(verdict.node, log(bound), log(min(bound, self._bounds.best)))
+                self._learn_costs(verdict)
         contenders = [verdict for verdict in verdicts if session.accepts(verdict) and self._may_win(verdict)]
         contenders.sort(
             key=lambda verdict: self._bounds.estimate(session.coding.number(verdict.node), verdict.suppressed)
@@ -193,6 +307,14 @@ class _Optimal:
         # The likeliest winner is scored by now; most of the others can no longer win and need no figures.
         self._score([verdict for verdict in contenders[1:] if self._may_win(verdict)])
         self._session.trace.append({"asked": len(verdicts), "best": self._bounds.best if self._scores else None})
+
+    def _learn_costs(self, verdict: Verdict) -> None:
+        metric, context = self._session.objective.metric, self._session.objective.context
+        bound = metric.learned_bound(verdict, context)
+        self._costliness.learn(verdict.node, _logarithm(bound), _logarithm(min(bound, self._bounds.best)))
+        if metric.cedes:
+            surcharge = max(metric.surcharge(verdict, context), TINY * self._worst)
+            self._surcharge.learn(verdict.node, _logarithm(surcharge), _logarithm(min(surcharge, self._bounds.best)))
 
     def _score(self, contenders: list[Verdict]) -> None:
         """Measure what is needed of these nodes, and note their scores."""
@@ -254,7 +376,10 @@ class _Optimal:
         score = self._bounds.estimate(number, exp(excess) * (self._session.evaluator.limit + 1) - 1)
         if not self._measure:
             return score
-        return score - self._bounds.estimate(number) + exp(self._costliness.guess(node))
+        metric = self._session.objective.metric
+        bound = self._bounds.estimate(number)
+        own = exp(self._costliness.guess(node)) if metric.learns else bound
+        return own + (exp(self._surcharge.guess(node)) if metric.cedes else score - bound)
 
     def _cheapest(self, sample: Sample, most: int) -> list[Node]:
         """The best bounds first, whatever is guessed: where nothing is inherited they all have to be asked for."""
@@ -268,19 +393,42 @@ class _Optimal:
         """Nodes whose verdict, if it is as guessed, settles as many open nodes as possible."""
         steps = self._suppression.steps()
         losers = [(suppressed, sample.within(bits)) for suppressed, bits in self._bounds.losers()]
-        return sample.questions(most, lambda index: self._question(sample, index, steps, losers))
+        costly = [(amount, sample.within(bits)) for amount, bits in self._bounds.too_costly()] if self._measure else []
+        planned: dict[Node, None] = {}
+        open_nodes = sample.left
+        for doubt in DOUBTS:
+            # Guesses that do not come true settle nothing: a batch that they leave room in is filled by careful ones.
+            self._caution = CAUTION * doubt
+            found = sample.questions(
+                most - len(planned), lambda index: self._question(sample, index, steps, losers, costly)
+            )
+            planned.update(dict.fromkeys(found))
+            if len(planned) >= most:
+                break
+            sample.left = open_nodes & ~sample.index_of(planned)
+        return list(planned)
 
     def _question(
-        self, sample: Sample, index: int, steps: list[list[float]], losers: list[tuple[int, int]]
+        self,
+        sample: Sample,
+        index: int,
+        steps: list[list[float]],
+        losers: list[tuple[int, int]],
+        costly: list[tuple[float, int]],
     ) -> tuple[Node, int]:
         """The question that settles most besides this member, by suppressing too much or by costing too much."""
         start = sample.nodes[index]
         options = [(start, 0)]
         least, among = next((pair for pair in losers if pair[1] >> index & 1), (0, sample.left))
         enough = self._excess(least - 1 if least else self._session.evaluator.limit)
-        slack = self._suppression.guess(start) - enough - CAUTION * self._suppression.error
+        slack = self._suppression.guess(start) - enough - self._caution * self._suppression.error
         if slack >= 0:
             node = sample.climb(start, steps, slack, among, self._session.verdicts)
+            options.append((node, sample.below(node) & among))
+        amount, among = next((pair for pair in costly if pair[1] >> index & 1), (0.0, 0))
+        slack = self._surcharge.guess(start) - _logarithm(amount) - self._caution * self._surcharge.error
+        if among and slack >= 0:
+            node = sample.climb(start, self._surcharge.steps(), slack, among, self._session.verdicts)
             options.append((node, sample.below(node) & among))
         slack = self._too_costly_by(start)
         if slack >= 0:
@@ -290,9 +438,9 @@ class _Optimal:
 
     def _too_costly_by(self, node: Node) -> float:
         """By how much a node is guessed to miss the best score even without suppression."""
-        if not self._measure or not self._scores:
+        if not self._measure or not self._scores or not self._session.objective.metric.learns:
             return -1.0
-        return self._costliness.guess(node) - log(self._bounds.best) - CAUTION * self._costliness.error
+        return self._costliness.guess(node) - _logarithm(self._bounds.best) - self._caution * self._costliness.error
 
     # -- the answer --------------------------------------------------------------------------------------------
 

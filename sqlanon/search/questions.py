@@ -126,6 +126,11 @@ class Sample:
             starts.add(last * part // STARTS + (rest & -rest).bit_length() - 1)
         return starts
 
+    def index_of(self, nodes: Iterable[Node]) -> int:
+        """Those of these nodes that are members."""
+        places = {node: index for index, node in enumerate(self.nodes)}
+        return sum(1 << places[node] for node in nodes if node in places)
+
     def within(self, bits: int) -> int:
         """The members that lie in a set of nodes of the lattice."""
         octets = bits.to_bytes(self._octets, "little")

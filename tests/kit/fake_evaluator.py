@@ -62,6 +62,32 @@ class Table:
         return [Class(values, tuple(rows), requirement(rows)) for values, rows in sorted(groups.items())]
 
 
+@dataclass(frozen=True)
+class GroupedTable(Table):
+    """A table that is asked by several groupings of columns, each with its own k: rows are suppressed until every
+    grouping is content with those left. A class may be kept in part: its kept and its suppressed rows are two classes.
+    """
+
+    groupings: tuple[tuple[tuple[int, ...], int], ...] = ()
+
+    def classes(self, node: Node, requirement: Requirement) -> list[Class]:
+        rows = [(row, tuple(self.label(i, row[i], level) for i, level in enumerate(node))) for row in self.rows]
+        kept = list(range(len(rows)))
+        while True:
+            left = kept
+            for columns, k in self.groupings:
+                keys = {place: tuple(rows[place][1][column] for column in columns) for place in kept}
+                sizes = Counter(keys.values())
+                left = [place for place in left if sizes[keys[place]] >= k]
+            if len(left) == len(kept):
+                break
+            kept = left
+        parts: dict[tuple[Row, bool], list[Row]] = defaultdict(list)
+        for place, (row, values) in enumerate(rows):
+            parts[values, place in set(kept)].append(row)
+        return [Class(values, tuple(members), stays) for (values, stays), members in sorted(parts.items())]
+
+
 def at_least(k: int) -> Requirement:
     """k-anonymity."""
     return lambda rows: len(rows) >= k
@@ -85,9 +111,11 @@ class FakeEvaluator:
         lattice: Lattice | None = None,
         relaxed: Requirement | None = None,
         lowest_height: int = 0,
+        least_class: int = 1,
     ) -> None:
         """`relaxed` is a monotone part of a requirement that is not monotone itself."""
         self.lowest_height = lowest_height
+        self.least_class = least_class
         self.table = table
         self.requirement = requirement
         # A node that keeps no row is no release.

@@ -26,12 +26,20 @@ class Problem:
     metric: str
     weights: tuple[float, ...]
     preferences: Preferences
+    least_class: int = 0
+    """What the search is told of the size of kept classes."""
 
     def evaluator(self) -> FakeEvaluator:
         requirement = at_least(self.k) if self.monotone else at_least_and_mixed(self.k, 0.6)
         relaxed = at_least(self.k) if self.relaxed and not self.monotone else None
         return FakeEvaluator(
-            self.table, requirement, self.limit, monotone=self.monotone, lattice=self.lattice, relaxed=relaxed
+            self.table,
+            requirement,
+            self.limit,
+            monotone=self.monotone,
+            lattice=self.lattice,
+            relaxed=relaxed,
+            least_class=self.least_class,
         )
 
     def acceptable(self) -> list[Node]:
@@ -71,9 +79,11 @@ def problems(draw: st.DrawFn, *, monotone: bool | None = None, columns: int = 4)
     rows = tuple(draw(st.lists(row, min_size=1, max_size=25)))
     table = Table(rows, made)
     policies = draw(st.lists(st.sampled_from(sorted(POLICIES)), max_size=3, unique=True))
+    k = draw(st.integers(1, 5))
     return Problem(
         table=table,
-        k=draw(st.integers(1, 5)),
+        k=k,
+        least_class=draw(st.sampled_from([0, 1, k, k])),
         limit=draw(st.integers(0, len(rows))) if draw(st.booleans()) else draw(st.integers(0, min(3, len(rows)))),
         monotone=draw(st.booleans()) if monotone is None else monotone,
         relaxed=draw(st.booleans()),
