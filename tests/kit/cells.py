@@ -6,10 +6,11 @@ Pure Python over rows and labels; shares no code with sqlanon.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
+from math import inf, lcm
 
 from tests.kit.papers import Labels, Row
 
@@ -97,28 +98,44 @@ def cost(rows: Sequence[Row], labels: Sequence[Labels], *, cells: bool) -> Fract
 
 
 def least_cost(rows: Sequence[Row], labels: Sequence[Labels], k: int, *, cells: bool) -> Fraction:
-    """The least cost of all partitions into groups of at least k rows; groups of 2k rows can be divided."""
+    """The least cost of all partitions into groups of at least k rows.
+
+    A group of 2k rows or more can be divided: no part of it pays more for a row than the whole does. So the groups of k
+    to 2k - 1 rows are enough; `least_cost_of_all` tries the others too.
+    """
+    return _least(rows, labels, range(k, 2 * k), cells=cells)
+
+
+def least_cost_of_all(rows: Sequence[Row], labels: Sequence[Labels], k: int, *, cells: bool) -> Fraction:
+    """The same with groups of any size from k rows up."""
+    return _least(rows, labels, range(k, len(rows) + 1), cells=cells)
+
+
+def _least(rows: Sequence[Row], labels: Sequence[Labels], sizes: range, *, cells: bool) -> Fraction:
+    """Sets of rows are whole numbers, a bit for each row: the best of a set has a group of its first row and a rest."""
+    unit = lcm(*(len(next(iter(chain.values()))) - 1 for chain in labels))
+    priced: dict[int, int] = {}
+    for size in sizes:
+        for members in combinations(range(len(rows)), size):
+            paid = cost([rows[number] for number in members], labels, cells=cells) * unit
+            priced[sum(1 << number for number in members)] = int(paid)
+    by_first: list[list[tuple[int, int]]] = [[] for _ in rows]
+    for group, paid_by_group in sorted(priced.items(), key=lambda item: item[1]):
+        by_first[(group & -group).bit_length() - 1].append((group, paid_by_group))
 
     @cache
-    def best(left: tuple[int, ...]) -> Fraction | None:
+    def best(left: int) -> float:
         if not left:
-            return Fraction(0)
-        found: list[Fraction] = []
-        for group, others in _groups(left, k):
-            rest = best(others)
-            if rest is not None:
-                found.append(rest + cost([rows[number] for number in group], labels, cells=cells))
-        return min(found, default=None)
+            return 0
+        least = inf
+        for group, paid_by_group in by_first[(left & -left).bit_length() - 1]:
+            if paid_by_group >= least:
+                break
+            if group & left == group:
+                least = min(least, paid_by_group + best(left ^ group))
+        return least
 
-    answer = best(tuple(range(len(rows))))
-    if answer is None:
+    answer = best((1 << len(rows)) - 1)
+    if answer == inf:
         raise ValueError("fewer rows than k")
-    return answer
-
-
-def _groups(left: tuple[int, ...], k: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The first row with every k - 1 to 2k - 2 of the others, and who is left."""
-    first, *others = left
-    for size in range(k - 1, min(2 * k - 1, len(others) + 1)):
-        for chosen in combinations(others, size):
-            yield (first, *chosen), tuple(number for number in others if number not in chosen)
+    return Fraction(int(answer), unit)

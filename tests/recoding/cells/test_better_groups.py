@@ -7,7 +7,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sqlanon import pipeline
@@ -16,7 +16,7 @@ from sqlanon.recoding.cells import recoder
 from sqlanon.recoding.cells.exact import GroupingLimits, Vertex, best_groups
 from sqlanon.recoding.cells.recoder import Cells, Divided
 from sqlanon.spec import spec_from_dict
-from tests.kit.cells import cost, least_cost
+from tests.kit.cells import cost, least_cost, least_cost_of_all
 from tests.kit.database import Database
 from tests.kit.examples import share
 from tests.kit.papers import Row, load_case
@@ -77,7 +77,8 @@ def test_exact_is_the_least_cost(engine_url: str, model: str) -> None:
 
 
 @settings(max_examples=share(60))
-@given(st.lists(st.tuples(letters, letters, letters), min_size=4, max_size=9), st.integers(2, 3))
+@given(st.lists(st.tuples(letters, letters, letters), min_size=4, max_size=12), st.integers(2, 4))
+@example([(x, y, z) for x, y, z in zip("abcdabcdabcd", "aabbccddabab", "acbdbdacdcba", strict=True)], 3)
 def test_the_best_groups_are_those_of_brute_force(rows: list[Row], k: int) -> None:
     codes = {value: number for number, value in enumerate(("a", "b", "c", "d", None))}
     above = {"a": 0, "b": 0, "c": 1, "d": 1, None: 2}
@@ -101,8 +102,17 @@ def test_the_best_groups_are_those_of_brute_force(rows: list[Row], k: int) -> No
     assert all(len(group) >= k for group in groups.values())
 
 
+@settings(max_examples=share(25))
+@given(st.lists(st.tuples(letters, letters, letters), min_size=2, max_size=8), st.integers(2, 3), st.booleans())
+def test_larger_groups_are_never_needed(rows: list[Row], k: int, cells: bool) -> None:
+    """The brute force of the other tests looks at groups of k to 2k - 1 rows; here it looks at all."""
+    if len(rows) >= k:
+        labels = [SUPPRESSED if cells else LABELS] * 3
+        assert least_cost(rows, labels, k, cells=cells) == least_cost_of_all(rows, labels, k, cells=cells)
+
+
 @settings(max_examples=share(40))
-@given(st.lists(st.tuples(letters, letters), min_size=4, max_size=9), st.integers(0, 6))
+@given(st.lists(st.tuples(letters, letters), min_size=4, max_size=12), st.integers(0, 6))
 def test_a_budget_leaves_a_bound_that_holds(rows: list[Row], steps: int) -> None:
     codes = {value: number for number, value in enumerate(("a", "b", "c", "d", None))}
     vertices = [
