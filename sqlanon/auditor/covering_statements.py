@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlanon.hierarchies.base import Family
+from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.source.combination_statements import label_ends
 from sqlanon.source.domains import CONTINUOUS, NUMBERS, place
 from sqlanon.sql.build import equal, expression, named, query, union_all
@@ -85,6 +85,14 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
             {"t": listing, "n": nodes.copy()},
         ),
         _between_ends(listing, nodes.copy()),
+        # A suppressed cell, whatever the top of the hierarchy is called.
+        query(
+            "select :top as label, 3000 as place, lo, hi, first, last, last - first + 1 as size from n"
+            " where place = :height",
+            {"n": nodes.copy()},
+            top=TOP,
+            height=domain.height,
+        ),
     ]
     if members is not None:
         found.append(

@@ -1,7 +1,7 @@
 """Labels of a release that no hierarchy has, read by their form: ranges and sets, as class-wise recoding writes them.
 
 `[20-29]` or `[20, 29]` is everything from one value to another, `[20, 40)`, `<40` and `>=20` everything between bounds
-of labels, `{a, "b, c", NULL}` what its members cover. Reads labels, loads what they say, and leaves a scratch table of
+of labels, `{a, "b, c", NULL}` what its members cover, `*` everything. Reads labels, loads what they say, and leaves a scratch table of
 the values that each covers. What was loaded is a listing: each `label` with the number of its `part`, a `kind` (range,
 interval, label or null), and the labels `low` and `high` that the part runs from and to; of an interval, the bounds.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.engines.base import Statement
+from sqlanon.hierarchies.base import TOP
 from sqlanon.source.binding import ORDERED, BoundColumn
 from sqlanon.source.combination_statements import label_ends
 from sqlanon.source.scratch import Scratch
@@ -141,9 +142,12 @@ def read_labels(
     place: str,
 ) -> ReadLabels:
     """Read labels of a column whose values and labels stand in `labelled`: `texts` are those of each level,
-    `value` is the text of what a pair is to hold."""
+    `value` is the text of what a pair is to hold.
+
+    `*` stands for a suppressed cell: recodings that blank cells write it whatever the top of a hierarchy is called.
+    """
     engine, step, ordered = scratch.engine, f"labels of {item.name}", item.family in ORDERED
-    known = {label: parts_of(label, ordered=ordered) for label in labels}
+    known = {label: parts_of(label, ordered=ordered) for label in labels if label != TOP}
     listing = scratch.create_text(step, f"{place}t", list(LISTING))
     lines = [
         (label, str(number), *way)
@@ -164,7 +168,8 @@ def read_labels(
         for label, parts in known.items()
         if not parts or any(ways_of.get((label, str(number))) != 1 for number in range(len(parts)))
     )
-    table = scratch.create(step, f"{place}q", pairs(ranges, members, labelled, texts, value))
+    covered = pairs(ranges, members, labelled, texts, value, suppressed=TOP in labels)
+    table = scratch.create(step, f"{place}q", covered)
     scratch.drop(listing, *made)
     if unread:
         # Parts of them may have been found: without them.
@@ -245,9 +250,15 @@ def parts_read(tables: Sequence[Table]) -> exp.Select:
 
 
 def pairs(
-    range_table: Table | None, member_table: Table, labelled: Table, texts: Texts, value: exp.Expression
+    range_table: Table | None,
+    member_table: Table,
+    labelled: Table,
+    texts: Texts,
+    value: exp.Expression,
+    *,
+    suppressed: bool,
 ) -> exp.Select:
-    """Each value with the labels that cover it."""
+    """Each value with the labels that cover it; `suppressed`: and with `*`, NULL too."""
     nodes = _nodes(labelled, texts, value)
     found: list[exp.Query] = [
         query(
@@ -266,4 +277,7 @@ def pairs(
                 {"r": range_table, "v": values},
             )
         )
+    if suppressed:
+        everything = query("select :value as value, :top as label from d", {"d": labelled}, value=value, top=TOP)
+        found += [everything, query("select cast(null as text) as value, :top as label", top=TOP)]
     return query("select distinct value, label from f", {"f": union_all(found)})

@@ -132,6 +132,54 @@ def check_linking(url: str, spec: Spec) -> None:
         assert any(str(label).startswith("{") for row in classes for label in row)
 
 
+def test_a_suppressed_cell_covers_everything_whatever_the_top_is_called(engine_url: str) -> None:
+    """Cells of AG_CS and mu-Argus are blanked with `*`, where a mask ends in `**` and a tree in a word."""
+    database = Database(engine_url)
+    people = [("10", "Bern", 4), ("11", "Bern", 4), ("20", "Zug", None), (None, "Zug", 9), ("21", None, 9)]
+    types = {"z ip": "text", "city": "text", "age": "int"}
+    database.create("patients", {**types, "ill": "text"}, [(*row, "flu") for row in people])
+    shown = [("1*", "Bern", "4"), ("*", "Bern", "*"), ("*", "any", None), ("**", "lake", "9"), ("2*", "*", "9")]
+    database.create("released", {**dict.fromkeys(types, "text"), "ill": "text"}, [(*row, "flu") for row in shown])
+    columns: dict[str, Any] = {
+        "z ip": {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 2}}},
+        "city": {"role": "quasi_identifier", "hierarchy": {"tree": {"any": {"lake": ["Zug"], "river": ["Bern"]}}}},
+        "age": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [10], "min": 0, "max": 20}}},
+        "ill": {"role": "sensitive"},
+    }
+    spec = spec_from_dict(
+        {
+            "connection": engine_url,
+            "source": "patients",
+            "target": "released",
+            "columns": columns,
+            "privacy": {"k": 1},
+        }
+    )
+
+    def fits(person: tuple[Any, ...], row: tuple[Any, ...]) -> bool:
+        zipped, city, age = person
+        zips = row[0] in ("*", "**") or (zipped is not None and row[0] == zipped[0] + "*")
+        cities = row[1] in ("*", "any", city) or (row[1] == "lake" and city == "Zug")
+        ages = row[2] in ("*", None if age is None else str(age))
+        return zips and cities and ages
+
+    expected = [sum(fits(person, row) for row in shown) for person in people]
+    after = insight.attack(spec, asked=AttackOptions(external="patients")).of("linking").after
+    assert after is not None
+    assert (after.figures["matched"], after.figures["unique"]) == (
+        sum(n > 0 for n in expected),
+        expected.count(1),
+    )
+    found = insight.utility(spec)
+    assert not found.notes
+    assert found.queries is not None
+    assert [item.unknown for item in found.columns] == [0, 0, 0]
+    # Values that labels leave, NULL one of them: zip 2 + 5 + 5 + 5 + 2 of 5, city 1 + 1 + 3 + 1 + 3 of 3, ages 4 to 9.
+    for item, (covered, values) in zip(found.columns, [(19, 5), (9, 3), (11, 7)], strict=True):
+        lost = (covered / values - 5 / values) / (5 - 5 / values)
+        assert item.loss == pytest.approx(lost), item.column
+
+
 def test_labels_that_may_mean_two_things_are_refused(duckdb_url: str) -> None:
     database = Database(duckdb_url)
     database.create("patients", {"code": "text", "n": "int"}, [("a", 1), ("b", -1), ("c", 2)])
