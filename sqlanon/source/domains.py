@@ -96,7 +96,11 @@ def _of_hierarchy(name: str, rule: Rule, family: Family) -> Measure:
         return Measure("listed")
     first = rule.levels[0] if isinstance(rule, Formula) and rule.levels else None
     if not isinstance(first, IntervalLevel) or first.minimum is None or first.maximum is None:
-        raise _refused(name, "only csv, tree, table, and interval with min and max say which values there are")
+        raise _refused(
+            name,
+            "only csv, tree, table, and interval with min and max say which values there are, and search.model _TS, _AS "
+            "and _CS ignore them; write min and max, or occurring",
+        )
     if family is Family.INTEGER:
         return Measure("range", Decimal(ceil(first.minimum)), Decimal(ceil(first.maximum) - 1))
     return Measure("range", first.minimum, first.maximum, half_open=True)
