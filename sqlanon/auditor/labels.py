@@ -1,9 +1,10 @@
 """Labels of a release that no hierarchy has, read by their form: ranges and sets, as class-wise recoding writes them.
 
 `[20-29]` or `[20, 29]` is everything from one value to another, `[20, 40)`, `<40` and `>=20` everything between bounds
-of labels, `{a, "b, c", NULL}` what its members cover, `*` everything. Reads labels, loads what they say, and leaves a scratch table of
-the values that each covers. What was loaded is a listing: each `label` with the number of its `part`, a `kind` (range,
-interval, label or null), and the labels `low` and `high` that the part runs from and to; of an interval, the bounds.
+of labels, `{a, "b, c", NULL}` what its members cover, `*` everything. Reads labels, loads what they say, and leaves a
+scratch table of the values that each covers. What was loaded is a listing: each `label` with the number of its `part`,
+a `kind` (range, interval, label or null), and the labels `low` and `high` that the part runs from and to; of an
+interval, the bounds.
 """
 
 from __future__ import annotations

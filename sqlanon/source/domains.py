@@ -98,8 +98,8 @@ def _of_hierarchy(name: str, rule: Rule, family: Family) -> Measure:
     if not isinstance(first, IntervalLevel) or first.minimum is None or first.maximum is None:
         raise _refused(
             name,
-            "only csv, tree, table, and interval with min and max say which values there are, and search.model _TS, _AS "
-            "and _CS ignore them; write min and max, or occurring",
+            "only csv, tree, table, and interval with min and max say which values there are, and search.model _TS, "
+            "_AS and _CS ignore them; write min and max, or occurring",
         )
     if family is Family.INTEGER:
         return Measure("range", Decimal(ceil(first.minimum)), Decimal(ceil(first.maximum) - 1))
