@@ -169,9 +169,12 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     """
     from sqlanon.auditor import Beside, Request, audit
 
-    if spec.profiled:
+    if spec.profiled or spec.privacy.differential is not None:
         with open_for(spec, options) as engine:
             spec = bind(spec, engine).spec
+    if spec.privacy.differential is not None:
+        # A release of one row a person counts rows; what was left out is mostly what was not drawn.
+        spec = spec.model_copy(update={"respondent": None})
     request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
     if spec.privacy.personalized is not None:
         from sqlanon.insight.use import audit_personalized
@@ -339,6 +342,8 @@ def _publish(
     from sqlanon.release.publication import publish
 
     target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
+    if run.ledger is not None:
+        run.ledger.spend()
     alone = nullcontext() if isinstance(target, File) else run.engine.alone_with(target, seconds)
     with run.watch.phase("publish"), alone, Scratch(run.engine, run.binding.scratch) as scratch:
         publication = publish(run.engine, release, scratch, stored)

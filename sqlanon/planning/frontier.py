@@ -271,7 +271,7 @@ def compare(spec: Spec, algorithms: Sequence[str], options: Options = DEFAULT) -
             raise UsageError(f"{written_path(path)}: {message}")
         item, rows, engine = _compared(own, options)
         found.append(item)
-    return Comparison(tuple(found), rows, spec.privacy.suppression.limit.rows(rows), engine)
+    return Comparison(tuple(found), rows, spec.privacy.most_suppressed.rows(rows), engine)
 
 
 def _compared(spec: Spec, options: Options) -> tuple[Compared, int, str]:

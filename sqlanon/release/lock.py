@@ -134,7 +134,7 @@ class Lock:
         follow: dict[str, Any] = {}
         if rows is not None and suppressed is not None:
             follow = {"completeness": completeness(suppressed, rows)}
-            follow["limit"] = spec.privacy.suppression.limit.rows(rows)
+            follow["limit"] = spec.privacy.most_suppressed.rows(rows)
         if self.flexible is None:
             node = tuple(self.levels.values())
             heights = tuple(int(self.hierarchies[name]["height"]) for name in self.levels)

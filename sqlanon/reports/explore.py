@@ -223,7 +223,7 @@ class Explorer:
     def own(self) -> PageRequest:
         """What the spec asks for."""
         k = None if self._spec.each_own_k else self._spec.privacy.k
-        return PageRequest(k, self._spec.privacy.suppression.limit)
+        return PageRequest(k, self._spec.privacy.most_suppressed)
 
     def view(self, asked: PageRequest) -> dict[str, Any]:
         """The lattice under a requirement, searched as the spec searches."""

@@ -407,7 +407,7 @@ class _Gathering:
                 self._run,
                 frequency,
                 what_if.ks or around,
-                what_if.limits or (self._spec.privacy.suppression.limit,),
+                what_if.limits or (self._spec.privacy.most_suppressed,),
                 seconds=None if what_if.asked else WHAT_IF_SECONDS,
             )
         except UsageError as error:

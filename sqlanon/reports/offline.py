@@ -44,7 +44,7 @@ def identity_of(spec: Spec, lock: Lock, engine: str) -> Identity:
         spec_hash=lock.spec_hash,
         recipient=lock.recipient,
         k=_largest_k(spec, lock),
-        limit=str(spec.privacy.suppression.limit),
+        limit=str(spec.privacy.most_suppressed),
         respondent=spec.respondent,
         sensitive=tuple(spec.sensitive),
         columns=tuple(spec.quasi_identifiers),

@@ -17,6 +17,7 @@ from sqlanon.engines.base import Capability, ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
+from sqlanon.privacy.differential import sampling_for
 from sqlanon.source.domains import LISTED, Measure, measure_of
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.reads import Read, reads_of, refuse_written
@@ -158,7 +159,7 @@ class Binding:
 
     def limit_rows(self, rows: int) -> int:
         """The most rows of a source of so many that may be suppressed."""
-        return self.spec.privacy.suppression.limit.rows(rows)
+        return self.spec.privacy.most_suppressed.rows(rows)
 
 
 def bind(spec: Spec, engine: Engine) -> Binding:
@@ -168,7 +169,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     known = {info.name: info for info in infos}
     _refuse_unknown(spec, known)
     _refuse_unlisted(spec, infos)
-    spec = _with_binsizes(spec, engine, source, known)
+    spec = _with_sampling(_with_binsizes(spec, engine, source, known))
     _refuse_scratch(spec, engine)
     target = bind_target(spec, engine)
     released = tuple(info.name for info in infos if _is_released(spec, info.name))
@@ -192,6 +193,15 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         population=population,
         personalized=_bind_personalized(spec),
     )
+
+
+def _with_sampling(spec: Spec) -> Spec:
+    """The spec with the k that its differential guarantee implies; whatever lies in smaller classes is left out."""
+    asked = spec.privacy.differential
+    if asked is None:
+        return spec
+    update = {"k": sampling_for(asked.epsilon, asked.delta).k}
+    return spec.model_copy(update={"privacy": spec.privacy.model_copy(update=update)})
 
 
 def _with_binsizes(spec: Spec, engine: Engine, source: Relation, known: Mapping[str, ColumnInfo]) -> Spec:

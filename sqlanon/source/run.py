@@ -17,6 +17,7 @@ from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.reads import reads_of, refuse_file, refuse_written
+from sqlanon.source.sampling import SampleLedger, sampled
 from sqlanon.source.scratch import Scratch, reclaim
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import File, Table
@@ -112,6 +113,8 @@ class Run:
     options: Options
     recorder: Recorder | None = None
     """Gathers evidence, where the command publishes and the spec wants it."""
+    ledger: SampleLedger | None = None
+    """Where a differential release is written down before it stands."""
 
 
 @contextmanager
@@ -151,7 +154,12 @@ def running(
                     if recorder is not None:
                         recorder.begin(engine, binding)
                 with Scratch(engine, binding.scratch) as scratch:
-                    yield Run(engine, binding, scratch, watch, options, recorder)
+                    ledger = SampleLedger(engine, binding) if binding.spec.privacy.differential else None
+                    if ledger is not None and publishes is not None:
+                        ledger.require()
+                    with watch.phase("bind"):
+                        binding = sampled(engine, binding, scratch)
+                    yield Run(engine, binding, scratch, watch, options, recorder, ledger)
             if recorder is not None:
                 recorder.store()
     except SqlanonError:

@@ -97,6 +97,7 @@ KEYS = (
         "write 0",
         counts=lambda value: not value.is_zero,
     ),
+    Key("differential", "`privacy.differential`", (("privacy", "differential"),), "write privacy.k"),
     Key("blank", "`suppression.mode: blank`", (("privacy", "suppression", "mode"),), "write drop"),
     Key("ledger", "`history` with a ledger", (("history",),), counts=lambda value: value != "required"),
     Key("history_required", "`history: required`", (("history",),), counts=lambda value: value == "required"),
@@ -223,6 +224,7 @@ _LATTICE = (
     _RELEASE
     | _SEARCH
     | _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "script", "dbt", "grid")
+    | _keys("differential")
 )
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")

@@ -43,6 +43,10 @@ def require_honoured(spec: SpecKeys, name: str) -> None:
         raise UsageError(f"search.algorithm: {message}")
     if spec.history is not None and name in WITHOUT_HISTORY:
         raise UsageError(f"history: {WITHOUT_HISTORY[name]}")
+    if spec.privacy.differential is not None:
+        raise UsageError(
+            f"privacy.differential: {_key(name).words} draws no sample and keeps no ledger; publish it with sqlanon run"
+        )
 
 
 def recipients_finding(spec: SpecKeys) -> Iterator[Finding]:

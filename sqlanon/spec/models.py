@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from sqlanon.hierarchies.definition import Definition, Whole, refuse
+from sqlanon.hierarchies.definition import Definition, Exact, Whole, refuse
 from sqlanon.hierarchies.tree import scalar_text
-from sqlanon.spec.amounts import Count, PositiveShare, PositiveThreshold, Share
+from sqlanon.spec.amounts import Count, PositiveShare, PositiveThreshold, Share, normal
 from sqlanon.spec.columns import ColumnName
-from sqlanon.spec.places import Source
+from sqlanon.spec.places import NamedSecret, Source
 
 AtLeastOne = Annotated[Whole, Field(ge=1)]
 
@@ -258,3 +258,36 @@ class DeltaPresence(Definition):
         if self.min > self.max:
             raise ValueError("min must not exceed max")
         return self
+
+
+LEAST_EPSILON, MOST_EPSILON = Decimal("0.001"), Decimal(8)
+"""Below it hardly anybody is drawn; above it nearly everybody, and classes of tens of thousands would be asked for."""
+LEAST_DELTA = Decimal("1e-30")
+
+
+def _epsilon(value: Decimal) -> Decimal:
+    if not LEAST_EPSILON <= value <= MOST_EPSILON:
+        raise ValueError(f"epsilon lies between {LEAST_EPSILON:f} and {MOST_EPSILON:f}")
+    return normal(value)
+
+
+def _delta(value: Decimal) -> Decimal:
+    if not LEAST_DELTA <= value < 1:
+        raise ValueError("delta lies above 0 and below 1, at least 1e-30")
+    return value.normalize()
+
+
+Epsilon = Annotated[Exact, AfterValidator(_epsilon), WithJsonSchema({"type": "number", "minimum": 0.001, "maximum": 8})]
+Delta = Annotated[
+    Exact, AfterValidator(_delta), WithJsonSchema({"type": "number", "minimum": 1e-30, "exclusiveMaximum": 1})
+]
+
+
+class Differential(Definition):
+    """Nobody's row changes the probability of any release by more than epsilon and delta allow."""
+
+    epsilon: Epsilon = Field(description="The bound of e^epsilon on the ratio of probabilities, 0.001 to 8.")
+    delta: Delta = Field(description="How likely a release may be that breaks the bound; below one over the persons.")
+    secret: NamedSecret = Field(
+        description="${NAME}: the environment variable with the key by which persons are drawn; a new one a release."
+    )

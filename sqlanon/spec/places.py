@@ -290,4 +290,6 @@ def names_secret(path: tuple[str | int, ...]) -> bool:
     """Whether a secret is named at a path of the spec: it is not expanded there."""
     if path[:1] == ("recipients",):
         path = path[2:]
-    return path == ("history", "secret") or (path[:1] == ("columns",) and path[2:] == ("pseudonym", "secret"))
+    return path in (("history", "secret"), ("privacy", "differential", "secret")) or (
+        path[:1] == ("columns",) and path[2:] == ("pseudonym", "secret")
+    )

@@ -7,6 +7,7 @@ every row names the node of a taxonomy below which nothing may be inferred.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
@@ -22,6 +23,7 @@ from sqlanon.spec.models import (
     BetaLikeness,
     DeltaDisclosure,
     DeltaPresence,
+    Differential,
     LDiversity,
     Population,
     PSensitive,
@@ -102,6 +104,9 @@ class Privacy(Definition):
     beta_likeness: tuple[BetaLikeness, ...] = Field((), description="beta-likeness of sensitive columns.")
     delta_disclosure: tuple[DeltaDisclosure, ...] = Field((), description="delta-disclosure of sensitive columns.")
     personalized: Personalized | None = Field(None, description="Everybody's own guarding node; stands alone.")
+    differential: Differential | None = Field(
+        None, description="Truthful differential privacy of a sample at given levels; stands alone."
+    )
     other_sensitive: Literal["unknown", "known"] = Field(
         "unknown",
         description="Whether somebody may know a person's other sensitive values. known: the models of a sensitive "
@@ -120,6 +125,11 @@ class Privacy(Definition):
     delta_presence: DeltaPresence | None = Field(
         None, description="Bounds of the share of the population's rows that are in the release, in each class."
     )
+
+    @property
+    def most_suppressed(self) -> Limit:
+        """Most rows that may be left out: under differential privacy all that lie in small classes."""
+        return self.suppression.limit if self.differential is None else Limit(percent=Decimal(100))
 
     def models(self) -> tuple[SensitiveModel, ...]:
         """Every entry that protects a sensitive column, in the order of the reference."""

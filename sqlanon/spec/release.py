@@ -18,6 +18,7 @@ from sqlanon.errors import UsageError
 from sqlanon.hierarchies import Sql
 from sqlanon.hierarchies.definition import Finding, refuse
 from sqlanon.spec.algorithms import ALGORITHMS, names_of
+from sqlanon.spec.differential import differential_findings
 from sqlanon.spec.history import history_findings
 from sqlanon.spec.honoured import honoured_findings, recipients_finding
 from sqlanon.spec.keys import SpecKeys, replaced
@@ -57,6 +58,7 @@ def _across_keys(spec: SpecKeys) -> Iterator[Finding]:
     yield from _tags(spec)
     yield from _profile(spec)
     yield from history_findings(spec)
+    yield from differential_findings(spec)
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:
@@ -87,7 +89,8 @@ def _columns(spec: SpecKeys) -> Iterator[Finding]:
 
 
 def _requirement(spec: SpecKeys) -> Iterator[Finding]:
-    if not spec.privacy.asks_for_k and not spec.privacy.beyond_k and not spec.profiled:
+    asked = spec.privacy.asks_for_k or spec.privacy.beyond_k or spec.privacy.differential is not None
+    if not asked and not spec.profiled:
         yield ("privacy",), "at least one requirement must stand, for example k: 5"
 
 
@@ -423,6 +426,8 @@ class Spec(SpecKeys):
             yield ("regions",), "a table of classes belongs to one release; with recipients leave it out"
         for name in self.recipients:
             yield from recipients_finding(self.for_recipient(name))
+            if self.for_recipient(name).privacy.differential is not None:
+                yield ("recipients",), "with privacy.differential a table is released once; leave one target"
         for (one, first), (other, second) in combinations(self.recipients.items(), 2):
             if same_place(first.target, second.target):
                 yield ("recipients", other, "target"), f"recipient {one} has the same target"

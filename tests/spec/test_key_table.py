@@ -266,6 +266,25 @@ def holds_profile(url: str, algorithm: str) -> None:
     assert min(Counter(b for _, b, _ in rows).values()) >= 2
 
 
+DIFFERENTIAL = {"epsilon": 3, "delta": 0.2, "secret": "${SQLANON_KEY_TABLE}"}
+
+
+def holds_differential(url: str, algorithm: str) -> None:
+    """Everybody once; of 400 people in two classes some are drawn, whole classes of them released."""
+    Database(url).run("DELETE FROM people")
+    Database(url).run("INSERT INTO people SELECT 'q' || n, 'a' || (1 + n % 4), 'b1', 'x', NULL FROM range(400) t(n)")
+    fixed = {"a": {"levels": {"min": 1, "max": 1}}, "b": {"levels": {"min": 2, "max": 2}}}
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SQLANON_KEY_TABLE", "sixteen bytes or more")
+        spec = values(url, algorithm, {"columns": {**fixed, "s": {"role": "identifier"}}, "respondent": "person"})
+        result = pipeline.run(spec_from_dict({**spec, "privacy": {"differential": DIFFERENTIAL}}))
+    classes = Counter(Database(url).rows("released", "a, b"))
+    assert result.levels == {"a": 1, "b": 2}
+    assert set(classes) == {("low", "*"), ("high", "*")}
+    assert all(100 < number <= 200 for number in classes.values())
+    assert sum(classes.values()) < 400
+
+
 def holds_limit(url: str, algorithm: str) -> None:
     asking: Asking = {"privacy": {"suppression": {"limit": 2}}}
     if algorithm == "mu_argus":
@@ -375,6 +394,7 @@ REFUSED: dict[str, tuple[str, Asking]] = {
         "privacy.quasi_identifiers",
         {"privacy": {"quasi_identifiers": {"x": {"columns": ["a"]}, "y": {"columns": ["b"]}}}},
     ),
+    "differential": ("privacy.differential", {"privacy": {"differential": DIFFERENTIAL}, "respondent": "person"}),
     "limit": ("privacy.suppression.limit", {"privacy": {"suppression": {"limit": 2}}}),
     "view": ("target", {"target": {"view": "released"}}),
     "ledger": ("history", {"history": KEPT}),
@@ -396,6 +416,7 @@ BESIDE_THE_SEARCH = {
         "population",
         "several",
         "profile",
+        "differential",
         "limit",
         "blank",
         "ledger",
