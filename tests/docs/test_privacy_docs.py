@@ -17,7 +17,7 @@ DOCS = ROOT / "docs" / "privacy"
 RECORDS = ROOT / "docs" / "adr"
 REFERENCE = ROOT / "sql" / "reference"
 OVERVIEW = "index.md"
-NOT_OF_CLASSES = {"personalized.md"}
+NOT_OF_CLASSES = {"personalized.md", "differential.md"}
 """Pages that are about something else than a model of classes."""
 PAGES = sorted({path.name for path in DOCS.glob("*.md")} - NOT_OF_CLASSES)
 
@@ -38,8 +38,8 @@ PAGE_OF = {
 }
 NO_MODEL = {"suppression", "population"}
 """Keys of `privacy` that ask for nothing by themselves."""
-OWN_PAGE = {"personalized": "personalized.md"}
-"""What classes are not judged by, but every row by its own: its page tells of a recoder, an audit and workloads too."""
+OWN_PAGE = {"personalized": "personalized.md", "differential": "differential.md"}
+"""What classes are not judged by: every row by its own, or the way in which the whole release was made."""
 OF_RECIPIENTS = {"intersection.sql"}
 
 BASE: dict[str, Any] = {
@@ -99,6 +99,12 @@ def test_a_page_of_its_own_is_linked_and_shows_its_key(key: str, page: str) -> N
 @pytest.mark.parametrize(("key", "page"), PAGE_OF.items())
 def test_a_page_shows_its_key(key: str, page: str) -> None:
     assert any(key in yaml.safe_load(block)["privacy"] for block in examples(page))
+
+
+def test_the_differential_example_is_a_spec(tmp_path: Path) -> None:
+    [block] = examples("differential.md")
+    (tmp_path / "spec.yaml").write_text(block, encoding="utf-8")
+    assert load_spec(tmp_path / "spec.yaml").privacy.differential is not None
 
 
 def test_every_reference_file_belongs_to_a_page() -> None:
