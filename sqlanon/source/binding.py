@@ -17,7 +17,7 @@ from sqlanon.engines.base import Capability, ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
-from sqlanon.privacy.differential import sampling_for
+from sqlanon.source.differential import sampling_for
 from sqlanon.source.domains import LISTED, Measure, measure_of
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.reads import Read, reads_of, refuse_written

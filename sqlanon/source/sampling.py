@@ -15,8 +15,8 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family
-from sqlanon.privacy.differential import sampling_for
 from sqlanon.source.binding import Binding
+from sqlanon.source.differential import sampling_for
 from sqlanon.source.keyed_hash import KeyedHash, require_keyed_hash, secret_of
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec.keys import LOCK_SECONDS

@@ -17,8 +17,8 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.errors import InfeasibleError, SourceError, SpecError, SqlanonError, UsageError
 from sqlanon.planning.frontier import frontier
-from sqlanon.privacy.differential import sampling_for
 from sqlanon.release.lock import Lock
+from sqlanon.source.differential import sampling_for
 from sqlanon.spec import Limit, Spec, spec_from_dict
 from sqlanon.spec.honoured import require_honoured
 from tests.kit.database import Database

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlanon.privacy.differential import HASH_BITS, least_class, sampling_for
+from sqlanon.source.differential import HASH_BITS, least_class, sampling_for
 
 TABLE = [
     ("1", "1e-6", 74),
