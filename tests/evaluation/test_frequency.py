@@ -419,6 +419,7 @@ def test_a_matrix_that_is_too_large_is_refused(engine: Engine, tmp_path: Path, m
         MatrixEvaluator(engine, found, counts, 2, scratch)
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize("name", ["f1", "c1", "s3"])
 def test_the_matrices_of_the_papers(engine: Engine, name: str) -> None:
     case = load_case(name)

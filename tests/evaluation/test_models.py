@@ -16,15 +16,16 @@ from tests.kit.random_tables import EVERYTHING, Asking, load, random_table
 from tests.kit.tables import frequency
 
 PERSONS = ("distinct", "entropy", "recursive", "t declared", "k map", "patient and doctor")
-"""On PostgreSQL persons are counted under these models, under all of them by `make soak`; rows under every model."""
+"""Persons are counted under these models, under all of them by `make soak`; rows under every model."""
 SEEDS = [0, pytest.param(2, marks=pytest.mark.soak)]
 
 
 def _verdicts_of(asking: Asking) -> Any:
     rare = asking.respondent and asking.name.removesuffix(", persons") not in PERSONS
-    return pytest.param(asking, marks=[pytest.mark.one_engine] if rare else [], id=asking.name)
+    return pytest.param(asking, marks=[pytest.mark.soak] if rare else [], id=asking.name)
 
 
+@pytest.mark.representative(28, postgres=10)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("asking", [_verdicts_of(asking) for asking in EVERYTHING])
 def test_verdicts_of_every_node(engine: Engine, asking: Asking, seed: int) -> None:

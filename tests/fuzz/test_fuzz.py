@@ -1,4 +1,4 @@
-"""Two hundred random releases, and proof that the checker sees faults: a good release with one planted in it."""
+"""Random releases, and proof that the checker sees faults: a good release with one planted in it."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ def duckdb_database() -> Iterator[Database]:
     database.close()
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_random_releases_on_duckdb(duckdb_database: Database, first: int) -> None:
     run_cases(duckdb_database, range(first, first + 20))
 
 
+@pytest.mark.representative(1)
 @pytest.mark.postgres
 @pytest.mark.parametrize("first", range(0, 40, 20))
 def test_random_releases_on_postgres(postgres_server: str, first: int) -> None:
@@ -56,6 +58,7 @@ def test_random_releases_on_postgres(postgres_server: str, first: int) -> None:
         database.close()
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("first", range(0, 40, 20))
 def test_random_releases_on_sqlite(first: int) -> None:
     database = SQLite()

@@ -56,7 +56,6 @@ def _release_of(asking: Asking) -> Any:
     return pytest.param(asking, marks=[pytest.mark.soak] if rare else [], id=asking.name)
 
 
-@pytest.mark.representative(12)
 @pytest.mark.parametrize("asking", [_release_of(asking) for asking in EVERYTHING])
 def test_releases_are_what_the_oracle_keeps(duckdb_url: str, asking: Asking) -> None:
     _release_and_compare(duckdb_url, asking)

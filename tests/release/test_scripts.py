@@ -101,6 +101,7 @@ def test_the_audit_of_every_model_stops_a_script(duckdb_url: str, asking: Asking
     check_the_audit(duckdb_url, asking)
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize("asking", HANDFUL, ids=lambda asking: asking.name)
 @pytest.mark.postgres
 def test_the_audit_stops_a_script_on_postgres(postgres_url: str, asking: Asking) -> None:
@@ -197,6 +198,7 @@ def test_a_heading_says_the_whole_requirement(duckdb_url: str) -> None:
     assert "cough" not in heading
 
 
+@pytest.mark.one_engine
 def test_scripts_of_views_with_models(engine_url: str) -> None:
     database = loaded(engine_url)
     for asking in asked("distinct, persons", "k map"):

@@ -65,6 +65,7 @@ def test_everybody_shows_what_all_values_share(database: Database, top: bool | N
     assert check.asked == f"one level from 0 to {level}"
 
 
+@pytest.mark.one_engine
 def test_other_values_make_another_hierarchy_and_the_lock_says_so(database: Database) -> None:
     spec = spec_of(database)
     before = locked(spec)
@@ -128,6 +129,7 @@ def test_a_view_shows_what_all_values_share_when_it_is_read(database: Database) 
     assert len(database.rows("released")) == len(ROWS) + 1
 
 
+@pytest.mark.one_engine
 def test_an_audit_reads_the_hierarchy_with_the_population(database: Database) -> None:
     database.create("everybody", {NAME: "text", "sex": "text"}, [*ROWS, ELSEWHERE, ELSEWHERE])
     privacy = {"population": {"source": "everybody"}, "k_map": 3}
@@ -137,6 +139,7 @@ def test_an_audit_reads_the_hierarchy_with_the_population(database: Database) ->
     assert pipeline.audit_spec(spec, lock=locked(spec)).satisfied
 
 
+@pytest.mark.representative(3, postgres=1)
 @pytest.mark.parametrize("algorithm", ["mondrian", "local", "ghs", "ops", "tds", "genetic"])
 def test_other_recodings_end_in_the_same_label(database: Database, algorithm: str) -> None:
     columns = {NAME: {"role": "quasi_identifier", "hierarchy": {"mask": {"steps": [1, 2]}}}}

@@ -62,6 +62,7 @@ def artifacts(folder: Path) -> Iterator[tuple[str, str]]:
             yield path.name, path.read_text(encoding="utf-8")
 
 
+@pytest.mark.one_engine
 def test_no_rare_value_is_shown(engine_url: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The planted values stand in the source, in a hierarchy's definition and in a requirement; in nothing written."""
     spec = people(engine_url, folder)
@@ -179,6 +180,7 @@ def test_offline_asks_no_database(lock: Path) -> None:
     command("report", lock, "--offline", "--out", lock.with_name("offline.html"))
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("algorithm", ["mondrian", "ghs"])
 def test_recodings_without_a_lattice(
     algorithm: str, duckdb_url: str, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -234,6 +234,7 @@ def test_a_domain_of_the_wrong_form_is_refused(column: dict[str, Any], problem: 
         spec_with({"a": column, "q": {"role": "quasi_identifier"}})
 
 
+@pytest.mark.representative(3, postgres=1)
 @pytest.mark.parametrize(
     ("kind", "hierarchy", "domain", "values", "outside"),
     [
@@ -327,6 +328,7 @@ TABLES = st.lists(st.tuples(st.integers(1, 8), st.sampled_from(["a1", "a2", "b1"
 )
 
 
+@pytest.mark.representative(4, postgres=1)
 @pytest.mark.parametrize("kind", KINDS)
 @FEW
 @given(table=TABLES)

@@ -426,6 +426,11 @@ BESIDE_THE_SEARCH = {
         "script",
         "dbt",
         "grid",
+        "metric",
+        "model",
+        "prefer",
+        "satisfies",
+        "weights",
     ),
 }
 """Keys that all searches over the lattice leave to the same code: two of them show it, `make soak` all."""
