@@ -137,12 +137,17 @@ class SchemeCosts:
                 code = str(partition[leaf] * stride)
                 figures = [repr(float(covered[place][leaf])), repr(float(totals[partition[leaf]]))]
                 rows.append([str(place), "0", str(ordinal), code, code, *figures])
-        maps = self._loaded("maps", MAP_COLUMNS, rows)
+        maps = self._refilled("maps", MAP_COLUMNS, rows)
         names = ("candidate", *(f"m_{place}" for place in places), "slack")
-        candidates = self._loaded("candidates", names, [["0", *("0" for _ in places), "0"]])
-        given = Candidates(self._combinations.table, maps, candidates, places)
-        table = self._scratch.create("assign classes", "assignment", schemes_sql.assignment(given, self._judging))
-        labels = self._scratch.create("assign classes", "labels", schemes_sql.class_figures(given))
+        candidates = self._refilled("candidates", names, [["0", *("0" for _ in places), "0"]])
+        given = Candidates(self._combinations.table, maps, candidates, places, self._types)
+        numbered = self._scratch.create("assign classes", "numbered", schemes_sql.numbered(given))
+        self._engine.analyze("assign classes", numbered)
+        table = self._scratch.create(
+            "assign classes", "assignment", schemes_sql.assignment(numbered, places, self._judging)
+        )
+        labels = self._scratch.create("assign classes", "labels", schemes_sql.class_figures(numbered, places))
+        self._scratch.drop(maps, candidates, numbered)
         return Assignment(self._combinations, table, labels, whole=True)
 
     # -- groups of the pivot -------------------------------------------------------------------------------------

@@ -162,12 +162,23 @@ def typed(loaded: Table, columns: Sequence[str]) -> exp.Select:
     return exp.select(*items).from_(table_expression(loaded))
 
 
-def assignment(given: Candidates, judging: Judging) -> exp.Select:
-    """Of a single candidate: each combination of ordinals with its rows and its class, NULL where it is suppressed."""
-    ordinals = [f"o_{place}" for place in given.places]
-    key = ("g", given.sum_of("g"))
-    verdicts = _verdicts(given, judging, key, judging.measures, named(judging.satisfied.copy(), "kept"))
-    inner = given.rows().select(*(column(name, "c") for name in ordinals), named(key[1].copy(), "g"), column("n", "c"))
+def numbered(given: Candidates) -> exp.Select:
+    """Of a single candidate whose `w` are leaves and whose `v` are rows of groups: combinations with class and both."""
+    everything = exp.Column(this=exp.Star(), table=exp.to_identifier("c", quoted=True))
+    figures = [
+        named(column(part, f"p_{place}"), f"{name}_{place}")
+        for place in given.places
+        for part, name in (("w", "leaves"), ("v", "rows"))
+    ]
+    return given.rows().select(named(given.sum_of("g"), "g"), everything, *figures)
+
+
+def assignment(rows: Table, places: Sequence[int], judging: Judging) -> exp.Select:
+    """Of numbered combinations: each one of ordinals with its rows and its class, NULL where it is suppressed."""
+    ordinals = [f"o_{place}" for place in places]
+    counted = Counted(exp.select().from_(table_expression(rows, "counted")), (("g", column("g")),), judging.persons)
+    found = classes(counted, judging.measures, judging.tables)
+    verdicts = exp.select(column("g"), named(judging.satisfied.copy(), "kept")).from_(subquery(found, "found"))
     kept = exp.Case().when(column("kept", "verdicts"), column("g", "rows"))
     return (
         exp.select(
@@ -175,21 +186,20 @@ def assignment(given: Candidates, judging: Judging) -> exp.Select:
             named(exp.Sum(this=column("n", "rows")), "n"),
             named(exp.Max(this=kept), "class"),
         )
-        .from_(subquery(inner, "rows"))
+        .from_(table_expression(rows, "rows"))
         .join(subquery(verdicts, "verdicts"), on=equal(column("g", "rows"), column("g", "verdicts")))
         .group_by(*(column(name, "rows") for name in ordinals))
     )
 
 
-def class_figures(given: Candidates) -> exp.Select:
-    """Of a single candidate whose `w` are leaves and whose `v` are rows of groups: both for every class."""
+def class_figures(rows: Table, places: Sequence[int]) -> exp.Select:
+    """Of numbered combinations: leaves and rows of the groups of every class."""
     figures = [
-        named(cast(exp.Max(this=column(part, f"p_{place}")), "bigint"), f"{name}_{place}")
-        for place in given.places
-        for part, name in (("w", "leaves"), ("v", "rows"))
+        named(cast(exp.Max(this=column(f"{name}_{place}")), "bigint"), f"{name}_{place}")
+        for place in places
+        for name in ("leaves", "rows")
     ]
-    key = given.sum_of("g")
-    return given.rows().select(named(key, "class"), *figures).group_by(key.copy())
+    return exp.select(named(column("g"), "class"), *figures).from_(table_expression(rows)).group_by(column("g"))
 
 
 def _parts(given: Candidates, more: Sequence[tuple[str, exp.Expression]]) -> exp.Select:
