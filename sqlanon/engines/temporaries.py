@@ -13,6 +13,7 @@ import secrets
 import shutil
 import tempfile
 import threading
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ from sqlanon.sql.relations import File, Table
 
 OWNER_FILE = 0o600
 OWNER_FOLDER = 0o700
+_UNSEEN = ("Cc", "Cf")
+"""Categories of characters that take no place."""
 _LONGEST = 120
 """Bytes of a file's name that the name of its temporary repeats: a name has at most 255."""
 
@@ -208,13 +211,25 @@ def flush(path: Path) -> None:
 
 
 def refuse_doubled_headers(file: File, headers: Sequence[object]) -> None:
-    """SourceError when two columns of a file have one name but for case and space: an engine would rename one."""
+    """SourceError when two columns of a file have names that nobody tells apart: an engine would rename one, or a spec
+    would mean the other."""
     seen: dict[str, str] = {}
     for header in headers:
         name = " ".join(str(header or "").split())
-        if name and name.casefold() in seen:
+        look = _look(name)
+        if look and look in seen:
             raise SourceError(
-                f"file '{file}' has the columns '{seen[name.casefold()]}' and '{name}', which differ in case or space "
-                f"at most: give one of them another name"
+                f"file '{file}' has the columns '{seen[look]}' and '{name}', which differ in case, space or invisible "
+                f"characters at most: give one of them another name"
             )
-        seen[name.casefold()] = name
+        seen[look] = name
+
+
+def _look(name: str) -> str:
+    """A name as people read it: without case, accents composed, without what nothing is seen of.
+
+    >>> _look("E\u0301tage") == _look("\u00c9TAGE"), _look("s\u200bsn")
+    (True, 'ssn')
+    """
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return unicodedata.normalize("NFKC", "".join(sign for sign in plain if unicodedata.category(sign) not in _UNSEEN))

@@ -9,8 +9,11 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.spec import spec_from_dict
 from tests.engines.test_spark_cases import on_spark, quoted, read_back
-from tests.kit.database import Database
+from tests.kit.database import Database, changed
 from tests.kit.papers import load_case
+from tests.recoding import test_levels_of_recoders as levels
+from tests.recoding import test_suppressed_values as suppressed
+from tests.recoding.support import AGE, BORN, COLUMNS, TAG, TOWN, assert_true_and_coarse, people
 
 pytestmark = [pytest.mark.spark, pytest.mark.no_cover]
 
@@ -24,6 +27,7 @@ SPEC: dict[str, Any] = {
     "columns": {NAME: {"role": "quasi_identifier"}, "n": {"role": "quasi_identifier"}},
     "privacy": {"k": 2},
 }
+VALUES: dict[str, Any] = {"source": "people", "target": "released", "evidence": {"files": False}}
 SEARCHES: dict[str, dict[str, Any]] = {
     "levels as cuts": {"algorithm": "bhs"},
     "mondrian": {"algorithm": "mondrian"},
@@ -65,3 +69,42 @@ def test_spark_makes_the_cells_of_duckdb(spark_url: str, duckdb_url: str, privac
     assert results[0].audit.satisfied
     assert read_back(spark_url, "released") == Database(duckdb_url).counted("released")
     assert results[0].recoding.to_dict() == results[1].recoding.to_dict()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "mondrian" else pytest.mark.soak) for name in levels.SEARCHES]
+)
+def test_labels_on_spark_are_no_finer_than_the_least_levels(spark_url: str, name: str) -> None:
+    rows = people(60)
+    on_spark(spark_url, "people", {BORN: "timestamp", AGE: "int", TOWN: "string", TAG: "string"}, rows)
+    limit = "0" if name == "forest" else "20%"
+    privacy = {"k": 3, "suppression": {"limit": limit}}
+    search = levels.SEARCHES[name]
+    spec = changed({**VALUES, "columns": COLUMNS}, connection=spark_url, privacy=privacy, search=search)
+    result = pipeline.run(spec)
+    own = {row[3]: row for row in rows}
+    released = read_back(spark_url, "released", ", ".join(map(quoted, (BORN, AGE, TOWN, TAG))))
+    for *labels, tag in released:
+        assert_true_and_coarse(own[tag], tuple(labels))
+    assert released.total() == len(rows) - result.publication.suppressed
+    assert pipeline.audit_spec(spec).satisfied
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [pytest.param(name, marks=[] if name == "ops" else pytest.mark.soak) for name in ("ops", "sps", "tds", "local")],
+)
+def test_labels_on_spark_show_values_of_released_rows_only(spark_url: str, algorithm: str) -> None:
+    rows = suppressed.people(1)
+    place, age, tag = suppressed.PLACE, suppressed.AGE, suppressed.TAG
+    on_spark(spark_url, "people", {place: "string", age: "int", tag: "string"}, rows)
+    spec = suppressed.spec_of(Database("duckdb://"), algorithm, connection=spark_url)
+    result = pipeline.run(spec)
+    released = list(read_back(spark_url, "released", ", ".join(map(quoted, (place, age, tag)))))
+    assert result.publication.suppressed + len(released) == len(rows)
+    kept = {str(row[2]) for row in released}
+    for position, known in enumerate(suppressed.own_values(rows, kept)):
+        gone = {str(row[position]) for row in rows} - known
+        for label in {str(row[position]) for row in released}:
+            assert not suppressed.shown_values(label) & gone, label
+    suppressed.covered(rows, released)

@@ -51,3 +51,32 @@ def ends(folder: Path, columns: dict[str, dict[str, str]], target: str, command:
     with pytest.raises(SystemExit) as ended:
         main([command, str(folder / "spec.yaml")])
     return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *[("SSN", "ssn"), ("ssn", " ssn"), ("ssn", "ssn\u00a0"), ("ssn", "s\u200bsn"), ("ssn", '"ssn"')],
+        *[("\u00e9tage", "e\u0301tage"), ("STRASSE", "stra\u00dfe"), ("\ufb01le", "file"), ("\u017fsn", "SSN")],
+    ],
+)
+def test_names_that_nobody_tells_apart_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], one: str, other: str
+) -> None:
+    """The spec names one of them an identifier; the other would be released by the default role."""
+    rows = "".join(f"{row},{row % 2},{row // 4}\n" for row in range(12))
+    (tmp_path / "people.csv").write_text(f"{one},{other},age\n{rows}", encoding="utf-8")
+    spec = {
+        "source": "people.csv",
+        "target": "released.csv",
+        "default_role": "insensitive",
+        "columns": {"age": {"role": "quasi_identifier"}, one: {"role": "identifier"}},
+        "privacy": {"k": 2},
+    }
+    (tmp_path / "spec.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    for command in ("check", "run"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, str(tmp_path / "spec.yaml")])
+        assert ended.value.code == 2
+        assert "give one of them another name" in capsys.readouterr().err
+    assert not (tmp_path / "released.csv").exists()
