@@ -396,7 +396,7 @@ class _Optimal:
         costly = [(amount, sample.within(bits)) for amount, bits in self._bounds.too_costly()] if self._measure else []
         planned: dict[Node, None] = {}
         open_nodes = sample.left
-        for doubt in DOUBTS:
+        for doubt in DOUBTS if costly else DOUBTS[:1]:
             # Guesses that do not come true settle nothing: a batch that they leave room in is filled by careful ones.
             self._caution = CAUTION * doubt
             found = sample.questions(
