@@ -7,7 +7,7 @@ A function imports what a plan does without: the audit, publishing, scripts.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,6 +74,7 @@ def facts_of(
         recipient=recipient,
         reused=result.reused,
         reason=result.reason,
+        history=None if published.history is None else published.history.to_dict(),
     )
 
 
@@ -129,10 +130,12 @@ def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, re
     """Search and publish.
 
     With `reuse`, what an earlier plan decided is published again from the source as it is now, if it still holds:
-    measured and audited whole like any release. Only where it does not is there a search; the result says why.
+    measured and audited whole like any release. Only where it does not is there a search; the result says why. With a
+    ledger that is the default where an earlier plan is known: another recoding moves people from class to class.
     """
     from sqlanon.release.evidence import recorder_for
 
+    reuse = reuse or (spec.ledger is not None and known is not None)
     with running(spec, options, publishes="run", recorder_for=recorder_for) as run:
         base = scanned(run)
         stored = hierarchies_of(run, base)
@@ -158,7 +161,7 @@ def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
         release = release_of(run, base, stored, recoding)
         result = _publish(run, stored, recoding, release, recipient=lock.recipient)
         found = result.publication
-        return replace(result, warnings=tuple(lock.differences(found.rows, found.suppressed)))
+        return replace(result, warnings=(*result.warnings, *lock.differences(found.rows, found.suppressed)))
 
 
 def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None, *, fits: bool = False) -> AuditResult:
@@ -197,8 +200,9 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
 def with_policy(engine: Engine, binding: Binding, found: AuditResult) -> AuditResult:
     """The result with what the spec asks of its target beside the models."""
     from sqlanon.auditor.policy import audit_policy, drafted_columns, policy_of
+    from sqlanon.release.series.ledger import waiting
 
-    rows = None if found.suppressed is None else found.rows + found.suppressed
+    rows = None if found.suppressed is None else found.rows + found.suppressed - waiting(engine, binding)
     policy = policy_of(binding, drafted_columns(engine, binding), rows)
     checks = audit_policy(engine, bind_published(binding.spec, engine), policy)
     blanked = sum(check.blanked for check in checks)
@@ -344,8 +348,11 @@ def _publish(
     target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
     if run.ledger is not None:
         run.ledger.spend()
+    begins = tuple(_before_ledger(run))
     alone = nullcontext() if isinstance(target, File) else run.engine.alone_with(target, seconds)
-    with run.watch.phase("publish"), alone, Scratch(run.engine, run.binding.scratch) as scratch:
+    history = run.binding.history
+    remembered = nullcontext() if history is None else run.engine.alone_with(history.people, seconds)
+    with run.watch.phase("publish"), alone, remembered, Scratch(run.engine, run.binding.scratch) as scratch:
         publication = publish(run.engine, release, scratch, stored)
     result = RunResult(
         target=str(target),
@@ -358,10 +365,23 @@ def _publish(
         evidence=None if run.recorder is None else run.recorder.file,
         reused=reuse.done,
         reason=reuse.reason,
+        warnings=begins,
     )
     if run.recorder is not None:
         run.recorder.facts = facts_of(result, stored, release.requirement, recipient)
     return result
+
+
+def _before_ledger(run: Run) -> Iterator[str]:
+    """A ledger knows nothing of what was published before it."""
+    history, target = run.binding.history, run.binding.target
+    if history is None or isinstance(target, File) or run.engine.relation_kind(history.people) is not None:
+        return
+    if run.engine.relation_kind(target) is not None:
+        yield (
+            f"history: the ledger begins with this release; what the table that it replaces says beside it is not "
+            f"looked at ({target})"
+        )
 
 
 def _require_fit(run: Run, lock: Lock) -> None:

@@ -43,6 +43,8 @@ def command(settings: Settings, spec: Path, fresh: bool, reuse: bool) -> None:
         result = pipeline.run(loaded, options, known_lock(where, fresh=fresh), reuse=reuse)
     if result.reused is False and result.reason:
         settings.note(f"searched anew: {result.reason}")
+    for warning in result.warnings:
+        settings.note(f"warning: {warning}")
     if result.plan is not None:
         for warning in result.plan.warnings:
             settings.note(f"warning: {warning}")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sqlanon.insight.together import Finding, Together
     from sqlanon.planning.frontier import Cell, Compared, Comparison, Frontier
     from sqlanon.release.lock_diff import Change
+    from sqlanon.release.series.tracks import HistoryFigures
     from sqlanon.spec import Spec
 
 Fact = tuple[str, str]
@@ -228,11 +229,21 @@ def show_release(console: Console, result: RunResult, *more: Fact) -> None:
         ("suppressed", _part(publication.suppressed, publication.rows)),
         *([("blanked", number(publication.blanked))] if publication.blanked else []),
         *([] if audit.respondents is None else [("persons", number(audit.respondents))]),
+        *_history(publication.history),
         ("audit", f"{_sizes(audit)}, {_verdict(audit)}"),
         spent(result.seconds),
         *more,
     ]
     console.print(facts(rows))
+
+
+def _history(found: HistoryFigures | None) -> Iterator[Fact]:
+    """What a ledger did to a release."""
+    if found is None:
+        return
+    yield "series", f"release {number(found.release)}, {number(found.joined)} new, {number(found.gone)} gone"
+    yield "held back", f"{number(found.deferred)} newcomers wait, {number(found.covered)} leave with others"
+    yield "smallest track", f"{number(found.smallest)} people share all of their history"
 
 
 def show_together(console: Console, together: Together) -> None:

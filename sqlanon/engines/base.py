@@ -350,6 +350,10 @@ class Engine(ABC):
         if self.traits.plans_by_statistics:
             self.execute(Statement(step, exp.Analyze(tables=[table_expression(table)])))
 
+    def open_to_others(self, table: Table) -> bool:
+        """Whether a role that does not own a table was given rights on it, on engines that have roles."""
+        return False
+
     def told_apart(self, relation: Relation) -> frozenset[str]:
         """The columns of texts of which two are equal only if their bytes are, on engines that can say so."""
         return frozenset()

@@ -139,7 +139,7 @@ class AssignedRelease:
     def _rows(self, engine: Engine, *, blank: bool) -> exp.Select:
         """The rows to publish; and for the audit the respondent, guarding nodes and true values."""
         binding = self.binding
-        more = [] if binding.respondent is None else [binding.respondent.name]
+        more = list(binding.witnesses)
         asked = binding.personalized
         if asked is not None:
             more.append(asked.asked.guarding)

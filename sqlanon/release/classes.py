@@ -53,7 +53,9 @@ def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> Measu
             engine.analyze("measure classes", item.lookup)
     place = cache(lambda name: scratch.name(f"{MARK}{name}"))
     told_apart = engine.told_apart(release.binding.source)
-    written = ReleaseSteps(engine, release, place, taxonomies, repeating=engine.traits, told_apart=told_apart)
+    # Rows that a ledger tells apart by person are not counted as alike.
+    repeating = engine.traits if release.binding.history is None else None
+    written = ReleaseSteps(engine, release, place, taxonomies, repeating=repeating, told_apart=told_apart)
     written.count()
     made = _carried_out(engine, scratch, written.steps)
     done = len(written.steps)
@@ -156,7 +158,7 @@ def release_query(
     `fenced`: classes are matched once all labels are known, whatever a planner expects.
     """
     binding, columns = release.binding, release.columns(engine)
-    respondent = [binding.respondent.name] if with_respondent and binding.respondent is not None else []
+    respondent = binding.witnesses if with_respondent else ()
     blanks: exp.Expression | None = None
     if binding.blank:
         if blank is None:

@@ -23,6 +23,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.released import Judgement
 from sqlanon.release import statements as release_sql
 from sqlanon.release.files import write_audited
+from sqlanon.release.series.tracks import HistoryFigures, track
 from sqlanon.release.steps import (
     PublishStep,
     audited_rows,
@@ -52,6 +53,8 @@ class Publication:
     audit: AuditResult
     swap: str
     """How the release took the target's place."""
+    history: HistoryFigures | None = None
+    """What a ledger did to the release, where one is kept."""
 
 
 class Releasable(Protocol):
@@ -149,9 +152,14 @@ def _publish_table(
 ) -> Publication:
     judged = release.judge(engine, scratch)
     staging = target.beside(scratch.name("staging").name)
+    rows = judged.rows
+    tracked = None if release.binding.history is None else track(engine, release.binding, judged, scratch)
+    if tracked is not None:
+        # Rows that wait for others are no suppressed ones: the limit is asked of the rest.
+        judged = replace(judged, rows=rows - tracked.figures.held)
     if release.binding.witnessed:
         # Persons are counted before their key is left out: the table that is published never holds it.
-        seen = _audited_rows(release, judged, scratch)
+        seen = _audited_rows(release, judged, scratch) if tracked is None else tracked.rows
         audited = _audited(engine, release, seen, judged, scratch)
         _carry_out(engine, stage_audited(release.binding, seen, staging, engine.traits))
         scratch.drop(seen)
@@ -162,10 +170,12 @@ def _publish_table(
     audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     classes = _staged_classes(engine, release, staging, scratch)
     engine.replace(staging, target)
+    swapped = engine.swapped
     if classes is not None:
         engine.replace(*classes)
+    history = None if tracked is None else tracked.write(rows)
     scratch.drop(*judged.scratch)
-    return Publication(judged.rows, judged.suppressed, judged.blanked, audited, engine.swapped)
+    return Publication(rows, judged.suppressed, judged.blanked, audited, swapped, history)
 
 
 def _carry_out(engine: Engine, *steps: PublishStep) -> None:

@@ -264,6 +264,7 @@ class RunResult:
             "classes": self.audit.classes,
             "audit": self.audit.to_dict(),
             "swap": self.publication.swap,
+            **({} if self.publication.history is None else {"history": self.publication.history.to_dict()}),
             "run": self.run,
             "evidence": self.evidence,
             **({} if self.reused is None else {"reused": self.reused, "reason": self.reason}),

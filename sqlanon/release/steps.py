@@ -431,7 +431,7 @@ def coverage(engine: Engine, release: Release, classes_table: Table) -> StepChec
 
 def audited_rows(binding: Binding, place: Naming, query: exp.Query) -> Step:
     """A scratch table of what the audit has to see: the release, with the key of the person where persons count."""
-    person = f", with {binding.respondent.name} for the audit" if binding.respondent is not None else ""
+    person = f", with {', '.join(binding.witnesses)} for the audit" if binding.witnesses else ""
     title = "stage with respondents" if binding.witnessed else "stage release"
     return Step(title, f"The release{person}, in no order that tells of the source.", "staged", place("staged"), query)
 

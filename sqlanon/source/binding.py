@@ -20,6 +20,7 @@ from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.differential import sampling_for
 from sqlanon.source.domains import LISTED, Measure, measure_of
 from sqlanon.source.hierarchy_statements import domain
+from sqlanon.source.history import BoundHistory, bind_history
 from sqlanon.source.reads import Read, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import count, is_null, named
@@ -112,6 +113,8 @@ class Binding:
     regions: Table | None = None
     """The table of the classes of the release, where it is asked for."""
     personalized: BoundPersonalized | None = None
+    history: BoundHistory | None = None
+    """What is remembered of the releases before, where a ledger is kept."""
 
     @property
     def k(self) -> int:
@@ -126,7 +129,14 @@ class Binding:
     @property
     def witnessed(self) -> bool:
         """Whether the audit of a release has to see more of its rows than is released."""
-        return self.persons or self.personalized is not None
+        return self.persons or self.personalized is not None or self.history is not None
+
+    @property
+    def witnesses(self) -> tuple[str, ...]:
+        """The key of the person, where persons are counted or remembered: only the audit and the ledger see it."""
+        named = self.respondent.name if self.respondent is not None else None
+        key = self.history.key.name if self.history is not None else None
+        return tuple(dict.fromkeys(name for name in (named, key) if name is not None))
 
     @property
     def true_value(self) -> str:
@@ -192,6 +202,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         respondent=_bind_respondent(spec, known),
         population=population,
         personalized=_bind_personalized(spec),
+        history=bind_history(spec, engine, known, target, regions, reads),
     )
 
 

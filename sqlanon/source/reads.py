@@ -33,6 +33,7 @@ _LONGEST = 4096
 """No path is longer."""
 _READER = re.compile(r"read|scan|glob|sniff", re.IGNORECASE)
 _RUNS_TEXT = re.compile(r"query(_table)?", re.IGNORECASE)
+_TABLES = ("regions", "history.ledger")
 _KEPT = re.compile(r"sqlanon_run(_\w+)?", re.IGNORECASE)
 """The tables of evidence."""
 
@@ -197,12 +198,12 @@ def _refuse_file(engine: Engine, reads: list[Read], key: str, written: File) -> 
 
 def _refusal(key: str, read: Read) -> SpecError:
     what = "the source" if read.key == "source" else "the population" if read.key == "population" else "it"
-    named = "that" if key == "regions" else f"the {key}"
+    named = "that" if key in _TABLES else f"the {key}"
     return SpecError(f"{key}: {named} is {read.words}; {what} is only ever read, name another {_noun(key)}")
 
 
 def _noun(key: str) -> str:
-    return "table" if key == "regions" else key
+    return "table" if key in _TABLES else key
 
 
 def _doubt(key: str, read: Read) -> SpecError:

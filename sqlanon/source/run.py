@@ -16,6 +16,7 @@ from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.binding import Binding, bind
+from sqlanon.source.keyed_hash import require_keyed_hash, secret_of
 from sqlanon.source.reads import reads_of, refuse_file, refuse_written
 from sqlanon.source.sampling import SampleLedger, sampled
 from sqlanon.source.scratch import Scratch, reclaim
@@ -190,6 +191,10 @@ def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> Non
         _require_schema(engine, "target", target.schema)
     if publishes and binding.regions is not None:
         _require_schema(engine, "regions", binding.regions.schema)
+    if publishes and binding.history is not None:
+        _require_schema(engine, "history.ledger", binding.history.people.schema)
+        require_keyed_hash(engine)
+        secret_of("history.secret", spec.ledger.secret if spec.ledger is not None else "")
     if publishes and isinstance(target, File) and "://" not in target.path:
         _require_folder(Path(target.path))
     if not engine.traits.temporary_scratch or (publishes and spec.evidence.tables):

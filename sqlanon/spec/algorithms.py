@@ -224,7 +224,7 @@ _LATTICE = (
     _RELEASE
     | _SEARCH
     | _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "script", "dbt", "grid")
-    | _keys("differential")
+    | _keys("differential", "ledger")
 )
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlanon.hierarchies.definition import Finding
-from sqlanon.spec.keys import Ledger, SpecKeys
+from sqlanon.spec.keys import KeptHistory, SpecKeys
 from sqlanon.spec.places import TableSource, TableTarget
 
 
@@ -22,7 +22,7 @@ def history_findings(spec: SpecKeys) -> Iterator[Finding]:
     yield from _requirement(spec)
 
 
-def _key(spec: SpecKeys, kept: Ledger) -> Iterator[Finding]:
+def _key(spec: SpecKeys, kept: KeptHistory) -> Iterator[Finding]:
     listed = spec.columns.get(kept.key)
     if (spec.default_role if listed is None else listed.role) != "identifier":
         message = f"{kept.key} must be a column of role identifier: the key of a person is never released"
@@ -31,7 +31,7 @@ def _key(spec: SpecKeys, kept: Ledger) -> Iterator[Finding]:
         yield ("respondent",), f"history.key says that {kept.key} names the person; write the same column"
 
 
-def _places(spec: SpecKeys, kept: Ledger) -> Iterator[Finding]:
+def _places(spec: SpecKeys, kept: KeptHistory) -> Iterator[Finding]:
     population = spec.privacy.population
     places = {"target": spec.own_target, "source": spec.source, "population": population and population.source}
     for what, place in places.items():
@@ -55,6 +55,11 @@ def _requirement(spec: SpecKeys) -> Iterator[Finding]:
         "population": privacy.population is not None,
         "personalized": privacy.personalized is not None,
         "profile": bool(privacy.profile),
+        # The values of people who are gone are remembered nowhere: what is asked of shares could not be told of them.
+        "alpha": bool(privacy.alpha),
+        "t_closeness": bool(privacy.t_closeness),
+        "beta_likeness": bool(privacy.beta_likeness),
+        "delta_disclosure": bool(privacy.delta_disclosure),
     }
     for key, stands in unfit.items():
         if stands:

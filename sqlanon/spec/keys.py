@@ -143,7 +143,7 @@ def days_of(duration: str) -> int:
     return int(match[1]) * _DAYS[match[2]]
 
 
-class Ledger(Definition):
+class KeptHistory(Definition):
     """What is remembered of the releases of a source, so that together they say no more of a person than each."""
 
     key: ColumnName = Field(description="Identifier column that names the person.")
@@ -175,7 +175,7 @@ def _kind_of_history(value: object) -> str:
 
 
 History = Annotated[
-    Annotated[Ledger, Tag(KEPT)] | Annotated[Literal["required"], Tag(REQUIRED)],
+    Annotated[KeptHistory, Tag(KEPT)] | Annotated[Literal["required"], Tag(REQUIRED)],
     Discriminator(_kind_of_history),
     BeforeValidator(_history),
 ]
@@ -328,9 +328,9 @@ class SpecKeys(Definition):
         return self.own_target
 
     @property
-    def ledger(self) -> Ledger | None:
+    def ledger(self) -> KeptHistory | None:
         """What is remembered of the releases before, where a ledger is kept."""
-        return self.history if isinstance(self.history, Ledger) else None
+        return self.history if isinstance(self.history, KeptHistory) else None
 
     @property
     def recipient_names(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from sqlanon.errors import SpecError, UsageError
 from sqlanon.spec import spec_from_dict
 from sqlanon.spec.history import history_findings
 from sqlanon.spec.honoured import require_honoured
-from sqlanon.spec.keys import Ledger, SpecKeys
+from sqlanon.spec.keys import KeptHistory, SpecKeys
 
 KEPT = {"key": "person", "ledger": "kept.people", "secret": "${SQLANON_KEY}"}
 SPEC: dict[str, Any] = {
@@ -77,7 +77,7 @@ def test_what_a_ledger_does_not_go_with(more: dict[str, Any], problem: str) -> N
 
 def test_the_ledger_of_a_spec() -> None:
     spec = SpecKeys.model_validate({**SPEC, "history": {**KEPT, "keep": "2 years"}})
-    assert spec.ledger == Ledger(
+    assert spec.ledger == KeptHistory(
         key="person",
         ledger=("kept", "people"),
         secret="${SQLANON_KEY}",

@@ -127,6 +127,25 @@ where a.attrelid = to_regclass(:name) and a.attnum > 0 and not a.attisdropped an
 """
 
 
+_OPEN_TO_OTHERS = """
+select count(*) from (
+    select a.grantee, c.relowner from pg_class as c cross join lateral aclexplode(c.relacl) as a
+    where c.oid = to_regclass(:name)
+    union all
+    select a.grantee, c.relowner from pg_class as c
+    join pg_attribute as t on t.attrelid = c.oid cross join lateral aclexplode(t.attacl) as a
+    where c.oid = to_regclass(:name)
+) as g where g.grantee <> g.relowner
+"""
+
+
+def open_to_others(engine: Engine, table: Table) -> bool:
+    """Whether a table or a column of it was granted to anybody but its owner."""
+    filled = fill(_OPEN_TO_OTHERS, "postgres", name=quoted_name(table, "postgres"))
+    [(number,)] = engine.query(Statement("rights", filled, fresh=True))
+    return bool(number)
+
+
 def told_apart(engine: Engine, relation: Relation) -> frozenset[str]:
     """The columns of a table or view that hold text of the server's own types in a deterministic collation."""
     if not isinstance(relation, Table):

@@ -286,6 +286,9 @@ class PostgresEngine(Engine):
     def alone_with(self, target: Table, seconds: float) -> AbstractContextManager[None]:
         return postgres_locks.alone_with(self, target, seconds)
 
+    def open_to_others(self, table: Table) -> bool:
+        return postgres_catalog.open_to_others(self, table)
+
     def told_apart(self, relation: Relation) -> frozenset[str]:
         return postgres_catalog.told_apart(self, relation)
 

@@ -56,6 +56,8 @@ class Facts:
     reused: bool | None = None
     """Whether an earlier plan was used again, where that was asked for."""
     reason: str | None = None
+    history: Mapping[str, int] | None = None
+    """Where a ledger is kept: people who joined, left, wait, or leave with others."""
     failure: Mapping[str, Any] | None = None
     """The kind of error that ended the run before a release was known to stand."""
 
@@ -114,6 +116,7 @@ def document_of(
         "levels": {name: {"level": level, "height": height} for name, (level, height) in facts.levels.items()},
         "reused": facts.reused,
         "reason": facts.reason,
+        **({} if facts.history is None else {"history": dict(facts.history)}),
         "search": None if facts.search is None else dict(facts.search),
         "audit": {
             "before": None if before is None else dict(before),

@@ -1,0 +1,377 @@
+"""Statements of a series: people by track and class, the groups that fail, who leaves with whom, the ledger.
+
+Scratch tables of people have the columns `person` (the keyed hash), `track` (0: in no release so far), `class`, a code
+`value_0`... for each sensitive column that models read, and `kept`: whether the person is in the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqlanon.privacy.base import Grouping
+from sqlanon.sql.build import count, equal, named, query, subquery, union_all
+from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
+from sqlanon.sql.values import Counted, ValueTables, classes
+
+PERSON, CLASS = "sqlanon person", "sqlanon class"
+"""What is added to the rows of a release while it is decided."""
+
+
+def value_name(place: int) -> str:
+    """What the code of a sensitive column is called, by its place among those that models read."""
+    return f"value_{place}"
+
+
+def rank(keys: Sequence[exp.Expression]) -> exp.Expression:
+    """A number from 1 for each combination of keys; 1 for all where there are none."""
+    if not keys:
+        return literal(1)
+    order = exp.Order(expressions=[exp.Ordered(this=key) for key in keys])
+    return exp.Window(this=exp.DenseRank(), order=order)
+
+
+def told_apart(
+    rows: exp.Query, person: exp.Expression, keys: Sequence[exp.Expression], values: Sequence[exp.Expression]
+) -> exp.Select:
+    """The rows of a release, each with the hash of its person, the number of its class and of its sensitive values.
+
+    Keys and values are read from alias `source`.
+    """
+    items = [named(person, PERSON), named(rank(keys), CLASS)]
+    items += [named(rank([value]), f"sqlanon {value_name(place)}") for place, value in enumerate(values)]
+    everything = exp.Column(this=exp.Star(), table=identifier("source"))
+    return exp.select(everything, *items).from_(subquery(rows, "source"))
+
+
+def persons_of(source: exp.Expression, key: exp.Expression) -> exp.Select:
+    """One row: rows of the source, rows with a person, persons. The key is read from alias `source`."""
+    persons = exp.Count(this=exp.Distinct(expressions=[key.copy()]))
+    return exp.select(count(), exp.Count(this=key), persons).from_(source)
+
+
+def people(seen: Table, ledger: Table, values: int) -> exp.Select:
+    """Everybody of the release, with the track of the ledger."""
+    track = exp.Coalesce(this=column("track", "l"), expressions=[literal(0)])
+    items = [named(column(PERSON, "s"), "person"), named(track, "track"), named(column(CLASS, "s"), "class")]
+    items += [named(column(f"sqlanon {value_name(place)}", "s"), value_name(place)) for place in range(values)]
+    select = exp.select(*items, named(exp.true(), "kept")).from_(table_expression(seen, "s"))
+    on = equal(column(PERSON, "s"), column("person", "l"))
+    return select.join(table_expression(ledger, "l"), on=on, join_type="left", copy=False)
+
+
+def gone(everybody: Table, ledger: Table, tracks: Table) -> exp.Select:
+    """How many people of each track are not in the release at all, forgotten ones among them: `track`, `n`."""
+    return query(
+        "select u.track as track, cast(sum(u.n) as bigint) as n from ("
+        "select track, count(*) as n from ledger group by track"
+        " union all select track, forgotten as n from tracks where forgotten > 0"
+        " union all select track, -count(*) as n from everybody where track > 0 group by track"
+        ") as u group by u.track having sum(u.n) > 0",
+        {"everybody": everybody, "ledger": ledger, "tracks": tracks},
+    )
+
+
+def _judged(rows: exp.Query, keys: Sequence[str], requirement: Grouping, values: int) -> exp.Select:
+    """Groups by their keys with `n`, and whether they satisfy the requirement as `satisfied`."""
+    nowhere = exp.select(literal(1))
+    tables = {place: ValueTables(nowhere, code=value_name(place)) for place in range(values)}
+    counted = Counted(exp.select().from_(subquery(rows, "people")), [(name, column(name)) for name in keys])
+    found = classes(counted, requirement.measures(), tables)
+    items = [column(name) for name in (*keys, "n")]
+    return exp.select(*items, named(requirement.satisfied(), "satisfied")).from_(subquery(found, "groups"))
+
+
+def _with_values(select: exp.Select, values: int, table: str) -> exp.Select:
+    return select.select(*(column(value_name(place), table) for place in range(values)), copy=False)
+
+
+def failing_groups(everybody: Table, requirement: Grouping, values: int) -> exp.Select:
+    """The groups of one track and class that do not satisfy the requirement: `track`, `class`."""
+    rows = _with_values(
+        query("select p.track, p.class, 1 as n from everybody as p where p.kept", {"everybody": everybody}), values, "p"
+    )
+    judged = _judged(rows, ("track", "class"), requirement, values)
+    return exp.select(column("track"), column("class")).from_(subquery(judged, "judged")).where(_fails())
+
+
+def _fails() -> exp.Expression:
+    return exp.Not(this=column("satisfied"))
+
+
+def without_groups(everybody: Table, failing: Table, values: int) -> exp.Select:
+    """The people once groups that fail are out of the release."""
+    select = query(
+        "select p.person, p.track, p.class, p.kept and f.track is null as kept from everybody as p"
+        " left join failing as f on p.track = f.track and p.class = f.class",
+        {"everybody": everybody, "failing": failing},
+    )
+    return _with_values(select, values, "p")
+
+
+def failing_absent(everybody: Table, gone_people: Table, requirement: Grouping, values: int, k: int) -> exp.Select:
+    """The tracks whose absent people do not satisfy the requirement while others are present: `track`, `missing`.
+
+    Nobody knows the sensitive values of people who are gone. They count as the value that most of the absent have:
+    whatever theirs are, the group is at least as diverse.
+    """
+    absent = query(
+        "select p.track, 1 as n from everybody as p where not p.kept and p.track > 0", {"everybody": everybody}
+    )
+    unknown = query("select g.track, g.n from gone as g", {"gone": gone_people})
+    absent = _with_values(absent, values, "p")
+    for place in range(values):
+        commonest = _commonest(everybody, place)
+        alias = f"common_{place}"
+        on = equal(column("track", "g"), column("track", alias))
+        unknown = unknown.join(subquery(commonest, alias), on=on, join_type="left", copy=False)
+        code = exp.Coalesce(this=column("value", alias), expressions=[literal(-1)])
+        unknown = unknown.select(named(code, value_name(place)), copy=False)
+    judged = _judged(union_all([absent, unknown]), ("track",), requirement, values)
+    return query(
+        "select j.track, cast(case when j.n < :k then :k - j.n else 1 end as bigint) as missing from judged as j"
+        " where not j.satisfied and j.track in (select p.track from everybody as p where p.kept)",
+        {"judged": judged, "everybody": everybody},
+        k=k,
+    )
+
+
+def _commonest(everybody: Table, place: int) -> exp.Select:
+    """Of the absent people of each track, the value that most have: `track`, `value`."""
+    return query(
+        "select c.track, c.value from (select p.track as track, :value as value, row_number() over"
+        " (partition by p.track order by count(*) desc, :value) as place"
+        " from everybody as p where not p.kept and p.track > 0 group by p.track, :value) as c where c.place = 1",
+        {"everybody": everybody},
+        value=column(value_name(place), "p"),
+    )
+
+
+def covers(everybody: Table, short: Table, values: int) -> exp.Select:
+    """Who leaves with the people of a track that are too few: `person`.
+
+    From the largest group of the track, one of each sensitive value in turn, in the order of the keyed hashes.
+    """
+    turn: exp.Expression = literal(1)
+    if values:
+        by: list[exp.Expression] = [column(name, "p") for name in ("track", "class", value_name(0))]
+        order = exp.Order(expressions=[exp.Ordered(this=column("person", "p"))])
+        turn = exp.Window(this=exp.RowNumber(), partition_by=by, order=order)
+    return query(
+        "select o.person from (select m.person, m.missing, row_number() over"
+        " (partition by m.track order by m.size desc, m.class, m.turn, m.person) as place from ("
+        "select p.person, p.track, p.class, s.missing, count(*) over (partition by p.track, p.class) as size,"
+        " :turn as turn from everybody as p join short as s on p.track = s.track where p.kept) as m"
+        ") as o where o.place <= o.missing",
+        {"everybody": everybody, "short": short},
+        turn=turn,
+    )
+
+
+def touched(everybody: Table, short: Table, chosen: Table, values: int) -> exp.Select:
+    """The people of tracks that others left with, once these are out: what a further round has to look at."""
+    select = query(
+        "select p.person, p.track, p.class, p.kept and c.person is null as kept from everybody as p"
+        " join short as s on p.track = s.track left join chosen as c on p.person = c.person",
+        {"everybody": everybody, "short": short, "chosen": chosen},
+    )
+    return _with_values(select, values, "p")
+
+
+def settled(everybody: Table, short: Table) -> exp.Select:
+    """The people out of the release whose tracks need no further round: `person`, `track`."""
+    return query(
+        "select p.person, p.track from everybody as p where not p.kept and p.track not in (select track from short)",
+        {"everybody": everybody, "short": short},
+    )
+
+
+def rows_of(table: Table) -> exp.Select:
+    """How many rows a table has."""
+    return query("select count(*) as n from t", {"t": table})
+
+
+def held_figures(held: Table) -> exp.Select:
+    """One row: newcomers who wait, and people of some track who are out."""
+    return query(
+        "select coalesce(sum(case when track = 0 then 1 else 0 end), 0) as deferred,"
+        " coalesce(sum(case when track > 0 then 1 else 0 end), 0) as covered from held",
+        {"held": held},
+    )
+
+
+def together(tables: Sequence[Table], names: Sequence[str]) -> exp.Query:
+    """All rows of several tables."""
+    return union_all([exp.select(*(column(name) for name in names)).from_(table_expression(table)) for table in tables])
+
+
+def without_people(seen: Table, held: Table, names: Sequence[str]) -> exp.Select:
+    """The rows of the release without the people who are held back."""
+    select = exp.select(*(column(name, "s") for name in names)).from_(table_expression(seen, "s"))
+    on = equal(column(PERSON, "s"), column("person", "h"))
+    select = select.join(table_expression(held, "h"), on=on, join_type="left", copy=False)
+    return select.where(exp.Is(this=column("person", "h"), expression=exp.Null()), copy=False)
+
+
+# -- the ledger --------------------------------------------------------------------------------------------------------
+
+
+def present(everybody: Table, held: Table) -> exp.Select:
+    """The people of the release as it is published: `person`, `track`, `class`."""
+    return query(
+        "select p.person, p.track, p.class from everybody as p left join held as h on p.person = h.person"
+        " where h.person is null",
+        {"everybody": everybody, "held": held},
+    )
+
+
+def joined(published: Table) -> exp.Select:
+    """How many people are in a release for the first time."""
+    return query("select count(*) as n from published where track = 0", {"published": published})
+
+
+def new_tracks(published: Table, tracks: Table) -> exp.Select:
+    """A track for each group of one track and class: `id`, `parent`, `class`, `n`."""
+    return query(
+        "select cast((select coalesce(max(track), 0) from tracks) + row_number() over (order by g.track, g.class)"
+        " as bigint) as id, g.track as parent, cast(g.class as bigint) as class, g.n from"
+        " (select track, class, count(*) as n from published group by track, class) as g",
+        {"published": published, "tracks": tracks},
+    )
+
+
+def people_now(ledger: Table, published: Table, groups: Table) -> exp.Select:
+    """The people of the ledger once a release stands: those in it have a new track, the others keep theirs."""
+    absent = query(
+        "select l.person, l.track from ledger as l left join published as p on l.person = p.person"
+        " where p.person is null",
+        {"ledger": ledger, "published": published},
+    )
+    there = query(
+        "select p.person, g.id as track from published as p"
+        " join groups as g on p.track = g.parent and p.class = g.class",
+        {"published": published, "groups": groups},
+    )
+    both = union_all([absent, there])
+    return exp.select(column("person", "u"), named(column("track", "u"), "track")).from_(subquery(both, "u"))
+
+
+def tracks_of(groups: Table, release: int) -> exp.Select:
+    """The rows of new tracks for the ledger."""
+    return query(
+        "select g.id as track, g.parent, cast(:release as bigint) as release, g.class, cast(0 as bigint) as forgotten"
+        " from groups as g",
+        {"groups": groups},
+        release=release,
+    )
+
+
+def nobody() -> exp.Select:
+    """The people of a ledger that begins."""
+    return query("select cast('' as text) as person, cast(0 as bigint) as track where 1 = 0")
+
+
+def no_tracks() -> exp.Select:
+    """The tracks of a ledger that begins."""
+    return query(
+        "select cast(0 as bigint) as track, cast(0 as bigint) as parent, cast(0 as bigint) as release,"
+        " cast(0 as bigint) as class, cast(0 as bigint) as forgotten where 1 = 0"
+    )
+
+
+TEXTS = ("event", "run", "target", "published", "secret_mark", "contract", "state", "digest")
+NUMBERS = ("release", "rows", "joined", "gone", "deferred", "covered", "smallest")
+
+
+def no_releases() -> exp.Select:
+    """The releases of a ledger that begins."""
+    items = [named(cast(literal(0), "bigint"), name) for name in NUMBERS]
+    items += [named(cast(literal(""), "text"), name) for name in TEXTS]
+    return exp.select(*items).where(equal(literal(1), literal(0)))
+
+
+def release_row(values: dict[str, str | int]) -> exp.Select:
+    """One row of the releases."""
+    items = [named(cast(literal(values[name]), "bigint"), name) for name in NUMBERS]
+    items += [named(cast(literal(values[name]), "text"), name) for name in TEXTS]
+    return exp.select(*items)
+
+
+def releases(table: Table) -> exp.Select:
+    """All releases of a ledger in their order: metadata and counts."""
+    names = [column(name) for name in (*NUMBERS, *TEXTS)]
+    return exp.select(*names).from_(table_expression(table)).order_by(column("release"))
+
+
+def insert(table: Table, names: Sequence[str], rows: exp.Query) -> exp.Insert:
+    """INSERT INTO a table of the ledger."""
+    into = exp.Schema(this=table_expression(table), expressions=[identifier(name) for name in names])
+    return exp.Insert(this=into, expression=rows)
+
+
+def smallest_track(ledger: Table, tracks: Table) -> exp.Select:
+    """The fewest people that have one track."""
+    return query(
+        "select min(s.n) as n from (select u.track, sum(u.n) as n from ("
+        "select track, count(*) as n from ledger group by track"
+        " union all select track, forgotten as n from tracks where forgotten > 0) as u group by u.track) as s",
+        {"ledger": ledger, "tracks": tracks},
+    )
+
+
+def gone_since(ledger: Table, tracks: Table, everybody: Table, release: int) -> exp.Select:
+    """How many people stood in the release before and are not among those of this one, held back or not."""
+    return query(
+        "select count(*) as n from ledger as l join tracks as t on l.track = t.track"
+        " left join everybody as p on l.person = p.person where t.release = :release and p.person is null",
+        {"ledger": ledger, "tracks": tracks, "everybody": everybody},
+        release=release,
+    )
+
+
+def in_buckets(table: Table, bucket: exp.Expression, order: str, names: Sequence[str]) -> exp.Select:
+    """The rows of a ledger's table as one text for each bucket, in order: what its digest is made of."""
+    parts: list[exp.Expression] = [cast(column(name), "text") for name in names]
+    text = parts[0]
+    for part in parts[1:]:
+        text = exp.DPipe(this=exp.DPipe(this=text, expression=literal(":"), safe=True), expression=part, safe=True)
+    ordered = exp.Order(this=text, expressions=[exp.Ordered(this=column(order))])
+    listed = exp.GroupConcat(this=ordered, separator=literal(","))
+    inner = exp.select(named(bucket, "bucket"), column(order), *(column(name) for name in names if name != order))
+    rows = subquery(inner.from_(table_expression(table)), "rows_of_ledger")
+    return exp.select(column("bucket"), named(listed, "listed")).from_(rows).group_by(column("bucket"))
+
+
+def hashed(buckets: exp.Select, hashed_text: exp.Expression) -> exp.Select:
+    """The keyed hash of each bucket's text, which is read as `listed`."""
+    return (
+        exp.select(column("bucket"), named(hashed_text, "hashed"))
+        .from_(subquery(buckets, "buckets"))
+        .order_by(column("bucket"))
+    )
+
+
+def tracks_of_people(ledger: Table, people_named: Table) -> exp.Select:
+    """The tracks of people, by keyed hashes in a table."""
+    return query(
+        "select l.track from ledger as l join people_named as p on l.person = p.person",
+        {"ledger": ledger, "people_named": people_named},
+    )
+
+
+def others(ledger: Table, people_named: Table) -> exp.Select:
+    """The people of a ledger but those that are named."""
+    return query(
+        "select l.person, l.track from ledger as l left join people_named as p on l.person = p.person"
+        " where p.person is null",
+        {"ledger": ledger, "people_named": people_named},
+    )
+
+
+def count_forgotten(tracks: Table, track: int) -> exp.Update:
+    """One more person of a track is forgotten."""
+    more = equal(column("forgotten"), exp.Add(this=column("forgotten"), expression=literal(1)))
+    return exp.Update(
+        this=table_expression(tracks), expressions=[more], where=exp.Where(this=equal(column("track"), literal(track)))
+    )

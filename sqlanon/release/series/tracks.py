@@ -1,0 +1,191 @@
+"""Who of a release stays out of it, so that each group of people of one track satisfies the requirement.
+
+Reads the staged rows and the ledger by SQL; Python sees counts. A group has one track after this release: people of one
+earlier track who stand in one class, or who are absent. Groups of a class that fail stay out. Where the absent people
+of a track fail, others of it leave with them, chosen by their keyed hashes; what is left and fails then, goes too. Only
+people leave, so this ends; tracks do not depend on each other, so a round looks at those alone that changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sqlanon.engines.base import Engine, Statement
+from sqlanon.errors import InfeasibleError, RequirementError, SpecError, UsageError
+from sqlanon.evaluation.requirements import requirement_from
+from sqlanon.privacy.base import Grouping
+from sqlanon.release.series import statements as series_sql
+from sqlanon.release.series.ledger import Ledger, Standing, opened
+from sqlanon.release.steps import audited_rows
+from sqlanon.source.scratch import Scratch
+from sqlanon.sql.relations import Query, Table, column
+
+if TYPE_CHECKING:
+    from sqlanon.recoding.released import Judgement
+    from sqlanon.source.binding import Binding
+
+
+@dataclass(frozen=True)
+class HistoryFigures:
+    """What a ledger did to a release, in people."""
+
+    release: int
+    """The number of the release among those of its ledger."""
+    joined: int
+    """People who are in a release for the first time."""
+    gone: int
+    """People who stood in the release before, and are no longer in the source or in a class that satisfies."""
+    deferred: int
+    """Newcomers who wait until enough of them have come."""
+    covered: int
+    """People of earlier releases who are left out, so that those who leave or move are not alone."""
+    smallest: int
+    """The fewest people who share all of their history."""
+
+    @property
+    def held(self) -> int:
+        """Rows that satisfy by themselves, and are left out all the same."""
+        return self.deferred + self.covered
+
+    def to_dict(self) -> dict[str, int]:
+        return {
+            "release": self.release,
+            "joined": self.joined,
+            "gone": self.gone,
+            "deferred": self.deferred,
+            "covered": self.covered,
+            "smallest_track": self.smallest,
+        }
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """The rows of a release that may be published, and what the ledger will say of them."""
+
+    rows: Table
+    figures: HistoryFigures
+    ledger: Ledger
+    standing: Standing
+    published: Table
+
+    def write(self, rows: int) -> HistoryFigures:
+        """Write the ledger, within the transaction of the release; the figures are complete then."""
+        found = self.figures
+        counts = {"rows": rows, "joined": found.joined, "gone": found.gone}
+        counts |= {"deferred": found.deferred, "covered": found.covered}
+        return replace(found, smallest=self.ledger.add(self.standing, self.published, counts))
+
+
+def track(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch) -> Tracked:
+    """Decide who stays out of a release, within its transaction; `judged` has its rows with the key of the person."""
+    requirement = _requirement(binding)
+    ledger, standing = opened(engine, binding, scratch)
+    seen = _seen(engine, binding, judged, scratch, ledger)
+    values = len(binding.sensitive)
+    everybody = scratch.create("people of release", "people", series_sql.people(seen, standing.people, values))
+    engine.analyze("people of release", everybody)
+    gone = scratch.create("people gone", "gone", series_sql.gone(everybody, standing.people, standing.tracks))
+    held = _held(engine, scratch, everybody, gone, requirement, binding)
+    [(deferred, covered)] = engine.query(Statement("people held back", series_sql.held_figures(held)))
+    _refuse_by_policy(binding, int(deferred), int(covered))
+    published = scratch.create("people published", "published", series_sql.present(everybody, held))
+    if judged.released == int(deferred) + int(covered):
+        raise InfeasibleError(
+            "history: nobody can be released: all groups of people who share their history are too small"
+        )
+    joined = _count(engine, "people joined", series_sql.joined(published))
+    left = 0
+    if standing.number:
+        query = series_sql.gone_since(standing.people, standing.tracks, everybody, standing.number)
+        left = _count(engine, "people gone", query)
+    figures = HistoryFigures(standing.number + 1, joined, left, int(deferred), int(covered), 0)
+    rows = seen
+    if figures.held:
+        names = [*binding.released, *binding.witnesses]
+        rows = scratch.create("rows of release", "tracked", series_sql.without_people(seen, held, names))
+    return Tracked(rows, figures, ledger, standing, published)
+
+
+def _requirement(binding: Binding) -> Grouping:
+    """The requirement as groups of people are asked: each person has one row."""
+    whole = requirement_from(binding.spec.model_copy(update={"respondent": None})).whole
+    if whole is None:
+        raise UsageError("history: a ledger needs a single quasi-identifier, and other_sensitive unknown")
+    return whole
+
+
+def _seen(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch, ledger: Ledger) -> Table:
+    """The rows of the release with hash of the person, class and codes; refused where a person has several rows."""
+    history = binding.history
+    if history is None:
+        raise ValueError("no ledger is kept")
+    traits = engine.traits
+    rows = judged.query.copy()
+    rows.set("order", None)
+    found = {info.name: info for info in engine.columns(Query(rows))}
+    keys, values = (
+        [traits.key(column(name, "source"), found[name].family) for name in names]
+        for names in (binding.names, [item.name for item in binding.sensitive])
+    )
+    person = ledger.hash(column(history.key.name, "source"), history.key)
+    step = audited_rows(binding, scratch.name, series_sql.told_apart(rows, person, keys, values))
+    seen = scratch.create_at(step.title, step.table, step.query)
+    source = engine.traits.relation(binding.source, "source")
+    key = traits.key(column(history.key.name, "source"), history.key.family)
+    [(rows_read, known, persons)] = engine.query(Statement("people of source", series_sql.persons_of(source, key)))
+    if known < rows_read:
+        raise SpecError(f"history.key: {rows_read - known} rows of the source have no '{history.key.name}'")
+    if persons < known:
+        raise SpecError(
+            f"history.key: the source has {known} rows of {persons} people; a ledger needs one row for each person"
+        )
+    return seen
+
+
+def _held(
+    engine: Engine, scratch: Scratch, everybody: Table, gone: Table, requirement: Grouping, binding: Binding
+) -> Table:
+    """Who stays out: `person`, `track`."""
+    values, parts = len(binding.sensitive), []
+    now, number = everybody, 0
+
+    def made(name: str, query: exp.Query) -> Table:
+        return scratch.create("tracks", f"{name}_{number}", query)
+
+    while True:
+        number += 1
+        failing = made("failing", series_sql.failing_groups(now, requirement, values))
+        after = made("without", series_sql.without_groups(now, failing, values))
+        short = made("short", series_sql.failing_absent(after, gone, requirement, values, binding.k))
+        parts.append(made("held", series_sql.settled(after, short)))
+        if not _count(engine, "tracks", series_sql.rows_of(short)):
+            scratch.drop(failing, after, short)
+            break
+        chosen = made("chosen", series_sql.covers(after, short, values))
+        following = made("round", series_sql.touched(after, short, chosen, values))
+        scratch.drop(failing, after, short, chosen, *([] if now is everybody else [now]))
+        now = following
+    return scratch.create("people held back", "held", series_sql.together(parts, ("person", "track")))
+
+
+def _refuse_by_policy(binding: Binding, deferred: int, covered: int) -> None:
+    kept = binding.spec.ledger
+    if kept is None:
+        return
+    if kept.joiners == "refuse" and deferred:
+        raise RequirementError(
+            f"history.joiners: {deferred} newcomers are too few of their classes to be released; nothing was published"
+        )
+    if kept.leavers == "refuse" and covered:
+        raise RequirementError(
+            f"history.leavers: {covered} people would have to leave with others who leave or move; "
+            f"nothing was published"
+        )
+
+
+def _count(engine: Engine, step: str, query: exp.Select) -> int:
+    [(number,)] = engine.query(Statement(step, query))
+    return int(number or 0)
