@@ -32,13 +32,15 @@ def copied(tree: Any, _: object = None) -> Any:
         arguments = twin.args = {}
         for key, value in node.args.items():
             if isinstance(value, exp.Expr):
-                arguments[key] = child = _child(value, twin, key, None)
+                arguments[key] = child = _bare(value.__class__)
+                child.parent, child.arg_key, child.index = twin, key, None
                 waiting.append((value, child))
             elif value.__class__ is list:
                 arguments[key] = values = []
                 for place, item in enumerate(value):
                     if isinstance(item, exp.Expr):
-                        child = _child(item, twin, key, place)
+                        child = _bare(item.__class__)
+                        child.parent, child.arg_key, child.index = twin, key, place
                         waiting.append((item, child))
                         values.append(child)
                     else:
@@ -46,14 +48,6 @@ def copied(tree: Any, _: object = None) -> Any:
             else:
                 arguments[key] = value
     return root
-
-
-def _child(node: Any, parent: Any, key: str, place: int | None) -> Any:
-    child = _bare(node.__class__)
-    child.parent = parent
-    child.arg_key = key
-    child.index = place
-    return child
 
 
 if exp.Expression.__slots__ == ATTRIBUTES:

@@ -333,6 +333,7 @@ def test_a_killed_release_leaves_the_old_table_or_the_new_one_on_duckdb(tmp_path
         assert crash.problem is None
 
 
+@pytest.mark.soak
 @pytest.mark.postgres
 def test_a_killed_release_leaves_the_old_table_or_the_new_one_on_postgres(postgres_url: str, tmp_path: Path) -> None:
     for crash in crashes(PostgresSchema(postgres_url), tmp_path, 2):

@@ -358,6 +358,7 @@ def label_heights(kind: str) -> int:
 PLACES = {"nor'th": ["a", 'b "c"', "d\\"], "south": ["e"]}
 
 
+@pytest.mark.representative(2, postgres=1)
 @pytest.mark.parametrize("algorithm", ["mondrian", "ops", "local"])
 def test_utility_measures_ranges_as_the_plan_did(engine_url: str, algorithm: str) -> None:
     """One reads labels, the other knew the ordinals behind them."""
@@ -381,6 +382,7 @@ def test_utility_measures_ranges_as_the_plan_did(engine_url: str, algorithm: str
     assert found.table.loss == pytest.approx(result.plan.figures()["score"]["loss"], abs=1e-9)
 
 
+@pytest.mark.one_engine
 def test_estimates_spread_a_label_over_what_its_hierarchy_lists(engine_url: str) -> None:
     """Of the three places of the north one is nobody's; who reads the release does not know which."""
     with at(engine_url) as engine:

@@ -98,6 +98,7 @@ def test_a_default_role_publishes_no_names_and_no_numbers(url: str) -> None:
     assert tables(url) == ["people"]
 
 
+@pytest.mark.representative(6, postgres=2)
 @pytest.mark.parametrize(
     ("name", "kind", "value"),
     [

@@ -66,6 +66,7 @@ def url_of(folder: Path, *statements: str) -> str:
 
 
 class TestFilesOnDuckDB:
+    @pytest.mark.representative(4)
     @pytest.mark.parametrize(
         "definition",
         [
