@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -129,7 +130,11 @@ def _seed(name: str, draft: HierarchyDraft) -> Seed:
 
 
 def model_text(
-    release: ReleaseModel, levels: Mapping[str, int], reference: Callable[[Table], str | None], traits: Traits
+    release: ReleaseModel,
+    levels: Mapping[str, int],
+    reference: Callable[[Table], str | None],
+    traits: Traits,
+    spec_hash: str,
 ) -> str:
     """What the command writes of a model: what it is, the query, and what the built table is asked before publication.
 
@@ -139,7 +144,7 @@ def model_text(
     heading = f"{MARK} To change it, change the model's meta.sqlanon and run the command again."
     generalization = f"-- Generalization: {_harmless(' '.join(chosen.split()))}."
     pairs = json.dumps([list(pair) for pair in levels.items()]).replace("{", "\\u007b")
-    text = f"{heading}\n{generalization}\n-- Levels: {pairs}\n-- Signature: {UNSIGNED}\n\n"
+    text = f"{heading}\n{generalization}\n-- Levels: {pairs}\n-- Spec: {spec_hash}\n-- Signature: {UNSIGNED}\n\n"
     text += f"{_with_references(release.query, reference, traits)}\n"
     for check in release.checks:
         title = f"Asked before the table is published: {check.column} shows labels of level {check.level} alone."
@@ -230,7 +235,8 @@ def write_model(
             seed_name=lambda column: _plain(f"{node.name}_{column}_hierarchy"),
         )
         seeds = {seed.name for seed in release.seeds}
-        text = model_text(release, result.levels, lambda table: _reference(manifest, seeds, table), engine.traits)
+        referred = partial(_reference, manifest, seeds)
+        text = model_text(release, result.levels, referred, engine.traits, spec.hash())
     files = {path: file.with_part(text)}
     for seed in release.seeds:
         files[project.seeds / f"{seed.name}.csv"] = _csv(seed)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sqlanon.release.evidence.statements import TABLES
 from tests.kit.dbt_project import (
     LOCK,
     RELEASE,
@@ -62,6 +63,12 @@ class Story:
     queries: dict[str, str]
     """The compiled queries of the tests on `cases`."""
     schema: str
+    evidence: dict[str, list[dict[str, Any]]]
+    """What the tables of evidence hold after the third build, in the order of runs."""
+    comment: str
+    """Of the released table, which `dbt docs` shows."""
+    readers: list[str]
+    """Who but the owner may do anything with these tables."""
 
 
 @pytest.fixture(scope="session", params=ADAPTERS)
@@ -103,6 +110,8 @@ def build(directory: Path, warehouse: Warehouse) -> Story:
 
 
 def told(project: Project, warehouse: Warehouse) -> Story:
+    if isinstance(warehouse, Postgres):
+        warehouse.grant_by_default()
     installed = project.dbt("deps")
     assert installed.code == 0, installed.output
     first = project.dbt("build")
@@ -142,7 +151,34 @@ def told(project: Project, warehouse: Warehouse) -> Story:
         planted=planted,
         queries=queries,
         schema=warehouse.schema,
+        evidence={name: records(warehouse, name) for name in TABLES},
+        comment=comment(warehouse),
+        readers=readers(warehouse),
     )
+
+
+def records(warehouse: Warehouse, table: str) -> list[dict[str, Any]]:
+    """The rows of a table of evidence."""
+    found = warehouse.query(f"select * from {warehouse.schema}.{table} order by 1, 2")
+    return [dict(zip(TABLES[table], row, strict=True)) for row in found]
+
+
+def comment(warehouse: Warehouse) -> str:
+    statement = f"select comment from duckdb_tables() where table_name = '{RELEASE}'"
+    if isinstance(warehouse, Postgres):
+        statement = f"select obj_description('{warehouse.schema}.{RELEASE}'::regclass)"
+    [[text]] = warehouse.query(statement)
+    return str(text)
+
+
+def readers(warehouse: Warehouse) -> list[str]:
+    if isinstance(warehouse, DuckDB):
+        return []
+    granted = warehouse.query(
+        "select distinct grantee from information_schema.role_table_grants"
+        f" where table_schema = '{warehouse.schema}' and table_name like 'sqlanon_run%' and grantee <> current_user"
+    )
+    return [str(name) for (name,) in granted]
 
 
 def as_written(trial: Path) -> str:

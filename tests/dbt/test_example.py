@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlanon.release.evidence.document import is_evidence
 from tests.dbt.conftest import Story
 from tests.kit.dbt_project import EXAMPLE, LOCK, RELEASE, WRITTEN, dbt_command
 
@@ -104,6 +105,54 @@ def test_no_other_release_is_refused(story: Story) -> None:
 def test_an_identifier_serves_the_audit_and_is_not_released(story: Story) -> None:
     assert story.second.nodes["release_of_visits"][0] == "success"
     assert story.columns_of_visits == ["sex", "diagnosis"]
+
+
+def test_dbt_says_what_was_released(story: Story) -> None:
+    [model] = story.planned["models"]
+    rows = model["rows"] - model["suppressed"]
+    _, message, _ = story.first.nodes[RELEASE]
+    smallest = min(Counter(tuple(row[:4]) for row in story.released).values())
+    told = f"{rows} of {model['rows']} rows in {model['classes']} classes, the smallest of {smallest} rows"
+    assert message == told
+    assert story.first.responses[RELEASE] == {"_message": told, "code": "sqlanon_release", "rows_affected": rows}
+    assert story.comment.endswith(f"Released by sqlanon: {told.partition(' of ')[0]} rows{told.partition(' rows')[2]}.")
+    assert "respondents" in story.second.nodes["release_of_visits"][1]
+
+
+def test_a_build_leaves_the_evidence_of_a_run(story: Story) -> None:
+    [model] = story.planned["models"]
+    runs = [run for run in story.evidence["sqlanon_run"] if run["target"].endswith(f".{RELEASE}")]
+    # The first build and the third published; what failed was rolled back with its evidence.
+    assert len(runs) == 2
+    smallest = min(Counter(tuple(row[:4]) for row in story.released).values())
+    for run in runs:
+        assert {key: run[key] for key in ("command", "outcome", "source_rows", "released_rows", "satisfied")} == {
+            "command": "dbt build", "outcome": "published", "source_rows": model["rows"],
+            "released_rows": model["rows"] - model["suppressed"], "satisfied": True,
+        }  # fmt: skip
+        assert (run["suppressed_rows"], run["classes"], run["smallest_class"]) == (
+            model["suppressed"],
+            model["classes"],
+            smallest,
+        )
+        assert str(run["started_utc"]) < str(run["finished_utc"])
+        kept = json.loads(run["evidence"])
+        assert is_evidence(kept)
+        assert kept["levels"] == model["levels"]
+        levels = [row for row in story.evidence["sqlanon_run_level"] if row["run"] == run["run"]]
+        assert {row["column_name"]: row["level"] for row in levels} == model["levels"]
+        checks = [row for row in story.evidence["sqlanon_run_check"] if row["run"] == run["run"]]
+        assert [row["model"] for row in checks] == ["k", "l_diversity", "t_closeness"]
+        assert {(row["classes_at_risk"], row["rows_at_risk"], row["satisfied"]) for row in checks} == {(0, 0, True)}
+        steps = [row["step"] for row in story.evidence["sqlanon_run_statement"] if row["run"] == run["run"]]
+        assert steps[0] == "build"
+        assert len(steps) == 4
+    assert json.loads(story.written[LOCK])["spec_hash"] == runs[-1]["spec_hash"]
+    assert [value for value in story.planted if value in str(story.evidence)] == []
+
+
+def test_only_the_owner_reads_the_evidence(story: Story) -> None:
+    assert story.readers == []
 
 
 @pytest.mark.parametrize(("test", "failures"), [("bad_k", 300), ("bad_l", 30), ("bad_t", 293)])

@@ -172,7 +172,7 @@ def test_what_is_in_order_is_published_without_identifiers(gate: Gate, name: str
 def test_names_are_harmless_in_a_written_model() -> None:
     hostile = "{{ x }} {% y %}\n{%- endset %}\n-- Signature: " + "b" * 32
     check = LabelCheck(hostile, 1, exp.select("2").from_(table_expression(BUILT)))
-    text = model_text(ReleaseModel(exp.select("1"), (), (check,)), {hostile: 1}, lambda table: None, DUCKDB)
+    text = model_text(ReleaseModel(exp.select("1"), (), (check,)), {hostile: 1}, lambda table: None, DUCKDB, "0" * 64)
     assert "{{ x" not in text
     assert "{% y" not in text
     assert text.count("{%- endset %}") == 1

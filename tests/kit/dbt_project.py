@@ -87,10 +87,21 @@ class Postgres:
         with psycopg.connect(self.url, autocommit=True) as connection:
             return [list(row) for row in connection.execute(statement.encode()).fetchall()]
 
+    def grant_by_default(self) -> None:
+        """From now on everybody may read each table that is made in the schema, and a role of its own too."""
+        schema, role = sql.Identifier(self.schema), sql.Identifier(f"reader of {self.schema}")
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
+            connection.execute(sql.SQL("CREATE ROLE {}").format(role))
+            for reader in (role, sql.SQL("PUBLIC")):
+                granted = sql.SQL("ALTER DEFAULT PRIVILEGES IN SCHEMA {} GRANT SELECT ON TABLES TO {}")
+                connection.execute(granted.format(schema, reader))
+
     def drop(self) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
             for name in (self.schema, f"{self.schema}_dbt_test__audit"):
                 connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
+            connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(f"reader of {self.schema}")))
 
 
 Warehouse = DuckDB | Postgres
@@ -104,6 +115,8 @@ class Outcome:
     code: int
     output: str
     nodes: Mapping[str, tuple[str, str, int | None]]
+    responses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the adapter answered for each node."""
 
     @property
     def failed(self) -> set[str]:
@@ -173,7 +186,7 @@ class Project:
         self.runner.stdin.write(json.dumps({"arguments": arguments, "output": str(output)}) + "\n")
         self.runner.stdin.flush()
         code = int(self.runner.stdout.readline())
-        return Outcome(code, output.read_text(encoding="utf-8"), _nodes(results))
+        return Outcome(code, output.read_text(encoding="utf-8"), _nodes(results), _responses(results))
 
     def sqlanon(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Call `sqlanon dbt` on the project."""
@@ -199,6 +212,13 @@ def _nodes(results: Path) -> dict[str, tuple[str, str, int | None]]:
     return {
         entry["unique_id"].split(".")[2]: (entry["status"], entry["message"], entry["failures"]) for entry in content
     }
+
+
+def _responses(results: Path) -> dict[str, dict[str, Any]]:
+    if not results.exists():
+        return {}
+    content = json.loads(results.read_text(encoding="utf-8"))["results"]
+    return {entry["unique_id"].split(".")[2]: entry["adapter_response"] for entry in content}
 
 
 def add_homogeneous_patients(seed: Path, count: int = 40) -> None:

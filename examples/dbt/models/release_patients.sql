@@ -3,7 +3,8 @@
 -- Written by `sqlanon dbt`. To change it, change the model's meta.sqlanon and run the command again.
 -- Generalization: zip at level 3, birth_date at level 3, sex at level 0, marital at level 1.
 -- Levels: [["zip", 3], ["birth_date", 3], ["sex", 0], ["marital", 1]]
--- Signature: b7d539ab93701589726039f16c09f21d
+-- Spec: 8589ef2a1c820dd979b1de283680d837e261f51c7d4b8c1a6eba7e2d365bca56
+-- Signature: 738a6a11713483d559500846d9af7782
 
 WITH hierarchy_zip AS (
   SELECT value, label_3, CAST(DENSE_RANK() OVER (ORDER BY CAST(label_3 AS TEXT) COLLATE "C") AS INT) AS code_3

@@ -4,6 +4,8 @@
 #}
 
 {% materialization sqlanon_release, default %}
+    {%- set started = modules.datetime.datetime.now(modules.pytz.utc) -%}
+    {%- set ns = namespace(rows={}) -%}
     {%- set meta = sqlanon.requirement_of(model) -%}
     {%- do sqlanon.require_written(model, meta) -%}
     {%- set existing = load_cached_relation(this) -%}
@@ -22,14 +24,25 @@
         {{ get_create_table_as_sql(False, built, sql) }}
     {%- endcall %}
 
+    {%- set seconds = (modules.datetime.datetime.now(modules.pytz.utc) - started).total_seconds() -%}
+
     {%- set roles = sqlanon.roles_of(model, meta) -%}
     {%- set columns = sqlanon.columns_by_role(sqlanon.columns_of(built), roles, meta.get('default_role')) -%}
-    {%- set findings = sqlanon.column_findings(columns, roles, meta)
-        or sqlanon.label_findings(model, built) + sqlanon.audit_findings(built, columns.quasi_identifier, meta) -%}
+    {%- set findings = sqlanon.column_findings(columns, roles, meta) -%}
+    {%- set measured = [] -%}
+    {% if not findings %}
+        {%- do findings.extend(sqlanon.label_findings(model, built)) -%}
+        {%- do measured.extend(sqlanon.audit_measures(built, columns.quasi_identifier, meta)) -%}
+        {%- do findings.extend(sqlanon.failures(measured)) -%}
+        {%- set rows = sqlanon.rows_of_both(built, meta) -%}
+        {%- do findings.extend(sqlanon.suppression_findings(rows, meta)) -%}
+        {%- set ns.rows = rows -%}
+    {% endif %}
     {% if findings %}
         {% do adapter.drop_relation(built) %}
         {{ sqlanon.refuse('the release was not published: ' ~ findings | join('; ')) }}
     {% endif %}
+    {%- set smallest = sqlanon.smallest_class(built, columns.quasi_identifier, meta) -%}
 
     {%- set released = sqlanon.without_columns(built, narrowed, columns.identifier) -%}
     {% if existing is not none %}
@@ -43,12 +56,54 @@
     {%- set revoke = should_revoke(existing, full_refresh_mode=True) -%}
     {% do apply_grants(target_relation, config.get('grants'), should_revoke=revoke) %}
     {% do persist_docs(target_relation, model) %}
+    {%- set classes = measured[0].classes -%}
+    {%- set unit = ' respondents' if meta.get('respondent') else ' rows' -%}
+    {%- set found = ' rows in ' ~ classes ~ ' classes, the smallest of ' ~ smallest ~ unit -%}
+    {% do sqlanon.tell_in_docs(target_relation, model, ns.rows.released ~ found) %}
+    {% do sqlanon.keep_evidence({
+        'model': model, 'meta': meta, 'started': started, 'measured': measured, 'smallest': smallest,
+        'classes': classes, 'source_rows': ns.rows.source, 'released_rows': ns.rows.released,
+        'steps': sqlanon.steps_of(measured, seconds, ns.rows.released)
+    }) %}
     {{ adapter.commit() }}
+
+    {#- What dbt prints of the model, and keeps in run_results.json. -#}
+    {%- set told = ns.rows.released ~ ' of ' ~ ns.rows.source ~ found -%}
+    {% do store_raw_result('main', message=told, code='sqlanon_release', rows_affected=ns.rows.released) %}
 
     {{ drop_relation_if_exists(backup) }}
     {{ run_hooks(post_hooks, inside_transaction=False) }}
     {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+
+{#- The table's comment, which `dbt docs` shows: with evidence it tells the counts, below the model's description. -#}
+{% macro tell_in_docs(relation, model, found) %}
+    {% if sqlanon.evidence_schema() %}
+        {% set described = model.description ~ '\n\n' if config.persist_relation_docs() and model.description else '' %}
+        {% do run_query(alter_relation_comment(relation, described ~ 'Released by sqlanon: ' ~ found ~ '.')) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- What failed, in words. -#}
+{% macro failures(measured) %}
+    {% set found = [] %}
+    {% for check in measured if check.finding %}
+        {% do found.append(check.name ~ ': ' ~ check.finding) %}
+    {% endfor %}
+    {{ return(found) }}
+{% endmacro %}
+
+
+{#- [step, seconds, rows] of a build. -#}
+{% macro steps_of(measured, seconds, released) %}
+    {% set steps = [['build', seconds, released]] %}
+    {% for check in measured %}
+        {% do steps.append(['audit ' ~ check.name, check.seconds, 1]) %}
+    {% endfor %}
+    {{ return(steps) }}
+{% endmacro %}
 
 
 {#- Identifiers that the model selects, such as the respondent, are for the audit alone: the release is a copy without. -#}
