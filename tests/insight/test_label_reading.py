@@ -79,6 +79,7 @@ def covers(column: str, label: str | None, value: Any) -> bool:
     return False
 
 
+@pytest.mark.one_engine
 def test_people_are_linked_by_ranges_and_sets(engine_url: str) -> None:
     check_linking(engine_url, spec_of(engine_url, "mondrian"))
 
@@ -86,6 +87,7 @@ def test_people_are_linked_by_ranges_and_sets(engine_url: str) -> None:
 RELAXED = {"kind": "relaxed", "bounds": "values"}
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(
     ("algorithm", "search"),
     [("mondrian", {"mondrian": RELAXED}), ("sps", {"budget": {"nodes": 40}}), ("local", {})],

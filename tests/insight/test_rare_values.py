@@ -112,6 +112,7 @@ def write(folder: Path, url: str, **changes: Any) -> None:
     (folder / "spec.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
 
 
+@pytest.mark.one_engine
 def test_nothing_rare_is_printed_logged_or_written(artifacts: Artifacts, engine_url: str) -> None:
     artifacts("check", "spec.yaml")
     artifacts("plan", "spec.yaml", "--minimal", "--log", "json")

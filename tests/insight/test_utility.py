@@ -25,6 +25,7 @@ METRICS = {"loss": "loss", "entropy": "entropy", "entropy*": "entropy_star", "dm
 METRICS |= {"precision": "precision", "height": "height"}
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize(
     ("name", "k", "limit"),
     [("c1", 3, 2), *(pytest.param(*case, marks=pytest.mark.soak) for case in (("s3", 2, 1), ("s2", 2, 0)))],

@@ -433,7 +433,10 @@ BESIDE_THE_SEARCH = {
         "weights",
     ),
 }
-"""Keys that all searches over the lattice leave to the same code: two of them show it, `make soak` all."""
+"""Keys that all searches over the lattice leave to the same code, and all that suppress cells: two of each show it,
+`make soak` all.
+"""
+SHOWING = ("optimal", "samarati", "forest", "fitting")
 
 
 def honoured() -> list[Any]:
@@ -447,7 +450,7 @@ def honoured() -> list[Any]:
             ):
                 continue
             same = [other for other in names_of(row.kind) if ALGORITHMS[other].made_by == row.made_by]
-            beside = row.kind == "lattice" and key.name in BESIDE_THE_SEARCH and name not in ("optimal", "samarati")
+            beside = row.kind in ("lattice", "cells") and key.name in BESIDE_THE_SEARCH and name not in SHOWING
             marks = [pytest.mark.soak] if beside or name != same[0] else []
             pairs.append(pytest.param(name, key.name, id=f"{name}-{key.name}", marks=marks))
     return pairs
