@@ -281,16 +281,21 @@ def _measured_together(
             code = _code([masked(column(f"g_{word}"), mask) for word, mask in masks.items()])
             select = select.select(named(code, code_name(position)), copy=False)
     judged = select.from_(subquery(_classes_of_many(table, nodes, shape, question), "grouped"), copy=False)
-    plain = {name: figure for name, figure in figures.items() if not isinstance(figure, exp.Subquery)}
-    counts = exp.select(column("node"), *_counts_of_classes(), *(named(f.copy(), name) for name, f in plain.items()))
+    # Figures by number: a metric may call one as the counts beside it are called.
+    plain = [
+        named(figure.copy(), f"figure_{number}")
+        for number, figure in enumerate(figures.values())
+        if not isinstance(figure, exp.Subquery)
+    ]
+    counts = exp.select(column("node"), *_counts_of_classes(), *plain)
     counts = counts.from_("classes", copy=False).group_by(column("node"), copy=False)
     names = ("node", "all_classes", "suppressed", "classes", "least")
     whole = exp.select(*(column(name, "counts") for name in names)).from_(subquery(counts, "counts"), copy=False)
     for number, (name, figure) in enumerate(figures.items()):
-        if not isinstance(figure, exp.Subquery):
-            whole = whole.select(column(name, "counts"), copy=False)
-            continue
         alias = f"figure_{number}"
+        if not isinstance(figure, exp.Subquery):
+            whole = whole.select(named(column(alias, "counts"), name), copy=False)
+            continue
         whole = joined(whole, subquery(_by_node(figure, name), alias), ["node"], "counts", alias, "left")
         whole = whole.select(named(exp.Coalesce(this=column(name, alias), expressions=[literal(0)]), name), copy=False)
     measured = with_queries(whole, {"classes": judged})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +23,7 @@ from sqlanon.evaluation import rollups as rollup
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates
-from sqlanon.metrics.base import Verdict
+from sqlanon.metrics.base import Metric, Verdict
 from sqlanon.metrics.registry import METRICS
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
@@ -203,9 +203,15 @@ def examples(draw: st.DrawFn) -> Example:
 
 
 def evaluator_of(
-    engine: Engine, found: FrequencySet, scratch: Scratch, k: int, limit: int, heights: Node
+    engine: Engine,
+    found: FrequencySet,
+    scratch: Scratch,
+    k: int,
+    limit: int,
+    heights: Node,
+    metrics: Collection[Metric] = tuple(METRICS.values()),
 ) -> SqlEvaluator:
-    figures = {name: value for metric in METRICS.values() for name, value in metric.figures(len(heights)).items()}
+    figures = {name: value for metric in metrics for name, value in metric.figures(len(heights)).items()}
     requirement = Requirement.of([KAnonymity(k)])
     lattice = Lattice.of_heights(heights)
     return SqlEvaluator.of(engine, found, requirement, lattice=lattice, limit=limit, figures=figures, scratch=scratch)
@@ -286,6 +292,24 @@ def assert_scores(evaluator: SqlEvaluator, example: Example) -> None:
         for verdict in verdicts:
             expected = example.score(metric.name, verdict.node)
             assert objective.score(verdict) == pytest.approx(expected, abs=1e-9), (metric.name, verdict.node)
+
+
+@pytest.mark.no_cover
+def test_figures_of_a_single_metric_for_several_nodes_at_once(engine: Engine, tmp_path: Path) -> None:
+    """Beside figures of loss no two nodes are measured together: each metric is asked for by itself."""
+    lines = [[f"v{value}", f"l{value // 2}"] for value in range(4)]
+    table: list[tuple[Value, ...]] = [(f"v{n % 4}", f"v{n * n % 3}") for n in range(14)]
+    example = Example(table, [lines, lines], 3)
+    nodes = example.nodes()
+    example.load(engine)
+    with frequency(engine, example.spec(tmp_path)) as (found, _, scratch):
+        for metric in METRICS.values():
+            evaluator = evaluator_of(engine, found, scratch, example.k, 5, example.heights, [metric])
+            assert as_tuples(evaluator.measure(nodes)) == expected_verdicts(example, nodes)
+            objective = Objective.of(metric, evaluator)
+            for verdict in evaluator.measure(nodes):
+                expected = example.score(metric.name, verdict.node)
+                assert objective.score(verdict) == pytest.approx(expected, abs=1e-9), (metric.name, verdict.node)
 
 
 @FEWER
