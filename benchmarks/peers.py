@@ -15,7 +15,7 @@ from benchmarks.measure import SOURCE, make, opened, spec_for, table
 from sqlanon import pipeline
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import problem_of
-from sqlanon.metrics.registry import metric_named
+from sqlanon.metrics import metric_named
 from sqlanon.pipeline import prepare
 from sqlanon.search.base import Objective
 from sqlanon.source.run import DEFAULT, running

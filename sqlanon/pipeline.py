@@ -31,7 +31,7 @@ from sqlanon.source.hierarchies import (
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas, running
 from sqlanon.source.scratch import Scratch
-from sqlanon.spec.honoured import require_honoured
+from sqlanon.spec.findings import require_honoured
 from sqlanon.sql.relations import File, Query, Relation
 
 if TYPE_CHECKING:

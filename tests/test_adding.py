@@ -111,9 +111,9 @@ def test_a_metric_is_a_file_and_a_row(tmp_path: Path) -> None:
         'class Toy(Height):\n    name = "toy"\n'
     }
     row = '        MetricRow("toy", "sqlanon.metrics.toy:Toy", "Steps, for tests."),\n'
-    folder = added(tmp_path, toy, ("spec/metrics.py", '        MetricRow("loss"', row))
+    folder = added(tmp_path, toy, ("spec/search.py", '        MetricRow("loss"', row))
     program = SCHEMA + (
-        "import sqlanon\nfrom sqlanon.spec.metrics import metrics_table\nfound['docs'] = metrics_table()\n"
+        "import sqlanon\nfrom sqlanon.spec.search import metrics_table\nfound['docs'] = metrics_table()\n"
         "found['score'] = sqlanon.plan('spec.yaml').to_dict()['score']\n"
     )
     found = asked(folder, program, spec(search={"metric": "toy"}))

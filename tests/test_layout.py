@@ -32,9 +32,9 @@ REGISTRIES = frozenset(
         "sqlanon.engines.registry",
         "sqlanon.evaluation.requirements",
         "sqlanon.hierarchies.choice",
-        "sqlanon.metrics.registry",
+        "sqlanon.metrics",
         "sqlanon.recoding.registry",
-        "sqlanon.search.registry",
+        "sqlanon.search",
     }
 )
 """Modules that list others by a row each: being listed there makes nothing a part of the list."""

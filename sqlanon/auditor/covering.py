@@ -25,7 +25,7 @@ from sqlanon.source.combination_statements import Ordinals
 from sqlanon.source.combinations import Combinations, Domain, combine, has_null, in_places
 from sqlanon.source.domains import CONTINUOUS, MEASURED, unit_of_text, with_bounds, with_units
 from sqlanon.source.frequency import Base, scan, store_hierarchies
-from sqlanon.source.lookup_statements import taxonomy_paths
+from sqlanon.source.hierarchy_statements import taxonomy_paths
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import query

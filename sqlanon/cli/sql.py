@@ -37,7 +37,7 @@ def command(
     from sqlanon.release.lock import Lock
     from sqlanon.release.script import scripting_named
     from sqlanon.spec import load_spec
-    from sqlanon.spec.honoured import require_honoured
+    from sqlanon.spec.findings import require_honoured
 
     lock = Lock.read(spec) if spec.suffix == ".json" else None
     if lock is not None and recipient not in (None, lock.recipient):

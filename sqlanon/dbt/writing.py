@@ -35,7 +35,7 @@ from sqlanon.source.binding import Binding, bind
 from sqlanon.source.drafts import HierarchyDraft
 from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.spec import Spec
-from sqlanon.spec.honoured import require_honoured
+from sqlanon.spec.findings import require_honoured
 from sqlanon.sql.build import assertion, equal, scalar
 from sqlanon.sql.relations import Table, identifier, literal
 from sqlanon.sql.traits import Traits

@@ -12,10 +12,10 @@ from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice
-from sqlanon.metrics.registry import metric_named
+from sqlanon.metrics import metric_named
 from sqlanon.privacy.base import Requirement
+from sqlanon.search import algorithm_named
 from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
-from sqlanon.search.registry import algorithm_named
 from sqlanon.search.session import Preferences
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet

@@ -31,7 +31,7 @@ from sqlanon.source.frequency_statements import code, sensitive_code
 from sqlanon.source.hierarchies import describe_hierarchies
 from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.source.scratch import Scratch, reclaim
-from sqlanon.source.sensitive_statements import SensitiveColumn
+from sqlanon.source.sensitive import SensitiveColumn
 from sqlanon.spec import Spec
 from sqlanon.sql.build import all_of, any_of, count, equal, named, scalar, subquery, total, total_where, with_queries
 from sqlanon.sql.relations import Table, column, literal, table_expression

@@ -28,7 +28,7 @@ from sqlanon.source.frequency import FrequencySet, scan, store_hierarchies
 from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Limit, Spec
 from sqlanon.spec.algorithms import ALGORITHMS
-from sqlanon.spec.honoured import honoured_findings, require_honoured
+from sqlanon.spec.findings import honoured_findings, require_honoured
 from sqlanon.spec.load import written_path
 from sqlanon.spec.privacy import PERSONALIZED
 

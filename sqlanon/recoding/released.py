@@ -18,7 +18,7 @@ from sqlanon.errors import InfeasibleError, RequirementError
 from sqlanon.recoding.assignment import Assignment, ReleasedColumn, release, unlabelled
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.combinations import has_null, source_rows
-from sqlanon.source.lookup_statements import taxonomy_paths
+from sqlanon.source.hierarchy_statements import taxonomy_paths
 from sqlanon.sql.relations import Query, Relation, Table
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from sqlanon.errors import RequirementError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import count, equal, is_null, named, row_count, subquery, total_where
-from sqlanon.sql.formulas import Formulas, escaped, is_formula, name_is_formula, unescaped
 from sqlanon.sql.relations import File, Relation, Table, column, literal, table_expression
 from sqlanon.sql.traits import Traits
+from sqlanon.sql.user_sql import Formulas, escaped, is_formula, name_is_formula, unescaped
 
 Audit = Callable[[Relation], None]
 """Audits what a file reads back as; raises when it may not be published."""

@@ -14,7 +14,7 @@ from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release.steps import AnyStep, LoadedList, Naming, Release, Step, StepCheck
 from sqlanon.source import hierarchy_statements as hierarchy_sql
-from sqlanon.source import lookup_statements as lookup_sql
+from sqlanon.source import hierarchy_statements as lookup_sql
 from sqlanon.source.binding import Binding, BoundColumn, live_domain
 from sqlanon.source.drafts import HierarchyDraft, draft_hierarchy
 from sqlanon.source.frequency_statements import HierarchyTable

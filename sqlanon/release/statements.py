@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlanon.hierarchies.base import TOP
 from sqlanon.source.frequency_statements import code, sensitive_code
-from sqlanon.source.sensitive_statements import SensitiveColumn
+from sqlanon.source.sensitive import SensitiveColumn
 from sqlanon.sql.build import (
     all_of,
     any_of,

@@ -19,12 +19,11 @@ from sqlanon.privacy.base import Grouping, Requirement
 from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release import statements as release_sql
 from sqlanon.release.statements import QuasiIdentifier, ShownColumn
-from sqlanon.source import sensitive_statements as sensitive_sql
+from sqlanon.source import sensitive as sensitive_sql
 from sqlanon.source.binding import Binding, BoundColumn
 from sqlanon.source.drafts import HierarchyDraft
 from sqlanon.source.hierarchies import StoredHierarchy
-from sqlanon.source.sensitive import codes_query
-from sqlanon.source.sensitive_statements import SensitiveColumn
+from sqlanon.source.sensitive import SensitiveColumn, codes_query
 from sqlanon.sql.build import create_table_as, create_view, drop_view, equal, named, row_count
 from sqlanon.sql.relations import Query, Table, column, explained, literal, table_expression
 from sqlanon.sql.traits import Traits

@@ -24,7 +24,7 @@ from sqlanon.evaluation.problem import Problem, requirement_on, solve
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.metrics.registry import metric_named
+from sqlanon.metrics import metric_named
 from sqlanon.recoding.registry import recoder_named
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult

@@ -19,12 +19,12 @@ from sqlanon.evaluation.matrix import MatrixEvaluator, entries_of
 from sqlanon.evaluation.problem import Problem, matrix_of, preferences_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.lattice import Lattice, Node
+from sqlanon.metrics import metric_named
 from sqlanon.metrics.base import LevelFigures, Verdict
-from sqlanon.metrics.registry import metric_named
 from sqlanon.release.lock import Lock
+from sqlanon.search import algorithm_named
 from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
 from sqlanon.search.node_sets import MOST_NODES, Coding, Marking, Totals, members
-from sqlanon.search.registry import algorithm_named
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import Run
 

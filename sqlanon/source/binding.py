@@ -24,10 +24,9 @@ from sqlanon.source.history import BoundHistory, bind_history
 from sqlanon.source.reads import Read, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import count, is_null, named
-from sqlanon.sql.formulas import Formulas, unescaped
 from sqlanon.sql.relations import File, Query, Relation, Table, column, literal
 from sqlanon.sql.traits import Traits
-from sqlanon.sql.user_sql import parse_query
+from sqlanon.sql.user_sql import Formulas, parse_query, unescaped
 
 ORDERED = frozenset(Family) - {Family.TEXT, Family.OTHER}
 """Kinds of values that have an order of their own."""

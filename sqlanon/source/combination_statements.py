@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.source.frequency_statements import HierarchyTable, sensitive_code
-from sqlanon.source.sensitive_statements import SensitiveColumn
+from sqlanon.source.sensitive import SensitiveColumn
 from sqlanon.sql.build import checksum, concat, count, equal, expression, is_null, mixed, named, query, subquery, total
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import relation, whole

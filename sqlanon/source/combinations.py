@@ -14,14 +14,13 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import Formula, Lookup
 from sqlanon.source import combination_statements as combinations_sql
-from sqlanon.source import sensitive_statements as sensitive_sql
+from sqlanon.source import sensitive as sensitive_sql
 from sqlanon.source.binding import ORDERED, Binding
 from sqlanon.source.combination_statements import Listing, Ordinals
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch
-from sqlanon.source.sensitive import SensitiveValues, store_codes, store_values
-from sqlanon.source.sensitive_statements import SensitiveColumn
+from sqlanon.source.sensitive import SensitiveColumn, SensitiveValues, store_codes, store_values
 from sqlanon.sql.build import row_count
 from sqlanon.sql.relations import Table, column, table_expression
 from sqlanon.sql.values import Counted, ValueTables

@@ -15,7 +15,7 @@ from sqlanon.errors import HierarchyError
 from sqlanon.hierarchies.base import TOP, Ending, Expressions, Family, Formula, Grouped, Level, Lookup, Reference
 from sqlanon.hierarchies.levels import MaskLevel
 from sqlanon.source import hierarchy_statements as hierarchy_sql
-from sqlanon.source import lookup_statements as lookup_sql
+from sqlanon.source import hierarchy_statements as lookup_sql
 from sqlanon.source.binding import BoundColumn
 from sqlanon.source.label_statements import label, text_length
 from sqlanon.sql.build import equal, is_present

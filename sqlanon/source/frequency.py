@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
 from sqlanon.source import frequency_statements as frequency_sql
-from sqlanon.source import sensitive_statements as sensitive_sql
+from sqlanon.source import sensitive as sensitive_sql
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency_statements import (
     MOST_VALUES,

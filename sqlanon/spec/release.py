@@ -18,9 +18,7 @@ from sqlanon.errors import UsageError
 from sqlanon.hierarchies import Sql
 from sqlanon.hierarchies.definition import Finding, refuse
 from sqlanon.spec.algorithms import ALGORITHMS, names_of
-from sqlanon.spec.differential import differential_findings
-from sqlanon.spec.history import history_findings
-from sqlanon.spec.honoured import honoured_findings, recipients_finding
+from sqlanon.spec.findings import differential_findings, history_findings, honoured_findings, recipients_finding
 from sqlanon.spec.keys import SpecKeys, replaced
 from sqlanon.spec.models import QuasiIdentifierGroup
 from sqlanon.spec.places import TableSource, TableTarget, ViewTarget, same_place

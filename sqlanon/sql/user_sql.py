@@ -3,20 +3,63 @@
 A source query must be one SELECT; a hierarchy level one scalar expression over its own column, made of columns,
 literals, operators and functions known to be plain. That is a list of what is allowed, not of what is not: a function
 nobody has looked at may write, wait or read a file.
+
+And texts that spreadsheets run as formulas: a csv field that begins with = + - @, a tab or a carriage return. A text is
+escaped by a quote in front, and read back by taking it away. Texts that begin with quotes before such a mark get one
+more, so that no two texts become one.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 from sqlglot.expressions import DType
 
 from sqlanon.errors import SpecError
-from sqlanon.sql.relations import identifier
+from sqlanon.sql.build import concat
+from sqlanon.sql.relations import identifier, literal
+
+Formulas = Literal["keep", "escape", "refuse"]
+"""What becomes of a text that is a formula to spreadsheets."""
+
+_MARKS = "[=+@\t\r-]"
+_FORMULA = f"^{_MARKS}"
+_TO_ESCAPE = f"^'*{_MARKS}"
+_ESCAPED = f"^'+{_MARKS}"
+
+
+def is_formula(text: exp.Expression) -> exp.Expression:
+    """Whether a text begins like a formula."""
+    return exp.RegexpLike(this=text.copy(), expression=literal(_FORMULA))
+
+
+def name_is_formula(name: str) -> bool:
+    """Whether the name of a column would be run as a formula.
+
+    >>> name_is_formula("=1+1"), name_is_formula("age")
+    (True, False)
+    """
+    return re.match(_FORMULA, name) is not None
+
+
+def escaped(text: exp.Expression) -> exp.Expression:
+    """The text with a quote in front where spreadsheets would run it."""
+    matches = exp.RegexpLike(this=text.copy(), expression=literal(_TO_ESCAPE))
+    return exp.Case().when(matches, concat(literal("'"), text.copy())).else_(text.copy())
+
+
+def unescaped(text: exp.Expression) -> exp.Expression:
+    """What `escaped` was given."""
+    matches = exp.RegexpLike(this=text.copy(), expression=literal(_ESCAPED))
+    without = exp.Substring(this=text.copy(), start=literal(2))
+    return exp.Case().when(matches, without).else_(text.copy())
+
 
 _SYNTAX: frozenset[type[exp.Expr]] = frozenset(
     {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Var, exp.Interval, exp.Bracket}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sqlanon.release.evidence.statements import TABLES
+from sqlanon.release.evidence.store import TABLES
 from tests.kit.dbt_project import (
     LOCK,
     RELEASE,

@@ -24,7 +24,7 @@ from sqlanon.engines import temporaries
 from sqlanon.engines.base import Session, Statement, TraceEvent
 from sqlanon.engines.registry import open_engine
 from sqlanon.errors import UsageError
-from sqlanon.release.evidence.recorder import recorder_for
+from sqlanon.release.evidence import recorder_for
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec
 from tests.kit.database import Database, changed

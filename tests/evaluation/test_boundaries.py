@@ -24,7 +24,7 @@ from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.entropy import EntropyDiversity
 from sqlanon.privacy.recursive import RecursiveDiversity
 from sqlanon.privacy.t_closeness import EqualCloseness, HierarchicalCloseness, OrderedCloseness
-from sqlanon.source import sensitive_statements as sensitive_sql
+from sqlanon.source import sensitive as sensitive_sql
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import spec_from_dict

@@ -23,8 +23,8 @@ from sqlanon.evaluation import rollups as rollup
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates
+from sqlanon.metrics import METRICS
 from sqlanon.metrics.base import Metric, Verdict
-from sqlanon.metrics.registry import METRICS
 from sqlanon.privacy.base import Requirement
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.search import samarati

@@ -10,7 +10,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import requirement_on
 from sqlanon.hierarchies.lattice import Lattice
-from sqlanon.metrics.registry import metric_named
+from sqlanon.metrics import metric_named
 from tests.kit.oracle import Problem
 from tests.kit.random_tables import EVERYTHING, Asking, load, random_table
 from tests.kit.tables import frequency

@@ -12,10 +12,10 @@ from functools import cached_property
 from math import log, log2
 
 from sqlanon.hierarchies.lattice import Lattice, Node
+from sqlanon.metrics import metric_named
 from sqlanon.metrics.base import LevelFigures, Verdict
-from sqlanon.metrics.registry import metric_named
+from sqlanon.search import algorithm_named
 from sqlanon.search.base import Budget, Objective, SearchResult
-from sqlanon.search.registry import algorithm_named
 from sqlanon.search.session import Preferences
 
 Row = tuple[str, ...]

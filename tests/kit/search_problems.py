@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from sqlanon.hierarchies.lattice import Lattice, Node
-from sqlanon.metrics.registry import METRICS
+from sqlanon.metrics import METRICS
 from sqlanon.search.session import POLICIES, Preferences
 from tests.kit.fake_evaluator import FakeEvaluator, Hierarchy, Table, at_least, at_least_and_mixed, score
 

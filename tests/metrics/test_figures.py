@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.metrics.registry import METRICS
+from sqlanon.metrics import METRICS
 from tests.kit.examples import share
 from tests.kit.fake_evaluator import Class, Table, figures
 from tests.kit.search_problems import Problem, problems

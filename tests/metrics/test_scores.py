@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.lattice import Node, dominates
+from sqlanon.metrics import METRICS, metric_named
 from sqlanon.metrics.base import Context, LevelFigures, Verdict, accuracy, completeness
-from sqlanon.metrics.registry import METRICS, metric_named
 from sqlanon.search.base import Objective, not_better_than
 from tests.kit.examples import share
 from tests.kit.fake_evaluator import FakeEvaluator, Hierarchy, Table, at_least, level_figures, score

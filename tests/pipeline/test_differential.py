@@ -20,7 +20,7 @@ from sqlanon.planning.frontier import frontier
 from sqlanon.release.lock import Lock
 from sqlanon.source.differential import sampling_for
 from sqlanon.spec import Limit, Spec, spec_from_dict
-from sqlanon.spec.honoured import require_honoured
+from sqlanon.spec.findings import require_honoured
 from tests.kit.database import Database
 
 SECRET = 'an invented secret: it\'s \\ "long" enough'

@@ -17,9 +17,9 @@ from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
 from sqlanon.hierarchies.lattice import Lattice, minimal_nodes
-from sqlanon.metrics.registry import METRICS
+from sqlanon.metrics import METRICS
+from sqlanon.search import algorithm_named
 from sqlanon.search.base import Budget, Objective, SearchResult
-from sqlanon.search.registry import algorithm_named
 from sqlanon.search.session import Preferences
 from tests.kit.database import prepared
 from tests.kit.fake_evaluator import Table, at_least, score

@@ -12,12 +12,12 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import Problem, problem_of, solve
+from sqlanon.metrics import METRICS
 from sqlanon.metrics.base import accuracy, completeness
-from sqlanon.metrics.registry import METRICS
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.results import PlanResult
+from sqlanon.search import ALGORITHMS
 from sqlanon.search.base import SearchResult
-from sqlanon.search.registry import ALGORITHMS
 from sqlanon.search.session import POLICIES, Preferences
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import Options, Run

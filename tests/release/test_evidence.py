@@ -20,7 +20,7 @@ from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import EngineError, InfeasibleError, SqlanonError, UsageError
 from sqlanon.planning import operations
 from sqlanon.planning.operations import KeptEvidence
-from sqlanon.release.evidence import statements as evidence_sql
+from sqlanon.release.evidence import store as evidence_sql
 from sqlanon.release.evidence import store as folder
 from sqlanon.release.evidence.store import EvidenceTables
 from sqlanon.release.lock import Lock

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlanon.hierarchies.lattice import Node, dominates
+from sqlanon.metrics import METRICS, metric_named
 from sqlanon.metrics.base import Verdict
-from sqlanon.metrics.registry import METRICS, metric_named
 from sqlanon.search.base import Objective
 from tests.kit.examples import share
 from tests.kit.fake_evaluator import FakeEvaluator, GroupedTable, Hierarchy, Table, at_least, run, score

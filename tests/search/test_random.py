@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import Node, minimal_nodes
-from sqlanon.search import optimal, samarati, session
+from sqlanon.search import ALGORITHMS, optimal, samarati, session
 from sqlanon.search import questions as classify
 from sqlanon.search import questions as sample
 from sqlanon.search.base import Budget, SearchResult
-from sqlanon.search.registry import ALGORITHMS
 from sqlanon.search.session import DEFAULT_POLICIES, POLICIES, Candidate
 from tests.kit.examples import share
 from tests.kit.fake_evaluator import run

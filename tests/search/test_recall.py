@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import minimal_nodes
-from sqlanon.search.registry import ALGORITHMS
+from sqlanon.search import ALGORITHMS
 from tests.kit.examples import share
 from tests.kit.fake_evaluator import run
 from tests.kit.search_problems import Problem, problems

@@ -6,9 +6,9 @@ import pytest
 
 from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.hierarchies.lattice import Lattice, Node
-from sqlanon.metrics.registry import metric_named
+from sqlanon.metrics import metric_named
+from sqlanon.search import ALGORITHMS, algorithm_named
 from sqlanon.search.base import Budget, BudgetSpent, Meter, Objective
-from sqlanon.search.registry import ALGORITHMS, algorithm_named
 from sqlanon.search.session import Preferences
 from tests.kit.fake_evaluator import FakeEvaluator, Table, at_least, k_anonymous, run
 from tests.kit.search_tables import C1, S1, S3

@@ -8,8 +8,7 @@ import pytest
 
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.spec import spec_from_dict
-from sqlanon.spec.history import history_findings
-from sqlanon.spec.honoured import require_honoured
+from sqlanon.spec.findings import history_findings, require_honoured
 from sqlanon.spec.keys import KeptHistory, SpecKeys
 
 KEPT = {"key": "person", "ledger": "kept.people", "secret": "${SQLANON_KEY}"}

@@ -15,12 +15,12 @@ from sqlanon.errors import InfeasibleError, SpecError, SqlanonError, UsageError
 from sqlanon.planning.frontier import compare, frontier
 from sqlanon.recoding.registry import RECODERS
 from sqlanon.release.results import PlanResult, RecodedPlan
-from sqlanon.search.registry import ALGORITHMS as SEARCHES
+from sqlanon.search import ALGORITHMS as SEARCHES
 from sqlanon.source.run import Options
 from sqlanon.spec import Limit, Spec, spec_from_dict
 from sqlanon.spec.algorithms import ALGORITHMS, KEYS, algorithms_table, keys_table, names_of
-from sqlanon.spec.honoured import require_honoured
-from sqlanon.spec.metrics import metrics_table
+from sqlanon.spec.findings import require_honoured
+from sqlanon.spec.search import metrics_table
 from tests.kit.database import Database
 
 WHICH = Path(__file__).parents[2] / "docs" / "algorithms" / "which.md"

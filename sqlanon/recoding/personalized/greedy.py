@@ -20,7 +20,7 @@ from sqlanon.recoding.base import Recoded
 from sqlanon.recoding.divisions import Attribute
 from sqlanon.recoding.personalized import split_statements as splits_sql
 from sqlanon.recoding.personalized import statements as personalized_sql
-from sqlanon.recoding.personalized.guarding import Guarded, guard, published, refuse_hopeless
+from sqlanon.recoding.personalized.recoder import Guarded, guard, published, refuse_hopeless
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run

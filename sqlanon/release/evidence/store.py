@@ -1,6 +1,7 @@
 """Evidence on record: one JSON file for each run in the folder of its spec, and tables of a schema.
 
 Touches these files and tables only; other files of the folder are left alone.
+The tables are those of sql/metadata, which people may run themselves; a test holds the two together.
 """
 
 from __future__ import annotations
@@ -8,19 +9,148 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sqlglot import exp
+
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.temporaries import write_whole
 from sqlanon.errors import UsageError
-from sqlanon.release.evidence import statements as evidence_sql
 from sqlanon.release.evidence.document import Document, finished, finite, is_evidence, requirements_of
-from sqlanon.release.evidence.statements import CHECK, LEVEL, RUN, STATEMENT, TABLES
 from sqlanon.spec.keys import LOCK_SECONDS
-from sqlanon.sql.relations import Table
+from sqlanon.sql.build import count, named, subquery, total, total_where
+from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
+
+RUN = "sqlanon_run"
+LEVEL = "sqlanon_run_level"
+CHECK = "sqlanon_run_check"
+STATEMENT = "sqlanon_run_statement"
+
+TABLES: Mapping[str, Mapping[str, str]] = {
+    RUN: {
+        "run": "text",
+        "command": "text",
+        "outcome": "text",
+        "failure": "text",
+        "spec_hash": "text",
+        "recipient": "text",
+        "source": "text",
+        "target": "text",
+        "engine": "text",
+        "engine_version": "text",
+        "sqlanon_version": "text",
+        "python_version": "text",
+        "started_utc": "timestamp",
+        "finished_utc": "timestamp",
+        "source_rows": "bigint",
+        "suppressed_rows": "bigint",
+        "blanked_rows": "bigint",
+        "released_rows": "bigint",
+        "classes": "bigint",
+        "smallest_class": "bigint",
+        "satisfied": "boolean",
+        "evidence": "text",
+    },
+    LEVEL: {"run": "text", "place": "int", "column_name": "text", "level": "int", "height": "int"},
+    CHECK: {
+        "run": "text",
+        "place": "int",
+        "model": "text",
+        "column_name": "text",
+        "required": "text",
+        "measured": "double",
+        "classes_at_risk": "bigint",
+        "rows_at_risk": "bigint",
+        "satisfied": "boolean",
+    },
+    STATEMENT: {
+        "run": "text",
+        "place": "int",
+        "step": "text",
+        "seconds": "double",
+        "row_count": "bigint",
+        "failed": "boolean",
+    },
+}
+"""Columns and types of each table; the first column is never NULL."""
+
+
+def create(table: Table) -> exp.Create:
+    """The statement that makes one of the tables where it is missing."""
+    columns = TABLES[table.name]
+    definitions = [
+        exp.ColumnDef(this=identifier(name), kind=exp.DataType.build(kind)) for name, kind in columns.items()
+    ]
+    definitions[0].set("constraints", [exp.ColumnConstraint(kind=exp.NotNullColumnConstraint())])
+    schema = exp.Schema(this=table_expression(table), expressions=definitions)
+    return exp.Create(this=schema, kind="TABLE", exists=True)
+
+
+def insert(table: Table, rows: Sequence[Sequence[Any]]) -> exp.Insert:
+    """Write rows, each in the order of the table's columns."""
+    types = list(TABLES[table.name].values())
+    values = [
+        exp.Tuple(expressions=[_typed(value, kind) for value, kind in zip(row, types, strict=True)]) for row in rows
+    ]
+    into = exp.Schema(this=table_expression(table), expressions=[identifier(name) for name in TABLES[table.name]])
+    return exp.Insert(this=into, expression=exp.Values(expressions=values))
+
+
+def _typed(value: Any, kind: str) -> exp.Expression:
+    if value is None:
+        return exp.Null()
+    if kind == "boolean":
+        return exp.true() if value else exp.false()
+    if kind in ("int", "bigint"):
+        return literal(int(value))
+    return literal(value) if kind == "text" else cast(literal(str(value)), kind)
+
+
+def runs(table: Table) -> exp.Select:
+    """The evidence of every run, newest first."""
+    newest = exp.Ordered(this=column("finished_utc"), desc=True, nulls_first=False)
+    return exp.select(column("evidence")).from_(table_expression(table)).order_by(newest, column("run"))
+
+
+def statements_of(table: Table, run: str) -> exp.Select:
+    """The statements of one run, in their order."""
+    names = ("step", "seconds", "row_count", "failed")
+    found = exp.select(*(column(name) for name in names)).from_(table_expression(table))
+    return found.where(_of(run)).order_by(column("place"))
+
+
+def without_run(table: Table, run: str) -> exp.Delete:
+    """Forget one run."""
+    return exp.Delete(this=table_expression(table), where=exp.Where(this=_of(run)))
+
+
+def _of(run: str) -> exp.Expression:
+    return exp.EQ(this=column("run"), expression=literal(run))
+
+
+def source_classes(base: Table, width: int, k: int, *, grouped: bool) -> exp.Select:
+    """Rows, classes, smallest class, classes and rows below k, of the scan's result: the source as it is.
+
+    Where the scan counted by the quasi-identifier alone, its rows are the classes.
+    """
+    rows: exp.Expression = table_expression(base, "classes")
+    if not grouped:
+        keys = [column(f"q_{position}") for position in range(width)]
+        sums = exp.select(named(exp.Sum(this=column("n")), "n")).from_(table_expression(base)).group_by(*keys)
+        rows = subquery(sums, "classes")
+    small = exp.LT(this=column("n"), expression=literal(k))
+    figures = [
+        total(column("n")),
+        count(),
+        exp.Min(this=column("n")),
+        total_where(small, literal(1)),
+        total_where(small.copy(), column("n")),
+    ]
+    return exp.select(*figures).from_(rows)
+
 
 _NAME = re.compile(r"(?P<run>[0-9a-f]{12})\.json")
 _TRIAL = 64 * 1024
@@ -137,7 +267,7 @@ class EvidenceTables:
                 for table in self.all:
                     # One that stands keeps the grants that somebody gave.
                     if self._engine.relation_kind(table) is None:
-                        self._engine.create(Statement("evidence tables", evidence_sql.create(table)), table)
+                        self._engine.create(Statement("evidence tables", create(table)), table)
         else:
             self._require_columns()
 
@@ -156,17 +286,17 @@ class EvidenceTables:
         with self._engine.transaction():
             for name, rows in _rows(document):
                 for part in _parts(rows):
-                    self._engine.execute(Statement("evidence", evidence_sql.insert(self.named(name), part)))
+                    self._engine.execute(Statement("evidence", insert(self.named(name), part)))
 
     def read(self) -> list[Document]:
         """The evidence of every run, newest first, without the statements."""
-        found = self._engine.query(Statement("evidence", evidence_sql.runs(self.named(RUN))))
+        found = self._engine.query(Statement("evidence", runs(self.named(RUN))))
         contents = [json.loads(text) for (text,) in found]
         return [content for content in contents if is_evidence(content)]
 
     def with_statements(self, document: Document) -> Document:
         """The same evidence with its statements."""
-        query = evidence_sql.statements(self.named(STATEMENT), document["run"])
+        query = statements_of(self.named(STATEMENT), document["run"])
         found = self._engine.query(Statement("evidence", query))
         names = ("step", "seconds", "rows", "failed")
         return {**document, "statements": [dict(zip(names, row, strict=True)) for row in found]}
@@ -175,7 +305,7 @@ class EvidenceTables:
         """Forget a run."""
         with self._engine.transaction():
             for table in self.all:
-                self._engine.execute(Statement("remove evidence", evidence_sql.remove(table, run)))
+                self._engine.execute(Statement("remove evidence", without_run(table, run)))
 
 
 def _parts(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Sequence[Any]]]:

@@ -1,0 +1,267 @@
+"""What is wrong with a spec across its keys: each finding names its key, and none of them is ignored.
+
+Pure. Three kinds: keys that the algorithm does not honour (only those that somebody wrote, with a value that asks for
+something); what voids the guarantee of a differential release, which holds for a rule that was fixed before anybody saw
+the data (levels of hierarchies that are written out, every released column a part of the class, one row a person, one
+release of a table); what a ledger cannot be kept of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from sqlanon.errors import UsageError
+from sqlanon.hierarchies import Csv, Date, Ending, Family, HierarchySpec, Interval, Mask, Suppression, Tree
+from sqlanon.hierarchies.definition import Finding, KeyPath
+from sqlanon.spec.algorithms import ALGORITHMS, ITSELF, KEYS, PASSED_ON, AlgorithmRow, Key, Only
+from sqlanon.spec.keys import KeptHistory, SpecKeys
+from sqlanon.spec.places import QuerySource, TableSource, TableTarget, ViewTarget
+from sqlanon.spec.privacy import MODELS
+
+WRITTEN_OUT = (Csv, Date, Interval, Mask, Suppression, Tree)
+"""Hierarchies whose labels the spec and its files give; `table` and `sql` read the database."""
+
+
+def differential_findings(spec: SpecKeys) -> Iterator[Finding]:
+    """What voids the guarantee of a differential release."""
+    if spec.privacy.differential is None:
+        return
+    here = ("privacy", "differential")
+    for key in sorted(spec.privacy.model_fields_set - {"differential"}):
+        yield ("privacy", key), "with privacy.differential remove it: k and what is suppressed follow from epsilon"
+    if spec.respondent is None:
+        yield here, "it protects persons: name the column that tells them apart as respondent"
+    yield from _columns(spec)
+    constraints = spec.search.constraints
+    choosing = {
+        "prefer": spec.search.prefer,
+        "constraints": constraints.before or constraints.forbidden,
+        "model": spec.search.model,
+    }
+    for key, written in choosing.items():
+        if written:
+            yield ("search", key), "with privacy.differential the levels are given; remove it"
+    if isinstance(spec.source, QuerySource):
+        message = "with privacy.differential name a table: the rows of a query may depend on other people's rows"
+        yield ("source",), message
+    if isinstance(spec.own_target, ViewTarget):
+        yield ("target",), "a view would be drawn anew each time it is read; with privacy.differential name a table"
+    if spec.history is not None:
+        yield ("history",), "with privacy.differential a table is released once; remove it"
+    if spec.regions is not None:
+        yield ("regions",), "with privacy.differential nothing but the sample is released; remove it"
+
+
+def _columns(spec: SpecKeys) -> Iterator[Finding]:
+    if spec.default_role == "insensitive":
+        yield ("default_role",), "with privacy.differential unlisted columns cannot be released; write identifier"
+    for name, column in spec.columns.items():
+        if column.role in ("sensitive", "insensitive"):
+            message = (
+                "with privacy.differential every released column is part of the class: give it the role "
+                "quasi_identifier with levels {min: 0, max: 0}, or identifier to leave it out"
+            )
+            yield ("columns", name, "role"), message
+        if column.role == "quasi_identifier":
+            if column.levels.max is None or column.levels.min != column.levels.max:
+                message = (
+                    "with privacy.differential the level is given, not chosen: write the same number as min and max"
+                )
+                yield ("columns", name, "levels"), message
+            problem = _read_from_data(column.hierarchy)
+            if problem is not None:
+                yield ("columns", name, "hierarchy"), f"with privacy.differential {problem}"
+
+
+def _read_from_data(hierarchy: HierarchySpec | None) -> str | None:
+    """Why the labels of a hierarchy may depend on the data; None where they cannot."""
+    if hierarchy is not None and not isinstance(hierarchy, WRITTEN_OUT):
+        return "labels must not come from the database; write them out as csv, tree, mask, interval or date"
+    if isinstance(hierarchy, Mask) and hierarchy.length is None:
+        return "give length: without it the longest value of the column decides"
+    if isinstance(hierarchy, Mask) and hierarchy.rule(Family.TEXT).top is Ending.FOUND:
+        return "write top, true or false: without it the values decide where the hierarchy ends"
+    return None
+
+
+def history_findings(spec: SpecKeys) -> Iterator[Finding]:
+    """What is wrong with the history of a spec."""
+    kept = spec.ledger
+    if kept is None:
+        return
+    yield from _person_key(spec, kept)
+    yield from _places(spec, kept)
+    yield from _requirement(spec)
+
+
+def _person_key(spec: SpecKeys, kept: KeptHistory) -> Iterator[Finding]:
+    listed = spec.columns.get(kept.key)
+    if (spec.default_role if listed is None else listed.role) != "identifier":
+        message = f"{kept.key} must be a column of role identifier: the key of a person is never released"
+        yield ("history", "key"), message
+    if spec.respondent not in (None, kept.key):
+        yield ("respondent",), f"history.key says that {kept.key} names the person; write the same column"
+
+
+def _places(spec: SpecKeys, kept: KeptHistory) -> Iterator[Finding]:
+    population = spec.privacy.population
+    places = {"target": spec.own_target, "source": spec.source, "population": population and population.source}
+    for what, place in places.items():
+        if isinstance(place, TableTarget | TableSource) and place.parts == kept.ledger:
+            yield ("history", "ledger"), f"that is the {what}; name another table"
+    if spec.regions == kept.ledger:
+        yield ("history", "ledger"), "that is the table of regions; name another table"
+    if not spec.recipients and spec.own_target is not None and not isinstance(spec.own_target, TableTarget):
+        yield ("target",), "with a ledger it is a table: only a table can be replaced together with its ledger"
+
+
+def _requirement(spec: SpecKeys) -> Iterator[Finding]:
+    """A ledger asks the requirement of groups of people within a class: it must be one that groups can have."""
+    privacy = spec.privacy
+    if privacy.suppression.mode == "blank":
+        yield ("privacy", "suppression", "mode"), "with a ledger write drop: a blanked row is in no class"
+    unfit = {
+        "quasi_identifiers": bool(privacy.quasi_identifiers),
+        "other_sensitive": privacy.other_sensitive == "known",
+        "anonymity": privacy.anonymity != "classic",
+        "population": privacy.population is not None,
+        "personalized": privacy.personalized is not None,
+        "profile": bool(privacy.profile),
+        # The values of people who are gone are remembered nowhere: what is asked of shares could not be told of them.
+        "alpha": bool(privacy.alpha),
+        "t_closeness": bool(privacy.t_closeness),
+        "beta_likeness": bool(privacy.beta_likeness),
+        "delta_disclosure": bool(privacy.delta_disclosure),
+    }
+    for key, stands in unfit.items():
+        if stands:
+            yield ("privacy", key), "a ledger cannot be kept with it; remove it, or remove history"
+
+
+WITHOUT_HISTORY = {
+    "script": "a script does not look at earlier releases; publish with sqlanon run or apply",
+    "dbt": "a model built by dbt does not look at earlier releases; publish with sqlanon run or apply",
+    "grid": "a grid does not look at earlier releases; plan each requirement by a spec of its own",
+}
+"""What does not look at earlier releases: to leave them out without a word would be a leak."""
+
+
+def honoured_findings(spec: SpecKeys, *names: str) -> Iterator[Finding]:
+    """Every key that is written and not honoured; with names, only of these keys of the table."""
+    row = ALGORITHMS[spec.search.algorithm]
+    for key in KEYS:
+        if names and key.name not in names:
+            continue
+        for path, value in _written(spec, key, row):
+            message = _refusal(spec, row, key, value)
+            if message is not None:
+                yield path, message
+
+
+def require_honoured(spec: SpecKeys, name: str) -> None:
+    """UsageError where the algorithm of a spec does not do what a command asks: a script, a dbt model, a grid."""
+    row = ALGORITHMS[spec.search.algorithm]
+    message = _refusal(spec, row, _key(name), None)
+    if message is not None:
+        raise UsageError(f"search.algorithm: {message}")
+    if spec.history is not None and name in WITHOUT_HISTORY:
+        raise UsageError(f"history: {WITHOUT_HISTORY[name]}")
+    if spec.privacy.differential is not None:
+        raise UsageError(
+            f"privacy.differential: {_key(name).words} draws no sample and keeps no ledger; publish it with sqlanon run"
+        )
+
+
+def recipients_finding(spec: SpecKeys) -> Iterator[Finding]:
+    """What is wrong with having recipients, by the spec of one of them."""
+    row = ALGORITHMS[spec.search.algorithm]
+    message = _refusal(spec, row, _key("recipients"), None)
+    if message is not None:
+        yield ("recipients",), message
+    if spec.ledger is not None:
+        yield ("history",), "recipients do not share a ledger; write a spec for each, or remove history"
+
+
+def _key(name: str) -> Key:
+    return next(key for key in KEYS if key.name == name)
+
+
+def _written(spec: SpecKeys, key: Key, row: AlgorithmRow) -> Iterator[tuple[KeyPath, object]]:
+    for path in key.paths:
+        if path == ("privacy", "*"):
+            for model in MODELS:
+                yield from _at(spec.privacy, (model,), ("privacy",), key, row)
+        elif path[1:2] == ("*",):
+            starts: list[tuple[KeyPath, BaseModel]] = [
+                ((path[0], name), column) for name, column in spec.columns.items()
+            ]
+            for start, column in starts:
+                yield from _at(column, path[2:], start, key, row)
+        elif path == ("target",):
+            if spec.own_target is not None and key.counts(spec.own_target):
+                yield path, spec.own_target
+        else:
+            yield from _at(spec, path, (), key, row)
+
+
+def _at(model: BaseModel, path: tuple[str, ...], start: KeyPath, key: Key, row: AlgorithmRow) -> Iterator[Finding]:
+    """The value of a key, where somebody wrote it and it asks for something."""
+    name, *below = path
+    if name not in model.model_fields_set:
+        return
+    value = getattr(model, name)
+    if below:
+        yield from _at(value, tuple(below), (*start, name), key, row)
+        return
+    # Of a key that is honoured for some values only, also the default is refused when it is written.
+    always = key.name in row.only and any(ITSELF in places for places in row.only[key.name].either)
+    default = type(model).model_fields[name].get_default(call_default_factory=True)
+    if always or (value != default and key.counts(value)):
+        yield (*start, name), value
+
+
+def _refusal(spec: SpecKeys, row: AlgorithmRow, key: Key, value: object) -> str | None:
+    """Why a key is refused; None where it is honoured."""
+    inner = ALGORITHMS[spec.search.local.algorithm] if row.kind == "local" and key.name in PASSED_ON else row
+    if key.name not in inner.honours:
+        name = row.name if inner is row else f"{row.name} with search.local.algorithm {inner.name}"
+        return f"{key.cannot.format(algorithm=name)}; {_otherwise(spec, row, key)}"
+    condition = row.only.get(key.name)
+    if key.name in row.honours and (condition is None or _met(spec, condition, value)):
+        return None
+    how = key.cannot.format(algorithm=row.name)
+    if condition is not None:
+        how = f"{how}: only {condition.words}" if not key.paths else f"{row.name} honours it only {condition.words}"
+    return f"{how}; {_otherwise(spec, row, key)}"
+
+
+def _met(spec: SpecKeys, condition: Only, value: object) -> bool:
+    return any(
+        all((value if path == ITSELF else _found(spec, path)) in allowed for path, allowed in places.items())
+        for places in condition.either
+    )
+
+
+def _found(spec: SpecKeys, path: str) -> object:
+    """The value at a path such as search.mondrian.kind."""
+    found: object = spec
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _otherwise(spec: SpecKeys, row: AlgorithmRow, key: Key) -> str:
+    """What to do instead: an algorithm that honours the key, if the requirement leaves a choice."""
+    alone = spec.privacy.personalized is not None
+    others = [
+        name
+        for name, other in ALGORITHMS.items()
+        if key.name in other.honours
+        and key.name not in other.only
+        and (other.kind == "personalized") == alone
+        and other is not row
+    ]
+    chosen = ["optimal"] if "optimal" in others else others[:2]
+    return f"{key.remedy} or use {' or '.join(chosen)}" if chosen else key.remedy.rstrip(",")
