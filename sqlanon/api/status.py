@@ -5,8 +5,8 @@ Reads the target and the source; writes nothing but scratch tables, which are dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from sqlanon import pipeline
 from sqlanon.auditor import AuditResult
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of
+from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.planning.decision import prepare, prepare_combinations
 from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
+from sqlanon.release.lock_diff import Change, diff, to_dict
 from sqlanon.source.binding import bind_target
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import describe_hierarchies
@@ -39,6 +41,8 @@ class Drift:
     limit: int | None = None
     reason: str | None = None
     """Why the planned generalization cannot be published again as it is."""
+    changes: tuple[Change, ...] | None = None
+    """What the same generalization shows now against the lock file, and why; None where it was not measured."""
 
     @property
     def acceptable(self) -> bool:
@@ -46,11 +50,7 @@ class Drift:
         return self.reason is None and self.suppressed is not None and self.suppressed <= (self.limit or 0)
 
     def lines(self) -> Iterator[str]:
-        """What has changed, for people."""
-        if self.rows is not None and self.rows != self.planned_rows:
-            yield f"the source has {self.rows} rows, {self.planned_rows} when it was planned"
-        elif self.changed and self.rows is not None:
-            yield "the source has changed since it was planned; it has as many rows"
+        """Why the planned generalization does not hold any more, for people."""
         if self.reason is not None:
             yield self.reason
         elif not self.acceptable:
@@ -65,6 +65,7 @@ class Drift:
             "limit": self.limit,
             "acceptable": self.acceptable,
             "reason": self.reason,
+            "diff": None if self.changes is None else to_dict(self.changes),
         }
 
 
@@ -126,33 +127,64 @@ def _compared(run: Run, lock: Lock, planned: int) -> Drift:
     made = prepare_combinations(run)
     limit = run.binding.limit_rows(made.rows)
     changed = made.fingerprint != lock.fingerprint
+    described = describe_hierarchies([domain.hierarchy for domain in made.domains])
+    found = _changes(run, lock, made.fingerprint, described, {"rows": made.rows, "limit": limit})
     try:
         recoding = lock.recoding_for(run.binding.spec)
         lock.require_source(run.binding.schema)
-        lock.require_hierarchies(describe_hierarchies([domain.hierarchy for domain in made.domains]))
+        lock.require_hierarchies(described)
         require_groups(run.engine, run.binding, recoding)
     except UsageError as error:
-        return _unfit(error, planned, made.rows, changed, limit)
+        return _unfit(error, planned, made.rows, changed, limit, found)
     if changed:
-        return Drift(planned, made.rows, changed, limit=limit, reason="its classes are those of other data")
-    return Drift(planned, made.rows, changed, int(lock.result["suppressed"]), limit)
+        reason = "its classes are those of other data"
+        return Drift(planned, made.rows, changed, limit=limit, reason=reason, changes=found)
+    return Drift(planned, made.rows, changed, int(lock.result["suppressed"]), limit, changes=found)
 
 
 def _measured(run: Run, lock: Lock, planned: int, frequency: FrequencySet) -> Drift:
     problem = problem_of(run, frequency)
+    changed = frequency.fingerprint != lock.fingerprint
+    described = describe_hierarchies(frequency.hierarchies)
+    figures = {"rows": frequency.rows, "limit": problem.limit}
     try:
         levels = lock.levels_for(run.binding.spec)
         lock.require_source(run.binding.schema)
-        lock.require_hierarchies(describe_hierarchies(frequency.hierarchies))
+        lock.require_hierarchies(described)
     except UsageError as error:
-        return _unfit(error, planned, frequency.rows, frequency.fingerprint != lock.fingerprint, problem.limit)
+        found = _changes(run, lock, frequency.fingerprint, described, figures)
+        return _unfit(error, planned, frequency.rows, changed, problem.limit, found)
     node = tuple(levels[name] for name in run.binding.names)
     [verdict] = problem.evaluator().check([node])
-    changed = frequency.fingerprint != lock.fingerprint
-    return Drift(planned, frequency.rows, changed, verdict.suppressed, problem.limit)
+    figures |= {"suppressed": verdict.suppressed, "classes": verdict.classes}
+    found = _changes(run, lock, frequency.fingerprint, described, figures)
+    return Drift(planned, frequency.rows, changed, verdict.suppressed, problem.limit, changes=found)
 
 
-def _unfit(error: UsageError, planned: int, rows: int, differs: bool, limit: int) -> Drift:
+def _changes(
+    run: Run,
+    lock: Lock,
+    fingerprint: str,
+    hierarchies: Mapping[str, Mapping[str, Any]],
+    figures: Mapping[str, int],
+) -> tuple[Change, ...]:
+    """What a lock file of the same decision would say now, and why: told as a new plan tells it."""
+    spec = run.binding.spec
+    now = replace(
+        lock,
+        spec_hash=spec.hash(),
+        spec_parts=spec.parts(),
+        requirement=requirement_of(run.binding).describe(),
+        source=run.binding.schema,
+        hierarchies={name: dict(described) for name, described in hierarchies.items()},
+        fingerprint=fingerprint,
+        result={**lock.result, **figures},
+    )
+    return tuple(change for change in diff(lock, now) if change.cause != "search")
+
+
+def _unfit(error: UsageError, planned: int, rows: int, differs: bool, limit: int, changes: tuple[Change, ...]) -> Drift:
     """Of a lock file that no longer fits. Fingerprints hold hierarchies too: they differ also where the data do not."""
     changed = True if rows != planned else None if differs else False
-    return Drift(planned, rows, changed, limit=limit, reason=str(error).removesuffix(": plan again"))
+    reason = str(error).removesuffix(": plan again")
+    return Drift(planned, rows, changed, limit=limit, reason=reason, changes=changes)

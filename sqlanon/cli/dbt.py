@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlanon.cli.files import changes_since, known_lock, lock_of, refuse_read, require_writable, write_lock, write_text
+from sqlanon.cli.files import (
+    changes_since,
+    known_lock,
+    lock_of,
+    no_cache,
+    refuse_read,
+    require_writable,
+    write_lock,
+    write_text,
+)
 from sqlanon.cli.settings import Settings, flags
 
 if TYPE_CHECKING:
@@ -36,7 +45,8 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
     help="Run `dbt parse` first in any case, or never. Default: unless the manifest is that of the project as it is.",
 )
 @click.option("--dbt", "executable", default="dbt", help="The dbt command. Default: dbt.")
-@click.option("--fresh", is_flag=True, help="Ask the database everything again, even what the lock files know.")
+@click.option("--fresh", is_flag=True, help="Ask the database everything again, even what the cache knows.")
+@no_cache
 @click.option("--dry-run", is_flag=True, help="Write nothing; say which files would change.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 when a file would change. For CI.")
 @flags(values=True)
@@ -54,6 +64,7 @@ def command(
     parse: bool | None,
     executable: str,
     fresh: bool,
+    no_cache: bool,
     dry_run: bool,
     check: bool,
 ) -> None:
@@ -79,10 +90,11 @@ def command(
         if not (dry_run or check):
             require_writable(lock, lock=True)
         with settings.working() as options:
-            found = write_model(project, manifest, node, spec, options, known_lock(lock, fresh=fresh))
+            known = known_lock(lock, fresh=fresh, cache=not no_cache)
+            found = write_model(project, manifest, node, spec, options, known)
         planned.append(_Outcome.of(found))
         if not (dry_run or check):
-            planned[-1].write()
+            planned[-1].write(cache=not no_cache)
     _show(settings, planned, "would change" if dry_run or check else "written")
     if check and any(outcome.changed for outcome in planned):
         context.exit(1)
@@ -106,7 +118,7 @@ class _Outcome:
         changed = (*(path for path, text in texts.items() if _content(path) != text.encode()), *found.obsolete)
         return cls(found, lock, changed, changes_since(found.lock, lock))
 
-    def write(self) -> None:
+    def write(self, *, cache: bool) -> None:
         for path in (*self.model.files, self.model.lock):
             refuse_read(path, self.model.spec, lock=True)
         for path, text in self.model.files.items():
@@ -114,7 +126,7 @@ class _Outcome:
             write_text(path, text)
         for path in self.model.obsolete:
             path.unlink(missing_ok=True)
-        write_lock(self.lock, self.model.lock)
+        write_lock(self.lock, self.model.lock, cache=cache)
 
     def to_dict(self) -> dict[str, Any]:
         from sqlanon.release.lock_diff import to_dict

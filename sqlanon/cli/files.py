@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import click
+
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,14 +29,20 @@ def lock_of(spec_path: Path, spec: Spec, plan: PlanResult, where: Path, recipien
     return Lock.of(spec, plan, Path(os.path.relpath(spec_path, where.parent)).as_posix(), recipient)
 
 
-def known_lock(path: Path, *, fresh: bool) -> Lock | None:
-    """The lock file of an earlier plan, from which a search may take what it already knows; None when there is none."""
+no_cache = click.option(
+    "--no-cache", is_flag=True, help="Neither read nor write the cache of what the database said of each node."
+)
+"""Of every command that plans."""
+
+
+def known_lock(path: Path, *, fresh: bool, cache: bool = True) -> Lock | None:
+    """The lock file of an earlier plan, with its cache unless that is not wanted; None when there is none."""
     from sqlanon.release.lock import Lock
 
     if fresh or not path.is_file():
         return None
     try:
-        return Lock.read(path)
+        return Lock.read(path, cache=cache)
     except UsageError:
         # What cannot be read is about to be replaced.
         return None
@@ -44,7 +52,7 @@ def changes_since(path: Path, lock: Lock) -> list[Change] | None:
     """What a lock changes against the file that stands in its place; None where none does that can be read."""
     from sqlanon.release.lock_diff import diff
 
-    old = known_lock(path, fresh=False)
+    old = known_lock(path, fresh=False, cache=False)
     return None if old is None else diff(old, lock)
 
 
@@ -82,10 +90,10 @@ def refuse_read(path: Path, spec: Spec, *, lock: bool = False) -> None:
     refuse_file(None, list(file_reads(spec)), path, lock=lock)
 
 
-def write_lock(lock: Lock, path: Path) -> None:
-    """Write the lock file whole."""
+def write_lock(lock: Lock, path: Path, *, cache: bool = True) -> None:
+    """Write the lock file whole, and its cache unless that is not wanted."""
     try:
-        lock.write(path)
+        lock.write(path, cache=cache)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 

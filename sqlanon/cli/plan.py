@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlanon.cli.files import changes_since, known_lock, lock_of, require_writable, write_lock
+from sqlanon.cli.files import changes_since, known_lock, lock_of, no_cache, require_writable, write_lock
 from sqlanon.cli.recipients import PlanFlags, chosen, plan_for_all, recipient_option
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
@@ -34,7 +34,8 @@ FILE = click.Path(path_type=Path)
     help="Plan by each of these algorithms, as incognito,mondrian, and show what each costs. Writes no lock file.",
 )
 @click.option("--out", type=FILE, help="Where to write the lock file. Default: <spec>.lock.json beside the spec.")
-@click.option("--fresh", is_flag=True, help="Ask the database everything again, even what the lock file knows.")
+@click.option("--fresh", is_flag=True, help="Ask the database everything again, even what the cache knows.")
+@no_cache
 @click.option("--dry-run", is_flag=True, help="Write no lock file.")
 @flags(values=True)
 def command(
@@ -48,12 +49,14 @@ def command(
     algorithms: str | None,
     out: Path | None,
     fresh: bool,
+    no_cache: bool,
     dry_run: bool,
 ) -> None:
     """Search for the generalization to release, and write it to a lock file that `sqlanon apply` carries out.
 
-    Planning again on the same data takes what the lock file already knows and asks the database only for the rest.
     The lock file holds levels, hierarchy tops and counts: it is made to be reviewed and kept under version control.
+    What the database said of each node is kept beside it, in .sqlanon_cache, which git ignores: planning again on the
+    same data asks only for the rest.
     If there is one already, the command says what the new plan changes, and why: the data, the spec, a hierarchy.
 
     With --k or --limit it answers what-if questions instead: every combination, from one scan of the source.
@@ -81,19 +84,19 @@ def command(
         _compare(settings, chosen(loaded, recipient), algorithms)
         return
     if loaded.recipients or recipient is not None:
-        plan_for_all(settings, spec, loaded, recipient, PlanFlags(minimal, explain, out, fresh, dry_run))
+        plan_for_all(settings, spec, loaded, recipient, PlanFlags(minimal, explain, out, fresh, dry_run, not no_cache))
         return
     where = out or lock_path(spec)
     if not dry_run:
         require_writable(where, loaded, lock=True)
     with settings.working(all_minimal=minimal, explain=explain, lock=None if dry_run else where) as options:
-        result = pipeline.plan(loaded, options, known_lock(where, fresh=fresh))
+        result = pipeline.plan(loaded, options, known_lock(where, fresh=fresh, cache=not no_cache))
     for warning in result.warnings:
         settings.note(f"warning: {warning}")
     lock = lock_of(spec, loaded, result, where)
     changes = changes_since(where, lock)
     if not dry_run:
-        write_lock(lock, where)
+        write_lock(lock, where, cache=not no_cache)
     if settings.as_json:
         content: dict[str, Any] = {**result.to_dict(), "lock": None if dry_run else str(where)}
         settings.emit({**content, "diff": None if changes is None else to_dict(changes)})

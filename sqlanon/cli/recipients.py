@@ -59,6 +59,7 @@ class PlanFlags:
     out: Path | None
     fresh: bool
     dry_run: bool
+    cache: bool = True
 
 
 def plan_for_all(
@@ -89,16 +90,15 @@ def plan_for_all(
         explained(settings),
         settings.working(all_minimal=flags.minimal, explain=flags.explain, lock=flags.out) as options,
     ):
-        planned = recipients.plan(
-            spec, options, _locks(where, fresh=flags.fresh), only=only, beside=_locks(others, fresh=False)
-        )
+        known = _locks(where, fresh=flags.fresh, cache=flags.cache)
+        planned = recipients.plan(spec, options, known, only=only, beside=_locks(others, fresh=False))
     made = {
         name: lock_of(path, spec.for_recipient(name), plan, where[name], name) for name, plan in planned.plans.items()
     }
     changes = {name: changes_since(where[name], lock) for name, lock in made.items()}
     if not flags.dry_run:
         for name, lock in made.items():
-            write_lock(lock, where[name])
+            write_lock(lock, where[name], cache=flags.cache)
     shown = {name: "not written" if flags.dry_run else str(place) for name, place in where.items()}
     if settings.as_json:
         content = planned.to_dict()
@@ -112,7 +112,7 @@ def plan_for_all(
     _tell(settings, planned.together)
 
 
-def run_for_all(settings: Settings, path: Path, spec: Spec, *, fresh: bool) -> None:
+def run_for_all(settings: Settings, path: Path, spec: Spec, *, fresh: bool, cache: bool = True) -> None:
     """`sqlanon run` for every recipient."""
     from sqlanon.api import recipients
     from sqlanon.release.lock import lock_path
@@ -122,13 +122,14 @@ def run_for_all(settings: Settings, path: Path, spec: Spec, *, fresh: bool) -> N
         require_writable(place, spec.for_recipient(name), lock=True)
     published: dict[str, RunResult] = {}
     with explained(settings), settings.working() as options:
-        planned = recipients.plan(spec, options, _locks(where, fresh=fresh))
+        planned = recipients.plan(spec, options, _locks(where, fresh=fresh, cache=cache))
         with _published_so_far(settings, published):
             for name, result in recipients.publish(spec, planned, options):
                 published[name] = result
                 # At once: if a later release fails, this one stands, and its lock file says what it is.
                 own = spec.for_recipient(name)
-                write_lock(lock_of(path, own, planned.plans[name], where[name], name), where[name])
+                made = lock_of(path, own, planned.plans[name], where[name], name)
+                write_lock(made, where[name], cache=cache)
     if settings.as_json:
         content = recipients.RecipientsRun(published, planned.together).to_dict()
         for name, place in where.items():
@@ -156,8 +157,8 @@ def _published_so_far(settings: Settings, published: dict[str, RunResult]) -> It
         raise
 
 
-def _locks(paths: dict[str, Path], *, fresh: bool) -> dict[str, Any]:
-    found = {name: known_lock(path, fresh=fresh) for name, path in paths.items()}
+def _locks(paths: dict[str, Path], *, fresh: bool, cache: bool = True) -> dict[str, Any]:
+    found = {name: known_lock(path, fresh=fresh, cache=cache) for name, path in paths.items()}
     return {name: lock for name, lock in found.items() if lock is not None}
 
 

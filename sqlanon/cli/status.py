@@ -78,6 +78,8 @@ def _show(settings: Settings, found: list[Status]) -> None:
 
 
 def _facts(item: Status) -> Iterator[tuple[str, str]]:
+    from sqlanon.cli.views import changed
+
     yield "target", item.target
     if item.audit is None:
         yield "release", "NOT published: the target is not there"
@@ -98,4 +100,5 @@ def _facts(item: Status) -> Iterator[tuple[str, str]]:
     yield "source", states[item.drift.changed]
     for line in lines:
         yield "", line
+    yield from changed(item.drift.changes)
     yield "plan", "still holds" if item.drift.acceptable else "no longer holds: plan again"

@@ -139,7 +139,7 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
     yield search.metric, f"{search.score:.6g}"
     yield "height", str(sum(chosen.node))
     remembered = len(plan.verdicts) - search.checks
-    known = f"; {number(remembered)} more known from the lock file" if remembered > 0 else ""
+    known = f"; {number(remembered)} more known from the cache" if remembered > 0 else ""
     yield "checks", f"{number(search.checks)} of {counted(search.lattice, 'node')}, by {search.algorithm}{known}"
     if search.minimal:
         found = "" if search.minimal_complete else " (those found)"

@@ -1,15 +1,16 @@
-"""The lock file: what a plan decided, as stable JSON that people review and `apply` carries out.
+"""The lock file: what a plan decided, as stable JSON that people review and `apply` carries out; and its cache.
 
 Sorted, without timestamps; no data values beyond hierarchy labels, but for groups of values, whose file says so and is
-for its owner alone. It also keeps what the database said of each node,
-so that planning again on the same data asks nothing.
+for its owner alone. The cache keeps what the database said of each node, so that planning again on the same data asks
+nothing. It decides nothing: where it is missing or does not fit, the database is asked again.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,18 @@ if TYPE_CHECKING:
     from sqlanon.release.results import PlanResult
     from sqlanon.spec import Spec
 
-VERSION = 1
+VERSION = 2
+CACHE_VERSION = 1
+CACHES = ".sqlanon_cache"
+"""The folder of caches beside the lock files, which keeps itself out of git."""
+FOUND = ("classes", "height", "limit", "rows", "satisfied", "score", "suppressed")
+"""Of a plan's figures, those of the release; they change with the data, and stand on one line of the file."""
+SEARCHED = ("algorithm", "gap", "lattice", "minimal_complete", "proven", "undecided", "verified")
+"""Those that say how it was found. Others follow from them, or stand in the cache."""
+REMEMBERED = ("minimal", "ties")
+"""Those that the cache keeps, with the verdicts."""
+_A_LINE_EACH = ("accepted", "columns", "levels", "spec_parts", "values")
+"""Parts of the file with a line for each member, so that a diff shows which of them changed."""
 MARK = '"spec_hash"'
 """A text that stands in every lock file, also in one that was edited or merged badly."""
 SENSITIVE = "the groups hold values of the source, those of suppressed rows among them: keep this file as the source"
@@ -130,34 +142,17 @@ class Lock:
 
     def _require_sums(self, spec: Spec) -> None:
         """UsageError when figures that follow from others and from the levels are not what follows."""
-        rows, suppressed = self.result.get("rows"), self.result.get("suppressed")
         follow: dict[str, Any] = {}
-        if rows is not None and suppressed is not None:
-            follow = {"completeness": completeness(suppressed, rows)}
-            follow["limit"] = spec.privacy.most_suppressed.rows(rows)
+        if self.result.get("rows") is not None:
+            follow["limit"] = spec.privacy.most_suppressed.rows(self.result["rows"])
         if self.flexible is None:
-            node = tuple(self.levels.values())
-            heights = tuple(int(self.hierarchies[name]["height"]) for name in self.levels)
-            follow |= {"height": sum(node), "accuracy": accuracy(node, heights)}
+            follow["height"] = sum(self.levels.values())
         for name, value in follow.items():
             if self.result.get(name, value) != value:
                 raise UsageError(
                     f"the lock file was edited: result.{name} is not what follows from its levels and its other "
                     f"figures; plan again"
                 )
-
-    def _require_figures(self, spec: Spec) -> None:
-        """UsageError when the figures do not say of the levels what the database said."""
-        node = tuple(self.levels[name] for name in spec.quasi_identifiers)
-        for verdict in self.verdicts:
-            found = {"suppressed": verdict.suppressed, "classes": verdict.classes}
-            for name in found if verdict.node == node else ():
-                if self.result.get(name) != found[name]:
-                    raise UsageError(
-                        f"the lock file was edited: result.{name} is not what frequency_set.verdicts says of its "
-                        f"levels; plan again"
-                    )
-        self._require_sums(spec)
 
     def differences(self, rows: int, suppressed: int) -> Iterator[str]:
         """What a publication found otherwise than the plan: the data have changed, or the file was edited."""
@@ -177,7 +172,7 @@ class Lock:
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
         for name, level in self.levels.items():
             self._require_level(name, level, spec)
-        self._require_figures(spec)
+        self._require_sums(spec)
         return self.levels
 
     def fits(self, spec: Spec) -> bool:
@@ -224,19 +219,20 @@ class Lock:
         return self.flexible is not None and self.flexible.holds_values
 
     def to_json(self) -> str:
+        """What is decided, for review: the text of the lock file."""
         content = {
             "version": VERSION,
             "spec": self.spec,
             "spec_hash": self.spec_hash,
             "spec_parts": dict(self.spec_parts),
-            "source": {"columns": dict(self.source)},
+            "source": {"columns": dict(self.source), "fingerprint": self.fingerprint},
             "recoding": {"kind": FullDomain.kind, "levels": self.levels}
             if self.flexible is None
             else self.flexible.to_dict(),
             "hierarchies": self.hierarchies,
             "requirement": self.requirement,
-            "result": self.result,
-            "frequency_set": {"fingerprint": self.fingerprint, "verdicts": _written(self.verdicts)},
+            "result": {name: self.result[name] for name in FOUND if name in self.result},
+            "search": {name: self.result[name] for name in SEARCHED if name in self.result},
         }
         if self.sensitive:
             content["sensitive"] = SENSITIVE
@@ -245,11 +241,23 @@ class Lock:
         if self.accepted:
             content["accepted"] = dict(self.accepted)
         content["seal"] = seal_of(content)
-        return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        return f"{_laid_out(content)}\n"
+
+    def to_cache(self) -> str:
+        """What a plan on the same data need not ask again: the text of the cache."""
+        content = {
+            "version": CACHE_VERSION,
+            "fingerprint": self.fingerprint,
+            "requirement": self.requirement,
+            "verdicts": _written(self.verdicts),
+            **{name: self.result.get(name, []) for name in REMEMBERED},
+        }
+        content["seal"] = seal_of(content)
+        return f"{json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)}\n"
 
     @classmethod
-    def read(cls, path: Path) -> Lock:
-        """The lock in a file; UsageError when it is none."""
+    def read(cls, path: Path, *, cache: bool = True) -> Lock:
+        """The lock in a file, with what the cache beside it knows of the same data; UsageError when it is none."""
         from sqlanon.release.lock_schema import RepeatedKeyError, problem_of, without_repeats
 
         try:
@@ -265,34 +273,112 @@ class Lock:
             raise UsageError(f"{path}: is not a lock file: it is not JSON{hint}") from error
         version = content.get("version", VERSION) if isinstance(content, dict) else VERSION
         if version != VERSION:
-            raise UsageError(f"{path}: is a lock file of another version, this is version {VERSION}")
+            raise UsageError(f"{path}: is a lock file of another version, this is version {VERSION}: plan again")
         problem = problem_of(content)
         if problem is not None:
             raise UsageError(f"{path}: is not a lock file: {problem}")
         if content["seal"] != seal_of(content):
             raise UsageError(f"{path}: the lock file was edited: its seal is that of another content; plan again")
-        try:
-            return cls(
-                content["spec"],
-                content["spec_hash"],
-                content["recoding"].get("levels", {}),
-                content["hierarchies"],
-                content["requirement"],
-                content["result"],
-                content["frequency_set"]["fingerprint"],
-                tuple(_verdict(node, entry) for node, entry in content["frequency_set"]["verdicts"].items()),
-                content.get("recipient"),
-                content["spec_parts"],
-                content["source"]["columns"],
-                recoding_from_dict(content["recoding"]),
-                content.get("accepted") or {},
-            )
-        except ValueError as error:
-            raise UsageError(f"{path}: is not a lock file: frequency_set.verdicts: is malformed") from error
+        levels = content["recoding"].get("levels", {})
+        lock = cls(
+            content["spec"],
+            content["spec_hash"],
+            levels,
+            content["hierarchies"],
+            content["requirement"],
+            {**_empty(REMEMBERED), **content["result"], **content["search"], **_following(content, levels)},
+            content["source"]["fingerprint"],
+            (),
+            content.get("recipient"),
+            content["spec_parts"],
+            content["source"]["columns"],
+            recoding_from_dict(content["recoding"]),
+            content.get("accepted") or {},
+        )
+        return lock.remembering(cache_path(path)) if cache else lock
 
-    def write(self, path: Path) -> None:
-        """Write the file whole or not at all."""
+    def remembering(self, path: Path) -> Lock:
+        """With what a cache knows of the same data; as it is where the cache is missing, edited or of other data."""
+        from sqlanon.release.lock_schema import Cache
+
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            Cache.model_validate(content)
+            verdicts = tuple(_verdict(node, entry) for node, entry in content["verdicts"].items())
+        except (OSError, ValueError, RecursionError):
+            return self
+        if content["seal"] != seal_of(content) or not self.knows(content["fingerprint"], content["requirement"]):
+            return self
+        if any(len(verdict.node) != len(self.hierarchies) for verdict in verdicts):
+            return self
+        known = {name: content[name] for name in REMEMBERED}
+        return replace(self, verdicts=verdicts, result={**self.result, **known})
+
+    def write(self, path: Path, *, cache: bool = True) -> None:
+        """Write the file whole or not at all, then the cache; a cache that cannot be written is left out."""
         write_whole(path, self.to_json(), private=self.sensitive)
+        if cache:
+            with suppress(OSError):
+                self._write_cache(cache_path(path))
+
+    def _write_cache(self, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        unseen = path.parent / ".gitignore"
+        if not unseen.exists():
+            write_whole(unseen, "# Written by sqlanon: nothing here is for review.\n*\n")
+        write_whole(path, self.to_cache(), private=True)
+
+
+def cache_path(lock: Path) -> Path:
+    """Where the cache of a lock file lies.
+
+    >>> cache_path(Path("models/patients.lock.json")).as_posix()
+    'models/.sqlanon_cache/patients.lock.json'
+    """
+    return lock.parent / CACHES / lock.name
+
+
+def _empty(names: Iterable[str]) -> dict[str, Any]:
+    return {name: [] for name in names}
+
+
+def _following(content: Mapping[str, Any], levels: Mapping[str, int]) -> dict[str, Any]:
+    """The figures that follow from others."""
+    found = content["result"]
+    follow = {"completeness": completeness(found["suppressed"], found["rows"])}
+    if content["recoding"]["kind"] == FullDomain.kind:
+        heights = tuple(int(content["hierarchies"][name]["height"]) for name in levels)
+        follow["accuracy"] = accuracy(tuple(levels.values()), heights)
+    return follow
+
+
+def _laid_out(value: Any, key: str = "", indent: str = "") -> str:
+    """JSON in which what changes together stands on one line, so that a diff of it is short.
+
+    >>> print(_laid_out({"recoding": {"levels": {"zip": 1}}, "result": {"rows": 9, "score": {"loss": 0.5}}}))
+    {
+      "recoding": {
+        "levels": {
+          "zip": 1
+        }
+      },
+      "result": {"rows": 9, "score": {"loss": 0.5}}
+    }
+    """
+    members = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    nested = key in _A_LINE_EACH or any(isinstance(member, dict | list) for member in members)
+    if not members or key in ("result", "search") or not (nested or not indent):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        names = {name: json.dumps(name, ensure_ascii=False) for name in sorted(value)}
+        lines = [f"{inner}{written}: {_laid_out(value[name], name, inner)}" for name, written in names.items()]
+        opening, closing = "{", "}"
+    else:
+        lines = [f"{inner}{_laid_out(member, '', inner)}" for member in value]
+        opening, closing = "[", "]"
+    text = ",\n".join(lines)
+    return f"{opening}\n{text}\n{indent}{closing}"
 
 
 def seal_of(content: Mapping[str, Any]) -> str:

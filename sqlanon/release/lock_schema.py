@@ -1,4 +1,4 @@
-"""The schema of a lock file: which keys it has, of what types and sizes. What else is found there is refused.
+"""The schema of a lock file and of its cache: which keys they have, of what types and sizes; what else is refused.
 
 Pure. A lock file may have been edited, cut off or written by another program: nothing of it is read before it is
 found to be of this form. Imported where a lock file is read, for models take their time to build.
@@ -84,43 +84,52 @@ class _Hierarchy(_Part):
 
 class _Source(_Part):
     columns: dict[Name, Line]
+    fingerprint: Digest
 
 
 class _Result(_Part):
-    algorithm: Line
-    rows: Count
-    suppressed: Count
-    limit: Count
     classes: Count
-    lattice: Annotated[int, Field(ge=0)]
-    undecided: Annotated[int, Field(ge=0)]
     height: Annotated[int, Field(ge=0, lt=2**31)] | None
-    minimal: list[Vector]
-    ties: list[Vector]
-    minimal_complete: bool
-    proven: bool
-    verified: bool
+    limit: Count
+    rows: Count
     satisfied: bool
     score: Annotated[dict[Line, float], Field(min_length=1)]
-    completeness: float
-    accuracy: float | None = None
+    suppressed: Count
+
+
+class _Searched(_Part):
+    algorithm: Line
     gap: float | None = None
+    lattice: Annotated[int, Field(ge=0)]
+    minimal_complete: bool
+    proven: bool
+    undecided: Annotated[int, Field(ge=0)]
+    verified: bool
 
 
-class _FrequencySet(_Part):
+class Cache(_Part):
+    """What stands in the cache of a lock file."""
+
+    version: Literal[1]
     fingerprint: Digest
+    requirement: dict[Line, JsonValue]
     verdicts: dict[str, str]
+    minimal: list[Vector]
+    ties: list[Vector]
+    seal: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
     @model_validator(mode="after")
-    def _are_vectors_and_figures(self) -> _FrequencySet:
+    def _are_vectors_and_figures(self) -> Cache:
         for vector, facts in self.verdicts.items():
             if not _VECTOR.fullmatch(vector) or not _FACTS.fullmatch(facts):
                 raise ValueError("levels and figures are expected")
         return self
 
 
-class _File(_Part):
-    version: Literal[1]
+class LockFile(_Part):
+    """What stands in a lock file."""
+
+    version: Literal[2]
     spec: Line
     spec_hash: Digest
     spec_parts: dict[Line, Digest]
@@ -129,14 +138,14 @@ class _File(_Part):
     hierarchies: Annotated[dict[Name, _Hierarchy], Field(min_length=1)]
     requirement: dict[Line, JsonValue]
     result: _Result
-    frequency_set: _FrequencySet
+    search: _Searched
     seal: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     sensitive: str | None = None
     recipient: Line | None = None
     accepted: dict[Name, str] | None = None
 
     @model_validator(mode="after")
-    def _fit_each_other(self) -> _File:
+    def _fit_each_other(self) -> LockFile:
         columns = set(self.hierarchies)
         if isinstance(self.recoding, _Levels):
             columns = set(self.recoding.levels)
@@ -144,20 +153,13 @@ class _File(_Part):
             columns = set(self.recoding.groups)
         if columns != self.hierarchies.keys():
             raise ValueError("recoding and hierarchies name different columns")
-        # Levels in vectors follow the spec's order of columns, which the file does not tell.
-        highest = sorted(item.height for item in self.hierarchies.values())
-        known = [[int(level) for level in vector.split(" ")] for vector in self.frequency_set.verdicts]
-        for vector in (*known, *self.result.minimal, *self.result.ties):
-            fits = len(vector) == len(highest) and all(map(int.__le__, sorted(vector), highest))
-            if not fits and vector:
-                raise ValueError("a vector has levels that the hierarchies do not have")
         return self
 
 
 def problem_of(content: Any) -> str | None:
     """What keeps plain data from being a lock file, in words without a value of it; None where nothing does."""
     try:
-        _File.model_validate(content)
+        LockFile.model_validate(content)
     except ValidationError as error:
         [first, *others] = error.errors(include_url=False, include_input=False, include_context=False)
         more = f", and {len(others)} more" if others else ""

@@ -68,9 +68,7 @@ def test_a_spec_that_is_nested_deeply(sqlanon: CommandLine, folder: Path) -> Non
 
 
 @pytest.mark.representative(5)
-@pytest.mark.parametrize(
-    "path", [(), ("recoding",), ("hierarchies",), ("frequency_set",), ("source",), ("spec_parts",)]
-)
+@pytest.mark.parametrize("path", [(), ("recoding",), ("hierarchies",), ("search",), ("source",), ("spec_parts",)])
 @pytest.mark.parametrize("value", [None, "text", {}, *(pytest.param(odd, marks=pytest.mark.soak) for odd in ODD)])
 def test_a_malformed_lock_file(planned: Path, sqlanon: CommandLine, path: tuple[str, ...], value: Any) -> None:
     lock = planned.with_name("spec.lock.json")

@@ -55,7 +55,7 @@ def test_drift_alone_is_told_and_is_no_failure(sqlanon: CommandLine, spec: Path,
     insert(database, "patients VALUES ('asian', '94138', 22, 'flu')")
     outcome = sqlanon("status", spec)
     assert outcome.code == 0
-    assert "the source has 11 rows, 10 when it was planned" in outcome.out
+    assert "because the data changed (10 -> 11 rows)" in outcome.out
     content = sqlanon("status", spec, "--json").json
     assert (content["satisfied"], content["drifted"], content["drift"]["rows"]) == (True, True, 11)
     insert(database, "patients VALUES ('martian', '94138', 22, 'flu')")

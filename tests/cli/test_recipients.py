@@ -75,7 +75,7 @@ def test_plan_shows_a_section_for_each_and_then_what_they_say_together(sqlanon: 
     assert str(lock_of(spec, "lab")) in outcome.out
     first = lock_of(spec, "lab").read_bytes()
     again = sqlanon("plan", spec)
-    assert "known from the lock file" in again.out
+    assert "known from the cache" in again.out
     assert lock_of(spec, "lab").read_bytes() == first
 
 

@@ -497,7 +497,7 @@ FIGURES: dict[str, Any] = {
 }
 
 
-def test_lock_files_name_their_recipient_and_old_ones_are_read(tmp_path: Path) -> None:
+def test_lock_files_name_their_recipient(tmp_path: Path) -> None:
     hierarchies = {"zip": {"definition": "d0", "height": 1, "top": "*"}}
     lock = Lock("spec.yaml", "aa", {"zip": 1}, hierarchies, {}, FIGURES, recipient="lab")
     lock.write(tmp_path / "new.lock.json")
@@ -505,7 +505,7 @@ def test_lock_files_name_their_recipient_and_old_ones_are_read(tmp_path: Path) -
     old = Lock("spec.yaml", "aa", {"zip": 1}, hierarchies, {}, FIGURES)
     assert "recipient" not in old.to_json()
     old.write(tmp_path / "old.lock.json")
-    assert Lock.read(tmp_path / "old.lock.json") == Lock(*vars(old).values())
+    assert Lock.read(tmp_path / "old.lock.json").to_json() == old.to_json()
     (tmp_path / "odd.lock.json").write_text(lock.to_json().replace('"lab"', "[1]"), encoding="utf-8")
     with pytest.raises(UsageError, match="is not a lock file"):
         Lock.read(tmp_path / "odd.lock.json")

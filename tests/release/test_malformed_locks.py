@@ -72,12 +72,12 @@ def grouped(duckdb_url: str, folder: Path, sqlanon: CommandLine) -> Path:
         (lambda lock: lock.pop("result"), "result: is missing"),
         (lambda lock: lock["result"].update(rows="10"), "result.rows: a whole number is expected"),
         (lambda lock: lock["result"].update(rows=-1), "result.rows: is out of bounds"),
-        (lambda lock: lock["result"].update(minimal=[[0, 0, 99]]), "levels that the hierarchies do not have"),
+        (lambda lock: lock["search"].update(minimal=[[0, 0, 99]]), "search.minimal: no such key"),
         (lambda lock: lock.update(spec="a\0b"), "spec: is malformed"),
         (lambda lock: lock.update(recoding={"kind": "magic"}), "recoding: no such kind"),
-        (lambda lock: lock["frequency_set"].update(verdicts={"0 0": "x"}), "frequency_set: levels and figures"),
+        (lambda lock: lock["source"].update(fingerprint="x"), "source.fingerprint: is malformed"),
         (lambda lock: lock["hierarchies"]["zip"].update(height=True), "hierarchies.zip.height: a whole number"),
-        (lambda lock: lock.update(version=2), "another version"),
+        (lambda lock: lock.update(version=1), "another version, this is version 2: plan again"),
     ],
 )
 @pytest.mark.parametrize("command", ["apply", "sql", "status"])
