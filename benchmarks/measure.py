@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from benchmarks.generator import Attribute, generate, hierarchies
 from sqlanon import pipeline
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session, Statement
-from sqlanon.engines.registry import open_engine
 from sqlanon.release.results import PlanResult
 from sqlanon.source.frequency_statements import base_groups, base_keys
 from sqlanon.source.run import Options

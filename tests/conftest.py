@@ -11,8 +11,8 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session
-from sqlanon.engines.registry import open_engine
 from tests.kit.commands import CommandLine
 from tests.kit.examples import ONE_IN
 from tests.kit.servers import (

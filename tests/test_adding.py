@@ -135,9 +135,9 @@ def test_a_builder_is_a_file_and_a_row(tmp_path: Path) -> None:
     folder = added(
         tmp_path,
         toy,
-        ("hierarchies/choice.py", '    "interval": Interval,\n', '    "toy": Toy,\n'),
+        ("hierarchies/__init__.py", '    "interval": Interval,\n', '    "toy": Toy,\n'),
         (
-            "hierarchies/choice.py",
+            "hierarchies/__init__.py",
             "from sqlanon.hierarchies.suppression import",
             "from sqlanon.hierarchies.toy import Toy\n",
         ),
@@ -161,7 +161,7 @@ def test_an_engine_is_a_folder_and_a_row(tmp_path: Path) -> None:
     }
     row = '    EngineRow(("toy",), "sqlanon.engines.toy.engine:ToyEngine", lambda address: (MEMORY,)),\n'
     before = '    EngineRow(\n        ("postgresql",'
-    folder = added(tmp_path, toy, ("engines/registry.py", before, row))
+    folder = added(tmp_path, toy, ("engines/__init__.py", before, row))
     found = asked(
         folder, "import sqlanon\nfound['engine'] = sqlanon.run('spec.yaml').engine\n", spec(connection="toy://here")
     )

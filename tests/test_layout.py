@@ -29,9 +29,9 @@ MOST_PARAMETERS = 7
 
 REGISTRIES = frozenset(
     {
-        "sqlanon.engines.registry",
+        "sqlanon.engines",
         "sqlanon.evaluation.requirements",
-        "sqlanon.hierarchies.choice",
+        "sqlanon.hierarchies",
         "sqlanon.metrics",
         "sqlanon.recoding.registry",
         "sqlanon.search",

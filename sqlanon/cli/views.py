@@ -15,7 +15,7 @@ from sqlanon.auditor.statements.classes import BUCKETS
 from sqlanon.cli.console import bar, facts, grid, sparkline
 from sqlanon.cli.settings import phases
 from sqlanon.cli.words import counted, number, one_line, share, vector
-from sqlanon.hierarchies.choice import described
+from sqlanon.hierarchies import described
 from sqlanon.metrics.base import accuracy, completeness
 from sqlanon.release.results import PlanResult, RecodedPlan, RunResult
 from sqlanon.spec.algorithms import ALGORITHMS

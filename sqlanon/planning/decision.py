@@ -86,7 +86,7 @@ def _release_at(binding: Binding, stored: Sequence[StoredHierarchy], levels: Ful
 def _made_release(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoded: Recoded) -> Releasable:
     """The release of what a recoder has just decided."""
     if recoded.assignment is not None:
-        from sqlanon.recoding.released import AssignedRelease
+        from sqlanon.recoding.assignment import AssignedRelease
 
         return AssignedRelease(run.binding, recoded.assignment, requirement_of(run.binding))
     release = _release_in_levels(run, base, stored, recoded.recoding)

@@ -19,7 +19,7 @@ from sqlanon.errors import HierarchyError, SpecError, UsageError
 from sqlanon.evaluation.rollups import settle
 from sqlanon.hierarchies.base import Family, Reference
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.recoding.released import Judgement, refuse_beyond_limit
+from sqlanon.recoding.assignment import Judgement, refuse_beyond_limit
 from sqlanon.release import statements as release_sql
 from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.statements import QuasiIdentifier

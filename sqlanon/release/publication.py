@@ -20,7 +20,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, RequirementError, UsageError
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
-from sqlanon.recoding.released import Judgement
+from sqlanon.recoding.assignment import Judgement
 from sqlanon.release import statements as release_sql
 from sqlanon.release.files import write_audited
 from sqlanon.release.series.tracks import HistoryFigures, track

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlanon import __version__
 from sqlanon.evaluation.requirements import requirement_from
-from sqlanon.hierarchies.choice import described
+from sqlanon.hierarchies import described
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.planning.operations import in_folder

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session, TraceEvent, TraceHook
-from sqlanon.engines.registry import open_engine
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.binding import Binding, bind

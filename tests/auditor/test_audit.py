@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from sqlanon import pipeline
 from sqlanon.auditor import audit
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Session
-from sqlanon.engines.registry import open_engine
 from sqlanon.errors import SourceError
 from sqlanon.sql.relations import Table
 from tests.kit.database import Database, changed

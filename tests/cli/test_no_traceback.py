@@ -268,8 +268,8 @@ def test_mondrian_counts_respondents_to_a_table(duckdb_url: str) -> None:
 def test_a_statement_that_takes_too_long_names_its_key(duckdb_url: str) -> None:
     from sqlglot import parse_one
 
+    from sqlanon.engines import open_engine
     from sqlanon.engines.base import Session, Statement
-    from sqlanon.engines.registry import open_engine
 
     engine = open_engine(duckdb_url, Session(statement_seconds=0.2), Path())
     long = "SELECT COUNT(*) FROM range(100000) AS a, range(100000) AS b, range(100000) AS c WHERE a.range < b.range"

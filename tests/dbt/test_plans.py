@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from sqlanon.dbt.writing import release_model
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Session
-from sqlanon.engines.registry import open_engine
 from sqlanon.source.binding import bind
 from tests.kit.database import Database, changed
 

@@ -10,8 +10,8 @@ import duckdb
 import pytest
 from sqlglot import exp
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Capability, Engine, Session, Statement
-from sqlanon.engines.registry import open_engine
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Table, column

@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session
 from sqlanon.engines.duckdb.engine import DuckDBEngine
-from sqlanon.engines.registry import open_engine
 from sqlanon.errors import UsageError
 from tests.kit.engine import query
 

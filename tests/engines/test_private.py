@@ -20,9 +20,8 @@ from sqlalchemy.engine import make_url
 from sqlglot import parse_one
 
 from sqlanon import pipeline
-from sqlanon.engines import temporaries
+from sqlanon.engines import open_engine, temporaries
 from sqlanon.engines.base import Session, Statement, TraceEvent
-from sqlanon.engines.registry import open_engine
 from sqlanon.errors import UsageError
 from sqlanon.release.evidence import recorder_for
 from sqlanon.source.run import Options

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Session
 from sqlanon.engines.postgres.connection import cannot_connect
-from sqlanon.engines.registry import open_engine
 from sqlanon.errors import UsageError
 
 
@@ -41,7 +41,7 @@ def test_a_password_in_the_drivers_text_is_dropped() -> None:
 def test_drivers_are_imported_only_when_asked_for() -> None:
     program = (
         "import sys; from pathlib import Path\n"
-        "from sqlanon.engines.registry import open_engine; from sqlanon.engines.base import Session\n"
+        "from sqlanon.engines import open_engine; from sqlanon.engines.base import Session\n"
         "assert not {'duckdb', 'psycopg', 'sqlalchemy'} & set(sys.modules)\n"
         "open_engine('duckdb://', Session(), Path()).close()\n"
         "assert not {'psycopg', 'sqlalchemy'} & set(sys.modules)\n"

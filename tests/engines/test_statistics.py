@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 
 from sqlanon import pipeline
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Session, TraceEvent
-from sqlanon.engines.registry import open_engine
 from sqlanon.source.run import Options
 from sqlanon.sql.relations import Table
 from tests.engines.test_plans import ROWS, SPEC

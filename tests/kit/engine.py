@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Row, Session, Statement
-from sqlanon.engines.registry import open_engine
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +41,7 @@ _PROGRAM = """
 import signal, sys
 from pathlib import Path
 from sqlanon.engines.base import Session
-from sqlanon.engines.registry import open_engine
+from sqlanon.engines import open_engine
 from tests.kit.engine import execute, query
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -19,8 +19,8 @@ from typing import Any
 
 import yaml
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session
-from sqlanon.engines.registry import open_engine
 from tests.kit.tables import create, quoted, rows
 
 Node = tuple[int, int]

@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Row, Session, Statement
-from sqlanon.engines.registry import open_engine
 from sqlanon.source.binding import Binding, bind
 from sqlanon.source.frequency import FrequencySet, pack, scan, store_hierarchies
 from sqlanon.source.hierarchies import StoredHierarchy

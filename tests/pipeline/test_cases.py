@@ -10,8 +10,8 @@ import pytest
 
 from sqlanon import pipeline
 from sqlanon.auditor import audit
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session
-from sqlanon.engines.registry import open_engine
 from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.source.frequency import FrequencySet

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.generator import CENSUS, generate
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Session
-from sqlanon.engines.registry import open_engine
 from sqlanon.sql.relations import Table
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from sqlalchemy.engine import make_url
 from sqlglot import exp
 
 from sqlanon import pipeline
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Session, Statement, TraceEvent
-from sqlanon.engines.registry import open_engine
 from sqlanon.source.run import Options
 from sqlanon.sql.relations import Query, Table, column, table_expression
 from tests.kit.database import Database, changed

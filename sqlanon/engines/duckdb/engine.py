@@ -19,11 +19,10 @@ from typing import Any, ClassVar, Final, TypeVar
 import duckdb
 from sqlglot import exp
 
-from sqlanon.engines import scratch, temporaries
+from sqlanon.engines import MEMORY, duckdb_path, scratch, temporaries
 from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
 from sqlanon.engines.dialects import DUCKDB, data_type, family
 from sqlanon.engines.duckdb import catalog as duckdb_catalog
-from sqlanon.engines.registry import MEMORY, duckdb_path
 from sqlanon.engines.session import Runner, TimeLimitReached, alone_in_process, ran_too_long, transaction
 from sqlanon.engines.temporaries import owner_only, refuse_doubled_headers, spill_folder
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, SourceError, UsageError

@@ -24,7 +24,7 @@ from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Query, Table, column
 
 if TYPE_CHECKING:
-    from sqlanon.recoding.released import Judgement
+    from sqlanon.recoding.assignment import Judgement
     from sqlanon.source.binding import Binding
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session
-from sqlanon.engines.registry import open_engine
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.recoding.mondrian.recoder import MondrianSettings, Partition, Partitioning
 from sqlanon.source.binding import bind

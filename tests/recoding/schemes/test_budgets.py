@@ -12,9 +12,9 @@ import pytest
 
 import sqlanon.engines.base as base
 from sqlanon import pipeline
+from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session, Statement, TraceEvent
 from sqlanon.engines.dialects import parsed
-from sqlanon.engines.registry import open_engine
 from sqlanon.errors import StatementTimeout
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
