@@ -1,12 +1,15 @@
 """`sqlanon init`: draft a spec from a table.
 
-Reads the catalog and aggregates; writes one YAML file.
+Reads the catalog and aggregates; writes one YAML file, and a csv file for each hierarchy that lists values.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,19 +42,29 @@ LONGEST_NAME = 48
 )
 @click.option("--target", help="The name of the release. Default: the source's name with _release.")
 @click.option("--k", type=click.IntRange(min=1), default=5, show_default=True, help="The k to ask for.")
+@click.option("--no-values", is_flag=True, help="Look at no values, and write no csv files of hierarchies.")
 @click.option("--force", is_flag=True, help="Replace a spec that exists.")
 @flags()
 def command(
-    settings: Settings, table: str, connection: str | None, out: Path, target: str | None, k: int, force: bool
+    settings: Settings,
+    table: str,
+    connection: str | None,
+    out: Path,
+    target: str | None,
+    k: int,
+    no_values: bool,
+    force: bool,
 ) -> None:
     """Draft a spec for TABLE or FILE: guess the role of every column from its name, type, distinctness and the shapes
     of its values, propose a hierarchy for each quasi-identifier, and give the reason for each guess.
 
-    Only counts, lengths and ranges are read. A password in the URL is not written down: the draft reads it from the
-    environment.
+    Texts are grouped by what sqlanon knows (countries, states, education, occupations, diagnoses ...), else by what
+    they occur with or how often: a csv file beside the draft lists the values and their groups, for its owner alone to
+    read. With --no-values, and for a draft that is printed, only counts, lengths and ranges are read. A password in the
+    URL is not written down: the draft reads it from the environment.
     """
     from sqlanon.auditor.place import open_place
-    from sqlanon.draft.drafting import draft_spec
+    from sqlanon.draft.drafting import draft_spec, yaml_value
     from sqlanon.source.reads import Read, refuse_file
 
     if out != STDOUT:
@@ -63,8 +76,15 @@ def command(
             refuse_file(engine, [Read("source", relation)], out)
             if out.exists() and not _is_spec(out):
                 raise UsageError(f"{out}: exists and is no spec, which --force would replace; name another file")
-        draft = draft_spec(engine, relation)
+        draft = draft_spec(engine, relation, look_at_values=out != STDOUT and not no_values)
+        files = _listing_files(draft, out)
+        for path in files.values():
+            require_writable(path)
+            refuse_file(engine, [Read("source", relation)], path)
+        draft = draft.with_files({name: yaml_value(path.name) for name, path in files.items()})
         text = _text(draft, engine, relation, connection, target, k, out)
+    for name, path in files.items():
+        write_text(path, _csv(draft.listings[name].rows), private=True)
     if out != STDOUT:
         write_text(out, text)
     if settings.as_json:
@@ -74,6 +94,7 @@ def command(
                 "spec": None if out == STDOUT else str(out),
                 "rows": draft.rows,
                 "respondent": draft.respondent,
+                "hierarchies": {name: str(path) for name, path in files.items()},
                 "columns": columns,
                 "yaml": text,
             }
@@ -81,9 +102,37 @@ def command(
     elif out == STDOUT:
         click.echo(text, nl=False)
     else:
-        _show(settings, draft, out)
+        _show(settings, draft, out, list(files.values()))
     if PASSWORD in text:
         settings.note(f"the password is not in the draft: set {PASSWORD} before you use it")
+
+
+def _listing_files(draft: Draft, out: Path) -> dict[str, Path]:
+    """A csv file for each hierarchy that lists values; one that the replaced draft named is replaced with it."""
+    from sqlanon.draft.vocabulary import normalized
+
+    if out == STDOUT:
+        return {}
+    replaced = out.read_text(encoding="utf-8", errors="replace") if out.exists() else ""
+    found: dict[str, Path] = {}
+    for name in draft.listings:
+        stem = f"{out.stem}_{normalized(name).replace(' ', '_') or 'column'}"[:LONGEST_NAME]
+        for ending in ("", *(f"_{number}" for number in range(2, 1000))):
+            path = out.with_name(f"{stem}{ending}.csv")
+            if path not in found.values() and (not path.exists() or f"{{csv: {path.name}}}" in replaced):
+                found[name] = path
+                break
+        else:
+            raise UsageError(
+                f"{out.with_name(stem)}.csv: exists already, as do the names after it; --out names another folder"
+            )
+    return found
+
+
+def _csv(rows: Iterable[Sequence[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def _is_spec(path: Path) -> bool:
@@ -160,7 +209,7 @@ def connection_text(url: str, folder: Path, *, server: bool) -> str:
     return yaml_text(str(Secret(plain)).replace(HIDDEN, variable[1] if variable else f"${{{PASSWORD}}}"))
 
 
-def _show(settings: Settings, draft: Draft, out: Path) -> None:
+def _show(settings: Settings, draft: Draft, out: Path, files: Sequence[Path]) -> None:
     from sqlanon.cli.console import facts, grid
 
     rows = [
@@ -172,4 +221,6 @@ def _show(settings: Settings, draft: Draft, out: Path) -> None:
     persons = (
         [] if draft.respondent is None else [("persons", f"told apart by {draft.respondent}: it has several rows")]
     )
-    settings.console.print(facts([*persons, ("drafted", str(out)), ("next", f"read it, then: sqlanon check {out}")]))
+    groups = [("groups", f"{path}: review each line; it holds values, and only you can read it") for path in files]
+    following = ("next", f"read it, then: sqlanon check {out}")
+    settings.console.print(facts([*persons, ("drafted", str(out)), *groups, following]))

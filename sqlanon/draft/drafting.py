@@ -7,13 +7,16 @@ as the same text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from sqlanon.draft.grouping import Listing, by_company, by_frequency, by_vocabulary, quantile_cuts
 from sqlanon.draft.profile import DATES, NUMBERS, Profile, profile_columns
 from sqlanon.draft.rules import AGE, BIRTH, FEW_VALUES, POSTAL, Guess, guess_role, person_key, words_of
+from sqlanon.draft.values import MOST_VALUES, Values
+from sqlanon.draft.vocabulary import best_match
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
@@ -68,13 +71,22 @@ class Proposal:
     hierarchy: str
     reason: str
     instead: str = ""
+    listing: Listing | None = None
+    """Rows for a csv file that takes the place of the hierarchy."""
+    losses: tuple[float, ...] = ()
+    """What a row loses on average at each level of the listing."""
+
+    def listed_in(self, path: str) -> Proposal:
+        """The same with its listing in a file, whose name stands as YAML."""
+        assert self.listing is not None
+        return replace(self, hierarchy=f"{{csv: {path}}}", reason=self.listing.reason, instead="")
 
 
-def propose_hierarchy(column: Profile) -> Proposal:
+def propose_hierarchy(column: Profile, values: Values | None = None) -> Proposal:
     """The hierarchy that suits what is known of the column.
 
-    It goes by type, name and numbers, and covers every value that the profile counted: the draft passes `sqlanon check`
-    as it is.
+    It goes by type, name and numbers, where `values` may be asked also by what values there are, and covers every value
+    that was counted: the draft passes `sqlanon check` as it is.
     """
     words = words_of(column.name)
     if column.family in DATES:
@@ -82,10 +94,39 @@ def propose_hierarchy(column: Profile) -> Proposal:
     if _is_code(column, words):
         return _mask(column.longest or 0)
     if column.family in NUMBERS:
-        return _interval(column, age=bool(words & AGE))
+        return _interval(column, age=bool(words & AGE), values=values)
     if column.family is Family.TEXT:
-        return _categories(column)
+        return _categories(column) if values is None else _grouped(column, words, values)
     return Proposal("suppression", "the value or nothing")
+
+
+def _grouped(column: Profile, words: frozenset[str], values: Values) -> Proposal:
+    """Values grouped by a vocabulary, by the structure of their codes, by company or by frequency."""
+    plain = _categories(column)
+    if not 2 < column.distinct <= MOST_VALUES:
+        return _mask(column.longest or 0) if _has_one_length(column) else plain
+    counts = values.counts(column)
+    if not all(map(_fits_csv, counts)):
+        return plain
+    match = best_match(counts, words)
+    found = None if match is None else by_vocabulary(counts, match)
+    if found is None and column.distinct > FEW_VALUES and _has_one_length(column):
+        return _mask(column.longest or 0)
+    if found is None and (company := values.company(column)) is not None:
+        found = by_company(counts, company)
+    found = found or by_frequency(counts)
+    return plain if found is None else replace(plain, listing=found, losses=found.losses(counts))
+
+
+def _has_one_length(column: Profile) -> bool:
+    """Whether these are codes of so many characters each."""
+    code = column.mostly(column.digits) or column.mostly(column.code)
+    return code and column.shortest == column.longest and 2 <= (column.longest or 0) <= LONGEST_MASK
+
+
+def _fits_csv(value: str) -> bool:
+    """Whether a line of a csv file can hold the value as it is."""
+    return not any(letter in value for letter in "\r\n\0")
 
 
 def _date(column: Profile, *, birth: bool) -> Proposal:
@@ -114,17 +155,40 @@ def _mask(length: int) -> Proposal:
     )
 
 
-def _interval(column: Profile, *, age: bool) -> Proposal:
+def _interval(column: Profile, *, age: bool, values: Values | None) -> Proposal:
     least, greatest = column.least, column.greatest
     if column.extraordinary or least is None or greatest is None:
         return Proposal("suppression", "no range of ordinary numbers to cut into intervals")
     if age and least >= 0 and greatest <= LIFETIME:
         return Proposal("{interval: {widths: [5, 10, 20], min: 0, max: 100}}", "ages, with one label from 100 on")
-    widths = interval_widths(greatest - least, whole=column.family is Family.INTEGER)
+    whole = column.family is Family.INTEGER
+    cuts = [] if values is None else _cuts(values.quantiles(column), greatest - least, whole=whole)
+    if cuts:
+        return Proposal(
+            f"{{interval: {{cuts: [{', '.join(map(_written, cuts))}]}}}}", "cut where the numbers are dense"
+        )
+    widths = interval_widths(greatest - least, whole=whole)
     if not widths:
         return Proposal("suppression", "the range is too small to cut into intervals")
     written = ", ".join(f"{width:f}" for width in widths)
     return Proposal(f"{{interval: {{widths: [{written}]}}}}", "intervals sized to the range of the numbers")
+
+
+SKEWED = Decimal("0.4")
+"""Numbers of which the middle three quarters take less of the range are cut by quantiles."""
+
+
+def _cuts(quantiles: Sequence[Decimal], extent: Decimal, *, whole: bool) -> list[list[Decimal]]:
+    """Nested cuts near quantiles where intervals of one width would hold most numbers together; else none."""
+    if len(quantiles) < 8 or not extent:
+        return []
+    eighth = len(quantiles) // 8
+    middle = quantiles[-1 - eighth] - quantiles[eighth]
+    return quantile_cuts(quantiles, whole=whole) if middle < SKEWED * extent else []
+
+
+def _written(cuts: Sequence[Decimal]) -> str:
+    return f"[{', '.join(f'{cut:f}' for cut in cuts)}]"
 
 
 def interval_widths(extent: Decimal, *, whole: bool) -> list[Decimal]:
@@ -180,6 +244,7 @@ class DraftedColumn:
             "distinct": self.profile.distinct,
             "nulls": self.profile.rows - self.profile.present,
             "hierarchy": None if self.proposal is None else self.proposal.hierarchy,
+            "loss": None if self.proposal is None or not self.proposal.losses else list(self.proposal.losses),
         }
 
 
@@ -200,6 +265,22 @@ class Draft:
     columns: tuple[DraftedColumn, ...]
     respondent: str | None = None
     """An identifier that comes in several rows: k counts persons by it."""
+
+    @property
+    def listings(self) -> dict[str, Listing]:
+        """The hierarchies by column that want a csv file."""
+        proposed = {column.profile.name: column.proposal for column in self.columns}
+        return {name: found.listing for name, found in proposed.items() if found is not None and found.listing}
+
+    def with_files(self, paths: Mapping[str, str]) -> Draft:
+        """The same, with the listing of each named column in a file, whose name stands as YAML."""
+        columns = tuple(
+            replace(column, proposal=column.proposal.listed_in(paths[column.profile.name]))
+            if column.proposal is not None and column.profile.name in paths
+            else column
+            for column in self.columns
+        )
+        return replace(self, columns=columns)
 
     def text(self, places: Places, k: int) -> str:
         """The spec as commented YAML."""
@@ -225,16 +306,19 @@ class Draft:
         yield f"  suppression: {{limit: {LIMIT}}}  # so many rows may be left out to keep the others precise"
 
 
-def draft_spec(engine: Engine, relation: Relation) -> Draft:
-    """Draft a spec for a table, view or file."""
+def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = False) -> Draft:
+    """Draft a spec for a table, view or file. Values are counted one by one only where that is asked for."""
     infos = engine.columns(relation)
     if not infos:
         raise SourceError(f"{relation} has no columns")
     profiles = profile_columns(engine, relation, infos)
     guesses = _with_some_quasi_identifier(profiles, [guess_role(profile) for profile in profiles])
+    drafted = list(zip(profiles, guesses, strict=True))
+    generalized = [profile for profile, guess in drafted if guess.role == "quasi_identifier"]
+    values = Values(engine, relation, generalized) if look_at_values else None
     columns = tuple(
-        DraftedColumn(profile, guess, propose_hierarchy(profile) if guess.role == "quasi_identifier" else None)
-        for profile, guess in zip(profiles, guesses, strict=True)
+        DraftedColumn(profile, guess, propose_hierarchy(profile, values) if guess.role == "quasi_identifier" else None)
+        for profile, guess in drafted
     )
     return Draft(profiles[0].rows, columns, _respondent(columns))
 
@@ -271,6 +355,8 @@ def _column_lines(column: DraftedColumn) -> Iterator[str]:
         yield f"  {name}: {{role: {guess.role}}}"
         return
     yield f"  # hierarchy: {proposal.reason}"
+    if proposal.losses and proposal.hierarchy != "suppression":
+        yield f"  # a row loses on average, by level: {', '.join(f'{loss:.2f}' for loss in proposal.losses)}"
     yield f"  {name}: {{role: {guess.role}, hierarchy: {proposal.hierarchy}}}"
     if proposal.instead:
         yield f"  # better, if you know how its values group: hierarchy: {proposal.instead}"
