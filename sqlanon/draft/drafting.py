@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlanon.draft.grouping import Listing, by_company, by_frequency, by_vocabulary, quantile_cuts
+from sqlanon.draft.grouping import ValueGroups, by_company, by_frequency, by_vocabulary, quantile_cuts
 from sqlanon.draft.profile import DATES, NUMBERS, Profile, profile_columns
 from sqlanon.draft.rules import AGE, BIRTH, FEW_VALUES, POSTAL, Guess, guess_role, person_key, words_of
-from sqlanon.draft.values import MOST_VALUES, Values
+from sqlanon.draft.values import MOST_VALUES, ValueQuestions
 from sqlanon.draft.vocabulary import best_match
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError
@@ -71,7 +71,7 @@ class Proposal:
     hierarchy: str
     reason: str
     instead: str = ""
-    listing: Listing | None = None
+    listing: ValueGroups | None = None
     """Rows for a csv file that takes the place of the hierarchy."""
     losses: tuple[float, ...] = ()
     """What a row loses on average at each level of the listing."""
@@ -82,7 +82,7 @@ class Proposal:
         return replace(self, hierarchy=f"{{csv: {path}}}", reason=self.listing.reason, instead="")
 
 
-def propose_hierarchy(column: Profile, values: Values | None = None) -> Proposal:
+def propose_hierarchy(column: Profile, values: ValueQuestions | None = None) -> Proposal:
     """The hierarchy that suits what is known of the column.
 
     It goes by type, name and numbers, where `values` may be asked also by what values there are, and covers every value
@@ -100,8 +100,8 @@ def propose_hierarchy(column: Profile, values: Values | None = None) -> Proposal
     return Proposal("suppression", "the value or nothing")
 
 
-def _grouped(column: Profile, words: frozenset[str], values: Values) -> Proposal:
-    """Values grouped by a vocabulary, by the structure of their codes, by company or by frequency."""
+def _grouped(column: Profile, words: frozenset[str], values: ValueQuestions) -> Proposal:
+    """ValueQuestions grouped by a vocabulary, by the structure of their codes, by company or by frequency."""
     plain = _categories(column)
     if not 2 < column.distinct <= MOST_VALUES:
         return _mask(column.longest or 0) if _has_one_length(column) else plain
@@ -155,7 +155,7 @@ def _mask(length: int) -> Proposal:
     )
 
 
-def _interval(column: Profile, *, age: bool, values: Values | None) -> Proposal:
+def _interval(column: Profile, *, age: bool, values: ValueQuestions | None) -> Proposal:
     least, greatest = column.least, column.greatest
     if column.extraordinary or least is None or greatest is None:
         return Proposal("suppression", "no range of ordinary numbers to cut into intervals")
@@ -267,7 +267,7 @@ class Draft:
     """An identifier that comes in several rows: k counts persons by it."""
 
     @property
-    def listings(self) -> dict[str, Listing]:
+    def listings(self) -> dict[str, ValueGroups]:
         """The hierarchies by column that want a csv file."""
         proposed = {column.profile.name: column.proposal for column in self.columns}
         return {name: found.listing for name, found in proposed.items() if found is not None and found.listing}
@@ -307,7 +307,7 @@ class Draft:
 
 
 def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = False) -> Draft:
-    """Draft a spec for a table, view or file. Values are counted one by one only where that is asked for."""
+    """Draft a spec for a table, view or file. ValueQuestions are counted one by one only where that is asked for."""
     infos = engine.columns(relation)
     if not infos:
         raise SourceError(f"{relation} has no columns")
@@ -315,7 +315,7 @@ def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = Fal
     guesses = _with_some_quasi_identifier(profiles, [guess_role(profile) for profile in profiles])
     drafted = list(zip(profiles, guesses, strict=True))
     generalized = [profile for profile, guess in drafted if guess.role == "quasi_identifier"]
-    values = Values(engine, relation, generalized) if look_at_values else None
+    values = ValueQuestions(engine, relation, generalized) if look_at_values else None
     columns = tuple(
         DraftedColumn(profile, guess, propose_hierarchy(profile, values) if guess.role == "quasi_identifier" else None)
         for profile, guess in drafted

@@ -29,7 +29,7 @@ LEAST_GROUPS = 2
 
 
 @dataclass(frozen=True)
-class Listing:
+class ValueGroups:
     """A hierarchy as rows."""
 
     rows: tuple[Labels, ...]
@@ -49,7 +49,7 @@ class Listing:
         return (*found, 1.0)
 
 
-def listing(rows: Iterable[Labels], reason: str) -> Listing | None:
+def listing(rows: Iterable[Labels], reason: str) -> ValueGroups | None:
     """A listing without levels that merge nothing, or everything; None where no level is left."""
     kept = sorted(rows)
     levels = [[row[level] for row in kept] for level in range(len(kept[0]))] if kept else []
@@ -59,10 +59,10 @@ def listing(rows: Iterable[Labels], reason: str) -> Listing | None:
             useful.append(labels)
     if len(useful) < 2:
         return None
-    return Listing(tuple(zip(*useful, strict=True)), reason)
+    return ValueGroups(tuple(zip(*useful, strict=True)), reason)
 
 
-def by_vocabulary(counts: Mapping[str, int], match: Match) -> Listing | None:
+def by_vocabulary(counts: Mapping[str, int], match: Match) -> ValueGroups | None:
     """The labels of a vocabulary; values that are none of its terms share one label at every level."""
     other = tuple(_unused(f"other {match.vocabulary.name.replace('_', ' ')}", match, level) for level in _levels(match))
     rows = [(value, *match.labels.get(value, other)) for value in counts]
@@ -81,7 +81,7 @@ def _unused(label: str, match: Match, level: int) -> str:
     return label
 
 
-def by_frequency(counts: Mapping[str, int]) -> Listing | None:
+def by_frequency(counts: Mapping[str, int]) -> ValueGroups | None:
     """Common values by themselves, rare ones together; then only the most common one by itself.
 
     >>> by_frequency({"a": 60, "b": 30, "c": 6, "d": 2, "e": 2}).rows[3]
@@ -104,7 +104,7 @@ def _among(value: str, kept: Sequence[str]) -> str:
     return "none of the most common" if len(kept) == 1 else f"none of the {len(kept)} most common"
 
 
-def by_company(counts: Mapping[str, int], profiles: Profiles) -> Listing | None:
+def by_company(counts: Mapping[str, int], profiles: Profiles) -> ValueGroups | None:
     """Values that occur with the same values of other columns, put together step by step, rare ones first.
 
     Ward's method on the square roots of shares (Hellinger's distance): what is merged changes the counts least.

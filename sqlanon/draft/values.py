@@ -26,7 +26,7 @@ MOST_BESIDE = 30
 """Other columns have so many values at the most."""
 
 
-class Values:
+class ValueQuestions:
     """Questions about the values of one table's columns; each is asked once, where it is needed."""
 
     def __init__(self, engine: Engine, relation: Relation, profiles: Sequence[Profile]) -> None:
