@@ -18,6 +18,7 @@ from sqlanon.insight.adversary import (
     Labels,
     People,
     background,
+    downcode,
     homogeneity,
     intersect,
     label_pairs,
@@ -28,6 +29,7 @@ from sqlanon.insight.adversary import (
     similarity_by_range,
     similarity_by_taxonomy,
     skewness,
+    unmeasured,
 )
 from sqlanon.insight.options import (
     PLAIN_ATTACK,
@@ -74,6 +76,7 @@ def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_
             notes.append(GENERALIZED.format(spec.privacy.personalized.column))
         if target is not None:
             found += _of_known_people(run, target, asked, notes)
+            found += _of_known_algorithm(run, target, notes)
         elif asked.release is not None:
             raise UsageError(f"--release: there is no release yet at {run.binding.target} to intersect with")
         shown = None if target is None else str(target)
@@ -93,6 +96,15 @@ def _of_known_people(run: Run, target: Relation, asked: AttackOptions, notes: li
     yield _minimality(run, target, source, labels)
     if asked.release is not None:
         yield from _intersections(run, target, source, labels, asked.release)
+
+
+def _of_known_algorithm(run: Run, target: Relation, notes: list[str]) -> Iterator[Attack]:
+    """Attacks of somebody who knows how the release was made."""
+    reason = unmeasured(run.binding.spec)
+    if reason is None:
+        yield downcode(run, target)
+    else:
+        notes.append(f"downcoding was not measured: {reason}")
 
 
 def _linking(run: Run, target: Relation | None, people: People, asked: AttackOptions) -> Attack:

@@ -5,6 +5,7 @@ Each attack is one statement, which its result shows. Leaves nothing but scratch
 
 from __future__ import annotations
 
+from sqlanon.insight.adversary.algorithm import downcode, unmeasured
 from sqlanon.insight.adversary.links import (
     Labels,
     People,
@@ -33,6 +34,7 @@ __all__ = [
     "Labels",
     "People",
     "background",
+    "downcode",
     "homogeneity",
     "intersect",
     "label_pairs",
@@ -43,4 +45,5 @@ __all__ = [
     "similarity_by_range",
     "similarity_by_taxonomy",
     "skewness",
+    "unmeasured",
 ]

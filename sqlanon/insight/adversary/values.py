@@ -25,6 +25,10 @@ from sqlanon.sql.relations import Query, Relation, Table, column, table_expressi
 Figure = int | float | None
 
 
+OF_PEOPLE = frozenset({"linking", "intersection", "minimality", "downcoding"})
+"""Attacks whose headline is a part of all people."""
+
+
 @dataclass(frozen=True)
 class Exposure:
     """One attack on one table."""
@@ -42,7 +46,7 @@ class Attack:
     """One attack, on the source and on the release."""
 
     name: str
-    """linking, homogeneity, background, skewness, similarity, intersection or minimality."""
+    """linking, homogeneity, background, skewness, similarity, intersection, minimality or downcoding."""
     column: str | None
     """The sensitive column that is attacked; None: identities are."""
     explained: str
@@ -55,9 +59,7 @@ class Attack:
     @property
     def share(self) -> str | None:
         """The figure that the headline is a part of; None where it is a share itself."""
-        return {"linking": "people", "intersection": "people", "minimality": "people", "skewness": None}.get(
-            self.name, "rows"
-        )
+        return None if self.name == "skewness" else "people" if self.name in OF_PEOPLE else "rows"
 
     def to_dict(self, *, statements: bool = False) -> dict[str, Any]:
         return {

@@ -1,0 +1,192 @@
+"""Attacks by somebody who knows how the release was made: the algorithm, k and the hierarchies, as the spec has them.
+
+Downcoding says to which finer cells the rows of a class are pinned (`auditor.downcoding`, for recodings in rounds and
+for suppressed rows; here for cells, whose labels are the least ones that cover a group). Reads the source's values and
+counts; makes scratch tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqlanon.auditor.downcoding import FIGURES, Downcoding, KnownRule, LabelLevels, codes, downcoding, known_of
+from sqlanon.auditor.request import Opened, text_key
+from sqlanon.engines.base import Statement
+from sqlanon.hierarchies.base import TOP
+from sqlanon.insight.adversary.statements import same
+from sqlanon.insight.adversary.values import Attack, Exposure, measured
+from sqlanon.source.binding import live_domain
+from sqlanon.source.hierarchies import store_hierarchy
+from sqlanon.source.run import Run
+from sqlanon.spec import Spec
+from sqlanon.spec.algorithms import ALGORITHMS
+from sqlanon.sql.build import (
+    all_of,
+    any_of,
+    count,
+    equal,
+    is_null,
+    named,
+    query,
+    row_count,
+    subquery,
+    total_where,
+    union_all,
+)
+from sqlanon.sql.relations import Relation, Table, cast, column, literal, table_expression
+
+IN_ROUNDS = ("lattice", "local")
+"""Kinds of algorithms whose cells failed k before their rows were generalized further or suppressed."""
+EXPLAINED = "people whose finer cell whoever knows the algorithm can tell: each cell that it did not release is full"
+EXPLAINED_CELLS = "people whose branch whoever knows the algorithm can tell: a pair has one row under each of two"
+
+
+def unmeasured(spec: Spec) -> str | None:
+    """Why downcoding says nothing of a recoding; None where it does."""
+    privacy, row = spec.privacy, ALGORITHMS[spec.search.algorithm]
+    if privacy.differential is not None:
+        return "a differential release protects against whoever knows the recipe"
+    if privacy.several_groupings:
+        return "rows of several groupings are suppressed one by one, not cell by cell"
+    if row.kind == "cells":
+        if privacy.anonymity != "classic":
+            return f"classes of privacy.anonymity: {privacy.anonymity} have labels of single rows"
+        return "levels of AG_CS do not show under suppressed cells" if spec.search.model == "AG_CS" else None
+    if row.kind not in IN_ROUNDS:
+        return f"a class of {row.name} says that no division of it was possible, not which part of one was too small"
+    return None
+
+
+def downcode(run: Run, target: Relation) -> Attack:
+    """Whom a release pins to finer cells than it shows."""
+    spec = run.binding.spec
+    levels = hierarchies_of(run)
+    if ALGORITHMS[spec.search.algorithm].kind == "cells":
+        least = [spec.columns[name].levels.min for name in run.binding.names]
+        classes = released_classes(run, target, missing=0)
+        statement = pairs_of_branches(classes, levels, least, run)
+        return Attack(
+            "downcoding", None, EXPLAINED_CELLS, "pinned", None, measured(run.engine, "downcoding", statement, FIGURES)
+        )
+    found = downcoding(released_classes(run, target, missing=_missing(run, target)), levels, rule_of(run), run.scratch)
+    return Attack("downcoding", None, EXPLAINED, "pinned", None, counted(run, found))
+
+
+def counted(run: Run, found: Downcoding) -> Exposure:
+    """The figures of a release, and the statement that counted them."""
+    return measured(run.engine, "downcoding", found.figures(), FIGURES)
+
+
+def rule_of(run: Run) -> KnownRule:
+    """What is known of the rounds: how many rows a cell that failed can have."""
+    only_k = run.binding.spec.privacy.only_k and not run.binding.persons
+    return KnownRule(run.binding.k - 1 if only_k else None, pooled=False)
+
+
+def hierarchies_of(run: Run) -> list[LabelLevels]:
+    """The hierarchies of the quasi-identifier with the values that the source has now."""
+    engine, binding = run.engine, run.binding
+    source = Opened.at(engine, binding.source, "source")
+    nulls = [total_where(is_null(source.key(name)), literal(1)) for name in binding.names]
+    select = exp.select(*(named(value, f"n_{place}") for place, value in enumerate(nulls)))
+    [missing] = engine.query(Statement("count missing values", select.from_(source.expression())))
+    found = []
+    for place, item in enumerate(binding.quasi_identifiers):
+        values = live_domain(engine, binding, item)
+        stored = store_hierarchy(engine, item, values, run.scratch, f"y__{place}", has_null=bool(missing[place]))
+        texts = [
+            text_key(column(f"label_{level}"), family, engine.traits) for level, family in enumerate(stored.families)
+        ]
+        found.append(LabelLevels(stored.table.table, texts, bool(missing[place])))
+    return found
+
+
+def released_classes(run: Run, target: Relation, missing: int) -> exp.Query:
+    """The classes of a release: `id`, rows `n`, texts `q_i`. Suppressed rows are the class of everybody: those without
+    a quasi-identifier, and those that are `missing`."""
+    opened = Opened.at(run.engine, target, "audited")
+    opened.require(*run.binding.names)
+    keys: list[exp.Expression] = [opened.key(name, as_text=True) for name in run.binding.names]
+    if run.binding.blank:
+        star = cast(literal(TOP), "text")
+        nothing = all_of(any_of([is_null(key.copy()), equal(key.copy(), star.copy())]) for key in keys)
+        keys = [exp.Case().when(nothing.copy(), star.copy()).else_(key) for key in keys]
+    rows = exp.select(*(named(key, f"q_{place}") for place, key in enumerate(keys))).from_(opened.expression())
+    names: list[exp.Expression] = [column(f"q_{place}") for place in range(len(keys))]
+    order = exp.Order(expressions=[exp.Ordered(this=name.copy()) for name in names])
+    number = exp.Window(this=exp.RowNumber(), order=order)
+    grouped = exp.select(named(number, "id"), named(count(), "n"), *names).from_(subquery(rows, "rows"))
+    grouped = grouped.group_by(*(name.copy() for name in names))
+    if not missing:
+        return grouped
+    stars = [named(cast(literal(TOP), "text"), f"q_{place}") for place in range(len(keys))]
+    return union_all([grouped, exp.select(named(literal(0), "id"), named(literal(missing), "n"), *stars)])
+
+
+def _missing(run: Run, target: Relation) -> int:
+    """How many rows the release lacks: known to whoever knows how many the source has."""
+    if run.binding.blank or run.binding.history is not None:
+        return 0
+    numbers = []
+    for relation in (run.binding.source, target):
+        statement = Statement("count rows", row_count(run.engine.traits.relation(relation, "counted")))
+        [(number,)] = run.engine.query(statement)
+        numbers.append(int(number))
+    return max(0, numbers[0] - numbers[1])
+
+
+_PAIRS = """
+select coalesce(sum(known), 0) as classes, coalesce(sum(known * n), 0) as people,
+  coalesce(sum(case when free = 0 then n else 0 end), 0) as pinned,
+  coalesce(sum(case when free = 0 then 1 else 0 end), 0) as pinned_classes,
+  coalesce(sum(case when free >= 0 then n else 0 end), 0) as narrowed, min(case when free > 0 then free end) as slack,
+  coalesce(sum(case when free < 0 then 1 else 0 end), 0) as contradicting,
+  coalesce(sum((1 - known) * n), 0) as unread
+from each as e
+"""
+
+
+def pairs_of_branches(classes: exp.Query, levels: Sequence[LabelLevels], least: Sequence[int], run: Run) -> exp.Select:
+    """Classes by how free the branches under their labels are: at 0 a pair has one row under each of two branches.
+
+    A label is the least one that covers its group, so that two branches under it have a row at least.
+    """
+    select = exp.select(column("n", "r")).from_(subquery(classes, "r"))
+    free: list[exp.Expression] = []
+    read: list[exp.Expression] = []
+    for place, (item, lowest) in enumerate(zip(levels, least, strict=True)):
+        alias = f"b_{place}"
+        on = same(column(f"q_{place}", "r"), column("label", alias))
+        branches = table_expression(_branches(item, lowest, run, place), alias)
+        select = select.join(branches, on=on, join_type="left", copy=False)
+        number = column("branches", alias)
+        of_pair = exp.Case().when(exp.LT(this=column("n", "r"), expression=literal(2)), literal(-1))
+        left = exp.Sub(this=exp.Add(this=column("n", "r"), expression=number.copy()), expression=literal(4))
+        free.append(exp.Case().when(exp.GT(this=number.copy(), expression=literal(1)), of_pair.else_(left)))
+        read.append(is_null(number))
+    known = exp.Case().when(any_of(read), literal(0)).else_(literal(1))
+    least_free = exp.Least(this=free[0], expressions=free[1:], ignore_nulls=True) if free[1:] else free[0]
+    return query(_PAIRS, {"each": select.select(named(known, "known"), named(least_free, "free"), copy=False)})
+
+
+def _branches(item: LabelLevels, lowest: int, run: Run, place: int) -> Table:
+    """The labels of a hierarchy with their `branches`: the labels of the level below them; 1 where none is released."""
+    height, create = item.height, run.scratch.create
+    listed = create("labels of levels", f"yl{place}", codes(item.table, item.labels))
+    known = create("labels of levels", f"yk{place}", known_of(listed, height, has_null=item.has_null))
+    parts: list[exp.Query] = []
+    for level in range(lowest + 1, height + 1):
+        code = column(f"code_{level}") if level < height else literal(1)
+        below = exp.Count(this=exp.Distinct(expressions=[column(f"code_{level - 1}")]))
+        more = exp.Add(this=below, expression=literal(int(item.has_null and level == height)))
+        part = exp.select(named(literal(level), "level"), named(code, "code"), named(more, "branches"))
+        parts.append(part.from_(table_expression(item.table)).group_by(*([code.copy()] if level < height else [])))
+    number: exp.Expression = literal(1)
+    select = exp.select(column("label", "k")).from_(table_expression(known, "k"))
+    if parts:
+        on = all_of([equal(column("low", "k"), column("level", "p")), equal(column("code", "k"), column("code", "p"))])
+        select = select.join(subquery(union_all(parts), "p"), on=on, join_type="left", copy=False)
+        number = exp.Coalesce(this=column("branches", "p"), expressions=[literal(1)])
+    return create("branches", f"yb{place}", select.select(named(number, "branches"), copy=False))
