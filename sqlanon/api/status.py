@@ -20,7 +20,6 @@ from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.release.lock_diff import Change, diff, to_dict
 from sqlanon.source.binding import bind_target
-from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import describe_hierarchies
 from sqlanon.source.run import DEFAULT, Options, Run, open_for, running
 from sqlanon.spec import Spec
@@ -116,13 +115,13 @@ def drift(spec: Spec, lock: Lock, options: Options = DEFAULT) -> Drift:
     try:
         with running(spec, options) as run:
             if lock.flexible is not None:
-                return _compared(run, lock, planned)
-            return _measured(run, lock, planned, prepare(run))
+                return _compared(run, spec, lock, planned)
+            return _measured(run, spec, lock, planned)
     except (HierarchyError, InfeasibleError) as error:
         return Drift(planned, reason=str(error))
 
 
-def _compared(run: Run, lock: Lock, planned: int) -> Drift:
+def _compared(run: Run, spec: Spec, lock: Lock, planned: int) -> Drift:
     """Of a recoding that is not full-domain: whether its combinations are still those that it was made from."""
     made = prepare_combinations(run)
     limit = run.binding.limit_rows(made.rows)
@@ -130,7 +129,7 @@ def _compared(run: Run, lock: Lock, planned: int) -> Drift:
     described = describe_hierarchies([domain.hierarchy for domain in made.domains])
     found = _changes(run, lock, made.fingerprint, described, {"rows": made.rows, "limit": limit})
     try:
-        recoding = lock.recoding_for(run.binding.spec)
+        recoding = lock.recoding_for(spec)
         lock.require_source(run.binding.schema)
         lock.require_hierarchies(described)
         require_groups(run.engine, run.binding, recoding)
@@ -142,13 +141,15 @@ def _compared(run: Run, lock: Lock, planned: int) -> Drift:
     return Drift(planned, made.rows, changed, int(lock.result["suppressed"]), limit, changes=found)
 
 
-def _measured(run: Run, lock: Lock, planned: int, frequency: FrequencySet) -> Drift:
+def _measured(run: Run, spec: Spec, lock: Lock, planned: int) -> Drift:
+    """The spec is the one that was written: that of the run may be of a sample, whose rows are the persons."""
+    frequency = prepare(run)
     problem = problem_of(run, frequency)
     changed = frequency.fingerprint != lock.fingerprint
     described = describe_hierarchies(frequency.hierarchies)
     figures = {"rows": frequency.rows, "limit": problem.limit}
     try:
-        levels = lock.levels_for(run.binding.spec)
+        levels = lock.levels_for(spec)
         lock.require_source(run.binding.schema)
         lock.require_hierarchies(described)
     except UsageError as error:

@@ -89,7 +89,8 @@ def policy_of(binding: Binding, columns: Sequence[ColumnPolicy], source_rows: in
         released=binding.released,
         withheld=(*withheld, *spec.identifiers, *([] if spec.respondent is None else [spec.respondent])),
         columns=tuple(columns),
-        blank=binding.blank,
+        # Recodings of cells leave no row out: a row that shows `*` everywhere has all of its cells suppressed.
+        blank=binding.blank and ALGORITHMS[spec.search.algorithm].kind != "cells",
         source=binding.source,
         source_rows=source_rows,
         limit=0 if source_rows is None else binding.limit_rows(source_rows),

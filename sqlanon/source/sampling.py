@@ -7,6 +7,7 @@ its owner alone can read; keeps the ledger in a table of the scratch schema.
 from __future__ import annotations
 
 import json
+import os
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -153,7 +154,7 @@ class SampleLedger:
 def _name_of(source: Relation) -> str:
     """A source as the ledger has it."""
     if isinstance(source, File):
-        return json.dumps(["file", source.path])
+        return json.dumps(["file", os.path.realpath(source.path)])
     if isinstance(source, Table):
         return json.dumps(["table", *source.parts])
     raise TypeError("a query is not sampled")

@@ -208,6 +208,28 @@ class TestPublishedTables:
         assert audited.satisfied
         assert audited.suppressed == 3
 
+    @pytest.mark.representative(1, postgres=1)
+    @pytest.mark.parametrize("mode", ["blank", "drop"])
+    def test_rows_whose_cells_are_all_suppressed_are_no_blanked_rows(self, make: Run, mode: str) -> None:
+        """Of two rows alone in their towns and two that join them all cells are suppressed; no row is left out."""
+        towns = [1] * 9 + [4, 5]
+        rows = ", ".join(f"({town})" for town in towns)
+        url = make("create table people (town integer)", f"insert into people values {rows}")
+        spec = spec_from_dict(
+            {
+                "connection": url,
+                "source": "people",
+                "target": "out",
+                "columns": {"town": {"role": "quasi_identifier"}},
+                "privacy": {"k": 4, "suppression": {"limit": 3, "mode": mode}},
+                "search": {"algorithm": "exact", "model": "AG_CS"},
+                "evidence": {"files": False},
+            }
+        )
+        published = pipeline.run(spec).publication
+        assert (published.rows, published.blanked) == (11, 0)
+        assert violations(spec) == []
+
     def test_blanked_rows_beside_a_top_that_is_not_a_star(self, make: Run) -> None:
         """Everybody shows `*****`, and blanked rows `*`: the same information."""
         url = make(*PEOPLE, "insert into people values ('94131', 70, 'r1'), ('94131', 80, 'r2')")

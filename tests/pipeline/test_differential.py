@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
+from sqlanon.api.status import status
 from sqlanon.errors import InfeasibleError, SourceError, SpecError, SqlanonError, UsageError
 from sqlanon.planning.frontier import frontier
 from sqlanon.release.lock import Lock
@@ -99,6 +100,10 @@ def test_a_lock_publishes_the_same_and_the_audit_agrees(people: Database) -> Non
     assert people.leftovers() == []
     pipeline.apply(spec, Lock.of(spec, planned, "spec.yaml"))
     assert people.counted("released") == expected(SECRET, PEOPLE)
+    kept = status(spec, Lock.of(spec, planned, "spec.yaml"))
+    assert kept.satisfied
+    assert kept.drift is not None
+    assert kept.drift.reason is None
     found = pipeline.audit_spec(spec)
     assert found.satisfied
     assert found.rows == sum(expected(SECRET, PEOPLE).values())
@@ -203,8 +208,14 @@ def test_a_database_in_memory_forgets_its_ledger(tmp_path: Path, monkeypatch: py
     changes = {"source": source, "target": str(tmp_path / "r.csv"), "columns": columns, "respondent": "person"}
     refused("duckdb:///:memory:", UsageError, "a database in memory forgets", **changes)
     url = f"duckdb:///{tmp_path}/ledger.duckdb"
-    pipeline.run(spec_of(url, **changes))
+    monkeypatch.chdir(tmp_path)
+    pipeline.run(spec_of(url, **{**changes, "source": "people.csv"}))
     refused(url, UsageError, "was released before", **changes)
+    (tmp_path / "link.csv").symlink_to("people.csv")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for other in ("../people.csv", "../link.csv"):
+        refused(url, UsageError, "was released before", **{**changes, "source": other})
 
 
 def test_nothing_else_publishes_it(people: Database) -> None:
