@@ -48,9 +48,11 @@ def command(
     from sqlanon.reports.html import environment
     from sqlanon.source.run import running
     from sqlanon.spec import load_spec
+    from sqlanon.spec.honoured import require_honoured
 
     environment()
     loaded = chosen(load_spec(spec), recipient)
+    require_honoured(loaded, "grid")
     where = out or lock_path(spec, recipient)
     require_writable(where, loaded, lock=True)
     relative = Path(os.path.relpath(spec, where.parent)).as_posix()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.commands import CommandLine, patients, spec_values, write_spec
+from tests.kit.commands import COLUMNS, CommandLine, patients, spec_values, write_spec
 from tests.kit.database import Database
 
 pytestmark = pytest.mark.reopened
@@ -39,3 +39,25 @@ def test_a_token_behind_a_file_stays_out_of_errors(folder: Path, sqlanon: Comman
     outcome = sqlanon("plan", write_spec(folder / "spec.yaml", spec_values(url)))
     assert outcome.code != 0
     assert "SEKRIT" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"search": {"algorithm": "mondrian"}}, "search.algorithm"),
+        (
+            {
+                "columns": {**COLUMNS, "pid": {"role": "identifier"}},
+                "history": {"key": "pid", "ledger": "ledger", "secret": "${SECRET}"},
+            },
+            "history",
+        ),
+    ],
+)
+def test_explore_passes_over_no_key_that_a_grid_refuses(
+    duckdb_url: str, folder: Path, sqlanon: CommandLine, keys: dict[str, object], named: str
+) -> None:
+    spec = write_spec(folder / "spec.yaml", spec_values(duckdb_url, **keys))
+    outcome = sqlanon("explore", spec, "--idle", "0")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert outcome.err.startswith(f"sqlanon: error: {named}: ")

@@ -60,7 +60,7 @@ def beyond(value: str, ends: tuple[str | None, str | None], kind: str) -> bool:
 
 
 def label_ranges(label: str, value: Cell, ladder: Ladder) -> list[Reading]:
-    """Readings as `[a-b]` where both ends are labels of one level of numbers that are not numbers themselves."""
+    """Readings as `[a-b]` or `[a, b]` where both ends are labels of one level of numbers, no numbers themselves."""
     own = None if value is None or ladder.kind not in NUMBERS else point(value, ladder.kind)
     if own is None or not (label.startswith("[") and label.endswith("]")):
         return []
@@ -71,9 +71,10 @@ def label_ranges(label: str, value: Cell, ladder: Ladder) -> list[Reading]:
             if leaf is not None and (place := point(leaf, ladder.kind)) is not None:
                 below.setdefault(str(ladder.label(leaf, level)), []).append(place[0])
         for first, lows in below.items():
-            second = label[1:-1].removeprefix(f"{first}-")
-            if second != label[1:-1] and second in below and min(lows) <= own[0] <= max(below[second]):
-                found.append(Reading([level], [first, second]))
+            for mark in ("-", ", "):
+                second = label[1:-1].removeprefix(f"{first}{mark}")
+                if second != label[1:-1] and second in below and min(lows) <= own[0] <= max(below[second]):
+                    found.append(Reading([level], [first, second]))
     return found
 
 

@@ -16,6 +16,8 @@ from tests.fuzz.check import findings
 from tests.fuzz.crash import DuckDBFile, PostgresSchema, crashes
 from tests.fuzz.database import Database, DuckDB, Postgres, Release, Spark, SQLite, csv_records
 from tests.fuzz.generate import ALGORITHMS, MODELS, generate
+from tests.fuzz.labels import read
+from tests.fuzz.ladders import Ladder
 from tests.fuzz.release import Outcome, released
 from tests.fuzz.shrink import shrink
 
@@ -264,6 +266,16 @@ def test_labels_of_regions_are_read() -> None:
     assert regional({"young": "[30-39]", "old": "[40-49]", "low": "1"}) == set()
     assert "levels" in regional({"young": "{31, 33, 34}", "old": "[40-49]", "low": "1"})
     assert "constraints" in regional({"young": "[31-34]", "old": "[42-47]"}, constraints={"forbidden": [{"age": 0}]})
+
+
+def test_ranges_between_labels_that_are_no_numbers_are_read() -> None:
+    def tens(value: str, _: int) -> str:
+        return f"{value[:-1]}*"
+
+    ladder = Ladder("n", "integer", "mask", 2, tens, "*", ["-22", "43", "57"])
+    for label, value in {"[-2*, 4*]": "43", "[4*-5*]": "57", "[-2*, 5*]": "-22"}.items():
+        assert read(label, value, ladder)
+    assert not read("[-2*, 4*]", "57", ladder)
 
 
 def test_a_guarding_node_that_can_be_inferred_is_found() -> None:
