@@ -48,7 +48,7 @@ def command(
     from sqlanon.reports.html import environment
     from sqlanon.source.run import running
     from sqlanon.spec import load_spec
-    from sqlanon.spec.honoured import require_honoured
+    from sqlanon.spec.findings import require_honoured
 
     environment()
     loaded = chosen(load_spec(spec), recipient)
