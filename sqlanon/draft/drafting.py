@@ -101,7 +101,7 @@ def propose_hierarchy(column: Profile, values: ValueQuestions | None = None) -> 
 
 
 def _grouped(column: Profile, words: frozenset[str], values: ValueQuestions) -> Proposal:
-    """ValueQuestions grouped by a vocabulary, by the structure of their codes, by company or by frequency."""
+    """Values grouped by a vocabulary, by the structure of their codes, by company or by frequency."""
     plain = _categories(column)
     if not 2 < column.distinct <= MOST_VALUES:
         return _mask(column.longest or 0) if _has_one_length(column) else plain
@@ -307,7 +307,7 @@ class Draft:
 
 
 def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = False) -> Draft:
-    """Draft a spec for a table, view or file. ValueQuestions are counted one by one only where that is asked for."""
+    """Draft a spec for a table, view or file. Values are counted one by one only where that is asked for."""
     infos = engine.columns(relation)
     if not infos:
         raise SourceError(f"{relation} has no columns")
