@@ -41,6 +41,8 @@ from sqlanon.reports.offline import (
     identity_of,
     rare_below,
     recoding_grid,
+    released_grid,
+    with_columns,
 )
 from sqlanon.reports.rehearsal import rehearsed, requirement_lines
 from sqlanon.reports.values import Branch, harmless_labels, sensitive_shares, some_columns, trees
@@ -336,11 +338,12 @@ class _Gathering:
         published = self._is_published()
         figures = self._figures(after.suppressed, after.classes, frequency.rows)
         satisfied = after.satisfied and int(figures["suppressed"]) <= int(figures["limit"])
+        leaving = released_grid(self._spec, self._lock)
         grid = recoding_grid(self._lock)
         return Report(
             identity=identity,
             figures=figures,
-            decision=decision(identity, figures, columns, lines, after, satisfied, published),
+            decision=with_columns(decision(identity, figures, columns, lines, after, satisfied, published), leaving),
             satisfied=satisfied,
             published=published,
             requirements=lines,
@@ -357,7 +360,7 @@ class _Gathering:
             sql=self._script(grown),
             dialect=engine.dialect,
             evidence=evidence_lines(self._spec, self._lock),
-            more=(*(() if grid is None else (grid,)), *insights, *query_grid(queries)),
+            more=(leaving, *(() if grid is None else (grid,)), *insights, *query_grid(queries)),
             notes=tuple(self._notes),
         )
 

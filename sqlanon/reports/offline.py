@@ -127,6 +127,61 @@ def recoding_grid(lock: Lock) -> Grid | None:
     return Grid("Recoding", "What was decided", text, ("figure", "value"), tuple(rows))
 
 
+def with_columns(sentences: Mapping[str, str], leaving: Grid) -> dict[str, str]:
+    """The decision with the number of columns that leave."""
+    return {**sentences, "released": f"{sentences['released']} {leaving.text}"}
+
+
+LEFT_OUT = "left out"
+AS_IT_IS = "as it is"
+RELEASED = "Every column"
+
+
+def released_grid(spec: Spec, lock: Lock) -> Grid:
+    """How each column of the source is released, by the spec and the lock file."""
+    known = [name for name in lock.source if name not in spec.columns]
+    rows = [_released_row(spec, lock, name) for name in (*spec.columns, *known)]
+    text = _released_counts(rows)
+    if spec.default_role == "identifier":
+        text += " Columns of the source that are not listed here are left out."
+    return Grid("Released", RELEASED, text, ("column", "role", "released as", "level"), tuple(rows))
+
+
+def _released_row(spec: Spec, lock: Lock, name: str) -> tuple[str, str, str, str]:
+    role = spec.columns[name].role if name in spec.columns else spec.default_role
+    words = role.replace("_", "-")
+    if role == "identifier":
+        return name, words, LEFT_OUT, "-"
+    if role == "quasi_identifier":
+        level, view = lock.levels.get(name), column_view(spec, lock, name)
+        if level is None:
+            return name, words, "the label of its class", "-"
+        chosen = view.chosen
+        return name, words, AS_IT_IS if chosen is None else chosen.released_as, f"{level} of {view.height}"
+    personalized = spec.privacy.personalized
+    if personalized is not None and personalized.column == name:
+        return name, words, "the value, or a node of its tree above it", "-"
+    return name, words, AS_IT_IS, "-"
+
+
+def _released_counts(rows: Sequence[tuple[str, str, str, str]]) -> str:
+    """How many columns are released in which way, in one sentence.
+
+    >>> _released_counts([("zip", "quasi-identifier", "by 3", "1 of 2"), ("ssn", "identifier", "left out", "-")])
+    'Of 2 columns, 1 is generalized, none is released as it is, and 1 is left out.'
+    """
+    kept = sum(shown == AS_IT_IS for _, _, shown, _ in rows)
+    out = sum(shown == LEFT_OUT for _, _, shown, _ in rows)
+    are = {
+        number: f"{number or 'none'} {'are' if number > 1 else 'is'}" for number in (len(rows) - kept - out, kept, out)
+    }
+    as_is = "as they are" if kept > 1 else "as it is"
+    return (
+        f"Of {len(rows)} columns, {are[len(rows) - kept - out]} generalized, {are[kept]} released {as_is}, "
+        f"and {are[out]} left out."
+    )
+
+
 def gather_offline(spec: Spec, lock: Lock) -> Report:
     """What the files tell of what a lock file decided."""
     lock.recoding_for(spec)
@@ -135,11 +190,12 @@ def gather_offline(spec: Spec, lock: Lock) -> Report:
     lines = tuple(
         RequirementLine(name, _words(asked), "", "", None, None, None) for name, asked in lock.requirement.items()
     )
+    leaving = released_grid(spec, lock)
     grid = recoding_grid(lock)
     return Report(
         identity=identity,
         figures=lock.result,
-        decision=decision(identity, lock.result, columns, lines, None, None, None),
+        decision=with_columns(decision(identity, lock.result, columns, lines, None, None, None), leaving),
         satisfied=None,
         published=None,
         requirements=lines,
@@ -147,7 +203,7 @@ def gather_offline(spec: Spec, lock: Lock) -> Report:
         columns=columns,
         lattice=_view(spec, lock) if lock.flexible is None else None,
         evidence=evidence_lines(spec, lock),
-        more=() if grid is None else (grid,),
+        more=(leaving, *(() if grid is None else (grid,))),
         notes=(
             *accepted_notes(spec),
             "Made from the lock file and the evidence alone: nothing was measured for this report.",

@@ -24,6 +24,7 @@ from sqlanon.release.results import PlanResult
 from sqlanon.reports.gather import WhatIf, gather
 from sqlanon.reports.lattice_view import LatticeFrame, Shown, lattice_view
 from sqlanon.reports.model import Report
+from sqlanon.reports.offline import gather_offline
 from sqlanon.reports.values import sensitive_shares, tree_of
 from sqlanon.reports.writing import rendered, write
 from sqlanon.source.run import Options
@@ -31,7 +32,7 @@ from sqlanon.spec import load_spec
 from sqlanon.sql.relations import Table
 from tests.kit.engine import execute, open_at
 from tests.kit.locks import edit_lock
-from tests.kit.rare_values import RARE, K, command, people, report_of, rows
+from tests.kit.rare_values import RARE, K, command, people, report_of, rows, tree
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +208,32 @@ def test_recodings_without_a_lattice(
     planted = [value for values in RARE.values() for value in values]
     assert not [value for value in planted if any(shown_in(text, value) for text in texts)]
     assert run(["explore", str(spec)]) == 2
+
+
+@pytest.mark.representative(3)
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian", "ghs", "local", "forest", "bottom_up"])
+def test_every_column_that_leaves_is_listed(algorithm: str, duckdb_url: str, folder: Path) -> None:
+    """Columns that the spec does not name too; with a database, and from the lock file alone."""
+    columns = {
+        "job": {"role": "identifier"},
+        "city": {"role": "quasi_identifier", "hierarchy": {"tree": tree()}},
+        "age": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [5, 10]}}},
+    }
+    privacy = {"k": K}
+    search = {"algorithm": algorithm}
+    spec = people(duckdb_url, folder, columns=columns, default_role="insensitive", privacy=privacy, search=search)
+    command("run", spec)
+    engine = open_at(duckdb_url)
+    published = [info.name for info in engine.columns(Table(("released",)))]
+    engine.close()
+    lock = Lock.read(folder / "people.lock.json")
+    for report in (gather(load_spec(spec), lock), gather_offline(load_spec(spec), lock)):
+        content = report.to_dict()
+        [grid] = [grid for grid in content["more"] if grid["section"] == "Released"]
+        left = {row["column"] for row in grid["rows"] if row["released as"] != "left out"}
+        assert left == set(published) == {"city", "age", "disease"}
+        assert "Of 4 columns" in content["decision"]["released"]
+        assert "1 is left out" in content["decision"]["released"]
 
 
 def test_a_lattice_too_large_to_draw() -> None:
