@@ -148,7 +148,7 @@ def released_grid(spec: Spec, lock: Lock) -> Grid:
 
 
 def _released_row(spec: Spec, lock: Lock, name: str) -> tuple[str, str, str, str]:
-    role = spec.columns[name].role if name in spec.columns else spec.default_role
+    role = (spec.columns[name].role if name in spec.columns else spec.default_role) or "insensitive"
     words = role.replace("_", "-")
     if role == "identifier":
         return name, words, LEFT_OUT, "-"
