@@ -155,7 +155,8 @@ class Checked:
         elif self.case.algorithm in ("local", *CELLS):
             yield from self.cells(blank)
         else:
-            yield from self.regions(blank)
+            # Where no row may be suppressed, what looks blank was generalized to it: `suppression` sees to that.
+            yield from self.regions(blank if self.case.algorithm in SCHEMES else set())
             if self.case.algorithm in partitions.SCHEMES and self.told.get("proven"):
                 yield from self.scheme_optimality()
         yield from self.classes()
