@@ -41,6 +41,7 @@ COMMANDS = (
     "evidence",
     "cleanup",
     "grants",
+    "mcp",
 )
 """In the order in which a newcomer meets them."""
 
