@@ -38,6 +38,7 @@ PLANNED = (
     "proven",
     "engine",
     "seconds",
+    "exit_code",
 )
 """What is told of a plan: a recoding in groups names values, and is left out."""
 
@@ -73,7 +74,7 @@ def check(spec: str) -> Answer:
 
 
 def plan(spec: str, k: int | None = None, limit: str | None = None) -> Answer:
-    """Search for the generalization that a spec file asks for; k and limit (rows or percent) say what if. No file is written."""
+    """Search for the generalization that a spec file asks for; k and limit (rows or percent) ask what if."""
     found = asked("plan", spec, "--dry-run", *_flag("--k", k), *_flag("--limit", limit))
     return found if "error" in found or "grid" in found else {name: found[name] for name in PLANNED if name in found}
 

@@ -25,6 +25,7 @@ def ask(*calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return anyio.run(asking)
 
 
+@pytest.mark.reopened
 def test_agents_are_told_counts_and_no_value(duckdb_url: str, folder: Path) -> None:
     spec = str(people(duckdb_url, folder, privacy={"k": 3, "suppression": {"limit": "10%"}}))
     before = {path.name for path in folder.iterdir()}

@@ -10,6 +10,7 @@ import pytest
 from sqlanon.release.lock import Lock
 from tests.kit.commands import COLUMNS, CommandLine, patients, rows_of, spec_values, tables, write_spec
 from tests.kit.database import Database
+from tests.kit.locks import edit_lock
 
 
 def fixed(**levels: int) -> dict[str, Any]:
@@ -194,7 +195,8 @@ def test_lock_files_that_do_not_belong_there(sqlanon: CommandLine, duckdb_spec: 
     outcome = sqlanon("apply", press)
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
     assert outcome.err.endswith("is not the lock file of recipient 'lab': plan again\n")
-    lab.write_text(right.replace('"recipient": "lab"', '"recipient": null'), encoding="utf-8")
+    lab.write_text(right, encoding="utf-8")
+    edit_lock(lab, lambda content: content.update(recipient=None))
     outcome = sqlanon("apply", lab)
     assert outcome.err == (
         "sqlanon: error: the lock file names no recipient, but the spec has recipients: plan again\n"
