@@ -53,25 +53,48 @@ def spec(**changes: Any) -> dict[str, Any]:
     return {"source": "people.csv", "target": "released.csv", "columns": columns, "privacy": {"k": 2}, **changes}
 
 
-def asked(folder: Path, program: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a program prints as JSON; it has the spec as `values`, and runs in the folder of the copy."""
-    (folder / "spec.yaml").write_text(json.dumps(values), encoding="utf-8")
-    head = "import json\nvalues = json.load(open('spec.yaml'))\nfound = {}\n"
-    ended = _python(folder, "-c", f"{head}{program}\nprint(json.dumps(found))")
-    assert ended.returncode == 0, ended.stderr
-    found: dict[str, Any] = json.loads(ended.stdout)
-    return found
+HEAD = """
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import sqlanon
+from sqlanon.cli.main import run
+
+found = {}
 
 
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return _python(folder, "-m", "sqlanon", *arguments)
+def command(*arguments):
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(list(arguments))
+    return code, out.getvalue(), err.getvalue()
 
 
-def _python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+def write(values):
+    Path("spec.yaml").write_text(json.dumps(values), encoding="utf-8")
+
+
+"""
+
+
+def asked(folder: Path, program: str, *specs: Mapping[str, Any]) -> dict[str, Any]:
+    """What a program finds in the copy, run in its folder by one process; it has the specs, the first one as a file.
+
+    The program runs commands, writes other specs, and puts what it finds into `found`.
+    """
+    (folder / "program.py").write_text(
+        f"{HEAD}specs = json.loads({json.dumps(specs)!r})\nwrite(specs[0])\n{program}\nprint(json.dumps(found))\n",
+        encoding="utf-8",
     )
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
+    ended = subprocess.run(
+        [sys.executable, "program.py"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
 
 
 SCHEMA = "from sqlanon.spec import json_schema\nfound['schema'] = json.dumps(json_schema())\n"
@@ -81,28 +104,28 @@ def test_an_algorithm_is_a_file_and_a_row(tmp_path: Path) -> None:
     place = '        AlgorithmRow(\n            "mondrian",'
     folder = added(tmp_path, {"search/toy.py": SEARCH}, ("spec/algorithms.py", place, TOY_ROW))
     program = SCHEMA + (
-        "import sqlanon\nfrom sqlanon.spec.algorithms import keys_table, algorithms_table\n"
+        "from sqlanon.spec.algorithms import keys_table, algorithms_table\n"
         "found['docs'] = algorithms_table() + keys_table()\n"
         "found['levels'] = sqlanon.plan('spec.yaml').levels\n"
+        "found['check'] = command('check', 'spec.yaml')\n"
+        "found['plan'] = command('plan', 'spec.yaml')\n"
+        "found['report'] = command('report', 'spec.lock.json', '--offline', '--out', 'report.json')\n"
+        "found['unknown'] = command('plan', 'spec.yaml', '--compare', 'nonsense')\n"
+        "write(specs[1])\n"
+        "found['refused'] = command('check', 'spec.yaml')\n"
     )
-    found = asked(folder, program, spec(search={"algorithm": "toy"}))
+    constrained = spec(search={"algorithm": "toy", "constraints": {"forbidden": [{"a": 0}]}})
+    found = asked(folder, program, spec(search={"algorithm": "toy"}), constrained)
     assert found["levels"] == {"a": 1, "b": 1}
     assert '"toy"' in found["schema"]
     assert "| `toy` | lattice | The top of the lattice. | none |" in found["docs"]
     assert any("`toy` refused" in line for line in found["docs"] if line.startswith("| `search.constraints`"))
-    assert command(folder, "check", "spec.yaml").returncode == 0
-    assert command(folder, "plan", "spec.yaml").returncode == 0
-    report = command(folder, "report", "spec.lock.json", "--offline", "--out", "report.json")
-    assert report.returncode == 0, report.stderr
+    assert [found[name][0] for name in ("check", "plan", "report")] == [0, 0, 0], found["report"]
     assert json.loads((folder / "report.json").read_text())["identity"]["algorithm"] == "toy"
-    unknown = command(folder, "plan", "spec.yaml", "--compare", "nonsense")
-    assert "toy" in unknown.stderr
-    (folder / "spec.yaml").write_text(
-        json.dumps(spec(search={"algorithm": "toy", "constraints": {"forbidden": [{"a": 0}]}})), encoding="utf-8"
-    )
-    refused = command(folder, "check", "spec.yaml")
-    assert refused.returncode == 2
-    assert "search.constraints: toy does not honour it; remove it or use optimal" in refused.stderr
+    assert "toy" in found["unknown"][2]
+    code, _, refused = found["refused"]
+    assert code == 2
+    assert "search.constraints: toy does not honour it; remove it or use optimal" in refused
 
 
 def test_a_metric_is_a_file_and_a_row(tmp_path: Path) -> None:
@@ -113,16 +136,18 @@ def test_a_metric_is_a_file_and_a_row(tmp_path: Path) -> None:
     row = '        MetricRow("toy", "sqlanon.metrics.toy:Toy", "Steps, for tests."),\n'
     folder = added(tmp_path, toy, ("spec/search.py", '        MetricRow("loss"', row))
     program = SCHEMA + (
-        "import sqlanon\nfrom sqlanon.spec.search import metrics_table\nfound['docs'] = metrics_table()\n"
+        "from sqlanon.spec.search import metrics_table\nfound['docs'] = metrics_table()\n"
         "found['score'] = sqlanon.plan('spec.yaml').to_dict()['score']\n"
+        "found['plan'] = command('plan', 'spec.yaml')\n"
+        "write(specs[1])\n"
+        "found['refused'] = command('check', 'spec.yaml')\n"
     )
-    found = asked(folder, program, spec(search={"metric": "toy"}))
+    found = asked(folder, program, spec(search={"metric": "toy"}), spec(search={"metric": "toi"}))
     assert found["score"].keys() == {"toy"}
     assert '"toy"' in found["schema"]
     assert "| `toy` | Steps, for tests. |" in found["docs"]
-    assert "toy" in command(folder, "plan", "spec.yaml").stdout
-    (folder / "spec.yaml").write_text(json.dumps(spec(search={"metric": "toi"})), encoding="utf-8")
-    assert "did you mean 'toy'?" in command(folder, "check", "spec.yaml").stderr
+    assert "toy" in found["plan"][1]
+    assert "did you mean 'toy'?" in found["refused"][2]
 
 
 def test_a_builder_is_a_file_and_a_row(tmp_path: Path) -> None:
@@ -144,13 +169,18 @@ def test_a_builder_is_a_file_and_a_row(tmp_path: Path) -> None:
     )
     given = {"role": "quasi_identifier", "hierarchy": {"toy": {"label": "anybody"}}, "levels": {"min": 1}}
     columns = {**spec()["columns"], "a": given}
-    found = asked(folder, SCHEMA + "import sqlanon\nsqlanon.run('spec.yaml')\n", spec(columns=columns))
-    assert '"toy"' in found["schema"]
-    assert command(folder, "check", "spec.yaml").returncode == 0
-    assert "anybody" in (folder / "released.csv").read_text()
     wrong = {**columns, "a": {"role": "quasi_identifier", "hierarchy": {"tooy": {}}}}
-    (folder / "spec.yaml").write_text(json.dumps(spec(columns=wrong)), encoding="utf-8")
-    assert "did you mean 'toy'?" in command(folder, "check", "spec.yaml").stderr
+    program = SCHEMA + (
+        "sqlanon.run('spec.yaml')\n"
+        "found['check'] = command('check', 'spec.yaml')\n"
+        "write(specs[1])\n"
+        "found['refused'] = command('check', 'spec.yaml')\n"
+    )
+    found = asked(folder, program, spec(columns=columns), spec(columns=wrong))
+    assert '"toy"' in found["schema"]
+    assert found["check"][0] == 0
+    assert "anybody" in (folder / "released.csv").read_text()
+    assert "did you mean 'toy'?" in found["refused"][2]
 
 
 def test_an_engine_is_a_folder_and_a_row(tmp_path: Path) -> None:
@@ -162,14 +192,16 @@ def test_an_engine_is_a_folder_and_a_row(tmp_path: Path) -> None:
     row = '    EngineRow(("toy",), "sqlanon.engines.toy.engine:ToyEngine", lambda address: (MEMORY,)),\n'
     before = '    EngineRow(\n        ("postgresql",'
     folder = added(tmp_path, toy, ("engines/__init__.py", before, row))
-    found = asked(
-        folder, "import sqlanon\nfound['engine'] = sqlanon.run('spec.yaml').engine\n", spec(connection="toy://here")
+    program = (
+        "found['engine'] = sqlanon.run('spec.yaml').engine\n"
+        "found['check'] = command('check', 'spec.yaml')\n"
+        "write(specs[1])\n"
+        "found['refused'] = command('check', 'spec.yaml')\n"
     )
-    assert found == {"engine": "toy"}
-    assert command(folder, "check", "spec.yaml").returncode == 0
-    unknown = spec(connection="nosuch://here")
-    (folder / "spec.yaml").write_text(json.dumps(unknown), encoding="utf-8")
-    assert "toy" in command(folder, "check", "spec.yaml").stderr
+    found = asked(folder, program, spec(connection="toy://here"), spec(connection="nosuch://here"))
+    assert found["engine"] == "toy"
+    assert found["check"][0] == 0
+    assert "toy" in found["refused"][2]
 
 
 MODEL_ENTRY = '''class Toy(SensitiveEntry):
@@ -221,10 +253,16 @@ def test_a_privacy_model_is_a_file_its_entry_and_its_predicate(tmp_path: Path) -
     )
     privacy = {"k": 2, "toy": [{"column": "s", "p": 2}]}
     program = SCHEMA + (
-        "import sqlanon\nfrom sqlanon.reports.words import PROMISES\nfound['promise'] = PROMISES['toy']\n"
+        "from sqlanon.reports.words import PROMISES\nfound['promise'] = PROMISES['toy']\n"
         "result = sqlanon.run('spec.yaml')\nfound['checks'] = [item.model for item in result.audit.checks]\n"
+        "found['check'] = command('check', 'spec.yaml')\n"
+        "found['help'] = command('audit', '--help')\n"
+        "found['sql'] = command('sql', 'spec.yaml')\n"
+        "found['plan'] = command('plan', 'spec.yaml')\n"
+        "write(specs[1])\n"
+        "found['refused'] = command('check', 'spec.yaml')\n"
     )
-    found = asked(folder, program, spec(privacy=privacy))
+    found = asked(folder, program, spec(privacy=privacy), spec(privacy=privacy, search={"model": "CG_"}))
     assert "toy" in found["checks"]
     assert found["promise"].startswith("a toy promise")
     assert '"toy"' in found["schema"]
@@ -233,13 +271,12 @@ def test_a_privacy_model_is_a_file_its_entry_and_its_predicate(tmp_path: Path) -
     for *keys, value in released:
         values.setdefault(tuple(keys), set()).add(value)
     assert min(map(len, values.values())) == 2
-    assert command(folder, "check", "spec.yaml").returncode == 0
-    assert "--toy COLUMN=P" in command(folder, "audit", "--help").stdout
-    assert "Every class is a toy in s." in command(folder, "sql", "spec.yaml").stdout
-    assert command(folder, "plan", "spec.yaml").returncode == 0
+    assert found["check"][0] == 0
+    assert "--toy COLUMN=P" in found["help"][1]
+    assert "Every class is a toy in s." in found["sql"][1]
+    assert found["plan"][0] == 0
     assert "toy" in json.loads((folder / "spec.lock.json").read_text())["requirement"]
-    (folder / "spec.yaml").write_text(json.dumps(spec(privacy=privacy, search={"model": "CG_"})), encoding="utf-8")
-    assert "privacy.toy: forest does not honour it" in command(folder, "check", "spec.yaml").stderr
+    assert "privacy.toy: forest does not honour it" in found["refused"][2]
 
 
 @pytest.mark.parametrize("word", ["privacy model", "metric", "algorithm", "hierarchy builder", "engine"])

@@ -261,7 +261,9 @@ def imports_of(path: Path) -> set[str]:
     return found - {dotted(path)}
 
 
-GRAPH = {name: imports_of(path) for name, path in BY_NAME.items()}
+@cache
+def imports() -> dict[str, set[str]]:
+    return {name: imports_of(path) for name, path in BY_NAME.items()}
 
 
 def cycle_in(graph: dict[str, set[str]]) -> list[str]:
@@ -302,7 +304,7 @@ def test_the_house_has_few_floors() -> None:
 
 def test_modules_are_few_and_none_is_part_of_its_only_user() -> None:
     importers = defaultdict(set, {f"sqlanon.cli.{command}": {"sqlanon.cli.main"} for command in COMMANDS})
-    for name, targets in GRAPH.items():
+    for name, targets in imports().items():
         for target in targets:
             importers[target].add(name)
     single = sorted(
@@ -318,7 +320,7 @@ def test_most_modules_are_deep() -> None:
 
 
 def test_no_modules_import_one_another() -> None:
-    graph = {name: targets - {"sqlanon"} for name, targets in GRAPH.items()}
+    graph = {name: targets - {"sqlanon"} for name, targets in imports().items()}
     assert cycle_in(graph) == []
 
 
