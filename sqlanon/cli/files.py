@@ -5,8 +5,11 @@ Touches the file system only.
 
 from __future__ import annotations
 
+import csv
+import io
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -114,3 +117,40 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
             yield lines
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+LONGEST_NAME = 48
+"""Bytes of a drafted name before its ending; PostgreSQL cuts names after 63."""
+
+
+def listing_files(names: Iterable[str], out: Path) -> dict[str, Path]:
+    """A csv file for each hierarchy that lists values; one that the replaced draft named is replaced with it."""
+    from sqlanon.draft.vocabulary import normalized
+
+    replaced = out.read_text(encoding="utf-8", errors="replace") if out.exists() else ""
+    found: dict[str, Path] = {}
+    for name in names:
+        stem = f"{out.stem}_{normalized(name).replace(' ', '_') or 'column'}"[:LONGEST_NAME]
+        for ending in ("", *(f"_{number}" for number in range(2, 1000))):
+            path = out.with_name(f"{stem}{ending}.csv")
+            if path not in found.values() and (not path.exists() or f"{{csv: {path.name}}}" in replaced):
+                found[name] = path
+                break
+        else:
+            raise UsageError(
+                f"{out.with_name(stem)}.csv: exists already, as do the names after it; --out names another folder"
+            )
+    return found
+
+
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as a csv file holds them."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def is_spec(path: Path) -> bool:
+    """Whether a file is a spec, good or bad, or empty: drafts replace nothing else."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return not text.strip() or re.search(r"^(columns|source|recipients)[ \t]*:", text, re.MULTILINE) is not None

@@ -5,17 +5,15 @@ Reads the catalog and aggregates; writes one YAML file, and a csv file for each 
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sqlanon.cli.files import require_writable, write_text
+from sqlanon.cli.files import LONGEST_NAME, csv_text, is_spec, listing_files, require_writable, write_text
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 STDOUT = Path("-")
 PASSWORD = "SQLANON_PASSWORD"
-LONGEST_NAME = 48
-"""Bytes of a drafted target's name before its ending; PostgreSQL cuts names after 63."""
 
 
 @click.command("init", short_help="Draft a commented spec from a table or file.")
@@ -74,17 +70,17 @@ def command(
     with settings.working() as options, open_place(table, connection, options) as (engine, relation):
         if out != STDOUT:
             refuse_file(engine, [Read("source", relation)], out)
-            if out.exists() and not _is_spec(out):
+            if out.exists() and not is_spec(out):
                 raise UsageError(f"{out}: exists and is no spec, which --force would replace; name another file")
         draft = draft_spec(engine, relation, look_at_values=out != STDOUT and not no_values)
-        files = _listing_files(draft, out)
+        files = {} if out == STDOUT else listing_files(draft.listings, out)
         for path in files.values():
             require_writable(path)
             refuse_file(engine, [Read("source", relation)], path)
         draft = draft.with_files({name: yaml_value(path.name) for name, path in files.items()})
         text = _text(draft, engine, relation, connection, target, k, out)
     for name, path in files.items():
-        write_text(path, _csv(draft.listings[name].rows), private=True)
+        write_text(path, csv_text(draft.listings[name].rows), private=True)
     if out != STDOUT:
         write_text(out, text)
     if settings.as_json:
@@ -105,40 +101,6 @@ def command(
         _show(settings, draft, out, list(files.values()))
     if PASSWORD in text:
         settings.note(f"the password is not in the draft: set {PASSWORD} before you use it")
-
-
-def _listing_files(draft: Draft, out: Path) -> dict[str, Path]:
-    """A csv file for each hierarchy that lists values; one that the replaced draft named is replaced with it."""
-    from sqlanon.draft.vocabulary import normalized
-
-    if out == STDOUT:
-        return {}
-    replaced = out.read_text(encoding="utf-8", errors="replace") if out.exists() else ""
-    found: dict[str, Path] = {}
-    for name in draft.listings:
-        stem = f"{out.stem}_{normalized(name).replace(' ', '_') or 'column'}"[:LONGEST_NAME]
-        for ending in ("", *(f"_{number}" for number in range(2, 1000))):
-            path = out.with_name(f"{stem}{ending}.csv")
-            if path not in found.values() and (not path.exists() or f"{{csv: {path.name}}}" in replaced):
-                found[name] = path
-                break
-        else:
-            raise UsageError(
-                f"{out.with_name(stem)}.csv: exists already, as do the names after it; --out names another folder"
-            )
-    return found
-
-
-def _csv(rows: Iterable[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
-def _is_spec(path: Path) -> bool:
-    """Whether a file is a spec, good or bad, or empty: drafts replace nothing else."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return not text.strip() or re.search(r"^(columns|source|recipients)[ \t]*:", text, re.MULTILINE) is not None
 
 
 def _text(

@@ -23,6 +23,7 @@ from sqlanon.cli.failures import Failure, failure_of, report
 COMMANDS = (
     "demo",
     "init",
+    "import",
     "check",
     "plan",
     "apply",
@@ -45,6 +46,9 @@ COMMANDS = (
 )
 """In the order in which a newcomer meets them."""
 
+MODULES = {"import": "import_arx"}
+"""Commands whose name no module may have."""
+
 BROKEN_PIPE = 141
 """What a shell reports for a command that the next one in the pipe stopped listening to."""
 
@@ -60,7 +64,7 @@ class LazyGroup(click.Group):
             near = get_close_matches(cmd_name, COMMANDS, 1)
             hint = f", perhaps '{near[0]}'" if near else ""
             ctx.fail(f"no such command '{cmd_name}'{hint}")
-        command: click.Command = import_module(f"sqlanon.cli.{cmd_name}").command
+        command: click.Command = import_module(f"sqlanon.cli.{MODULES.get(cmd_name, cmd_name)}").command
         return command
 
 
