@@ -124,13 +124,16 @@ from classes as c left join found as d on d.id = c.id
 
 
 def codes(hierarchy: Table, labels: Labels) -> exp.Query:
-    """Every label at each of its levels: `label`, `level`, `code`, and the values of the hierarchy under it."""
+    """Every label at each of its levels: `label`, `level`, `code`, the number of values of the hierarchy under it
+    (`leaves`) and the `least` of their codes."""
     height = len(labels) - 1
+    least = exp.Min(this=column("code_0")) if height else literal(0)
     parts: list[exp.Query] = []
     for level, label in enumerate(labels):
         code = literal(1) if level == height else column(f"code_{level}")
         items = [named(label.copy(), "label"), named(literal(level), "level"), named(code, "code")]
-        select = exp.select(*items, named(count(), "leaves")).from_(table_expression(hierarchy))
+        counts = [named(count(), "leaves"), named(least.copy(), "least")]
+        select = exp.select(*items, *counts).from_(table_expression(hierarchy))
         keys = [label.copy()] if level == height else [label.copy(), code.copy()]
         parts.append(select.where(is_present(label.copy())).group_by(*keys))
     return union_all(parts)
@@ -140,12 +143,14 @@ _KNOWN = """
 select e.label as label, e.level as low, t.high as high, e.code as code
 from codes as e
 join (
-  select label, min(level) as low, max(level) as high, min(leaves) as least, max(leaves) as most,
-    count(*) as times, count(distinct level) as levels
-  from (select label, level, leaves + (case when level = :height then :null else 0 end) as leaves from codes as c) as l
+  select label, min(level) as low, max(level) as high, min(leaves) as fewest, max(leaves) as most,
+    min(least) as one, max(least) as other, count(*) as times, count(distinct level) as levels
+  from (
+    select label, level, least, leaves + (case when level = :height then :null else 0 end) as leaves from codes as c
+  ) as l
   group by label
 ) as t on e.label = t.label and e.level = t.low
-where t.least = t.most and t.times = t.levels
+where t.fewest = t.most and t.one = t.other and t.times = t.levels
 """
 
 

@@ -27,7 +27,8 @@ from sqlanon.sql.relations import File, Query, Relation, Table, column, identifi
 
 LEDGER = "sqlanon_differential"
 LEDGER_COLUMNS = ("source", "target", "epsilon", "delta", "run")
-PURPOSE = "differential sample"
+PURPOSE = "differential sample of"
+"""Before the name of the source: of two tables one secret draws independently, so that what they reveal adds up."""
 HERE = "privacy.differential"
 
 
@@ -38,10 +39,12 @@ def sampled(engine: Engine, binding: Binding, scratch: Scratch) -> Binding:
         return binding
     require_keyed_hash(engine)
     _require_table(engine, binding.source)
+    _require_rows_alone(binding)
     _require_one_row_each(engine, binding, binding.source)
     if binding.respondent is None:
         raise ValueError("persons are drawn")
-    hashes = KeyedHash.stored(engine, scratch, secret_of(f"{HERE}.secret", asked.secret).for_purpose(PURPOSE))
+    secret = secret_of(f"{HERE}.secret", asked.secret).for_purpose(f"{PURPOSE} {_name_of(binding.source)}")
+    hashes = KeyedHash.stored(engine, scratch, secret)
     infos = {info.name: info for info in binding.columns}
     person = binding.respondent.name
     hashed = hashes.of(column(person, "source"), infos[person])
@@ -71,6 +74,25 @@ def _require_table(engine: Engine, source: Relation) -> None:
         raise UsageError(
             f"{HERE}: the source must be a table or a file, for rows of a view may depend on other people's rows"
         )
+
+
+def _require_rows_alone(binding: Binding) -> None:
+    """How a row looks must not depend on the others'."""
+    source = binding.source
+    if isinstance(source, File):
+        if source.format != "parquet":
+            raise UsageError(
+                f"{HERE}: the types of a {source.format} file are guessed from all its values, so that one person's "
+                f"value changes how others look; load it into a table, or write it as parquet"
+            )
+        if set("*?[") & set(source.path):
+            raise UsageError(f"{HERE}: name one file: the ledger cannot know which files a pattern finds later")
+    for item in binding.quasi_identifiers:
+        if binding.spec.columns[item.name].levels.min == 0 and not item.family.exact:
+            raise UsageError(
+                f"{HERE}: equal values of column '{item.name}' may look different, and one of them stands for all; "
+                f"release it at a level above 0, or as a column of type integer, text or date"
+            )
 
 
 def _require_one_row_each(engine: Engine, binding: Binding, relation: Relation) -> None:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlanon.auditor.downcoding import FIGURES, Downcoding, KnownRule, LabelLevels, codes, downcoding, known_of
 from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Statement
-from sqlanon.hierarchies.base import TOP
+from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.insight.adversary.statements import same
 from sqlanon.insight.adversary.values import Attack, Exposure, measured
 from sqlanon.source.binding import live_domain
@@ -70,7 +70,9 @@ def downcode(run: Run, target: Relation) -> Attack:
         return Attack(
             "downcoding", None, EXPLAINED_CELLS, "pinned", None, measured(run.engine, "downcoding", statement, FIGURES)
         )
-    found = downcoding(released_classes(run, target, missing=_missing(run, target)), levels, rule_of(run), run.scratch)
+    unclear = blank_is_unclear(run, target, levels)
+    classes = released_classes(run, target, missing=_missing(run, target), unclear=unclear)
+    found = downcoding(classes, levels, rule_of(run), run.scratch)
     return Attack("downcoding", None, EXPLAINED, "pinned", None, counted(run, found))
 
 
@@ -103,17 +105,35 @@ def hierarchies_of(run: Run) -> list[LabelLevels]:
     return found
 
 
-def released_classes(run: Run, target: Relation, missing: int) -> exp.Query:
+def _blanked(key: exp.Expression, family: Family) -> exp.Expression:
+    """Whether a column shows what a blanked row shows: `*` where it takes texts, else NULL."""
+    return equal(key.copy(), cast(literal(TOP), "text")) if family is Family.TEXT else is_null(key.copy())
+
+
+def blank_is_unclear(run: Run, target: Relation, levels: Sequence[LabelLevels]) -> bool:
+    """Whether a blanked row may look like one without values: some column has no `*`, and every such one has NULL."""
+    opened = Opened.at(run.engine, target, "audited")
+    names = zip(run.binding.names, levels, strict=True)
+    nullable = [item.has_null for name, item in names if opened.family(name) is not Family.TEXT]
+    return run.binding.blank and bool(nullable) and all(nullable)
+
+
+def released_classes(run: Run, target: Relation, missing: int, *, unclear: bool = False) -> exp.Query:
     """The classes of a release: `id`, rows `n`, texts `q_i`. Suppressed rows are the class of everybody: those without
-    a quasi-identifier, and those that are `missing`."""
+    a quasi-identifier, and those that are `missing`. Rows that may be blanked or have no values are left out."""
     opened = Opened.at(run.engine, target, "audited")
     opened.require(*run.binding.names)
     keys: list[exp.Expression] = [opened.key(name, as_text=True) for name in run.binding.names]
+    leave_out: list[exp.Expression] = []
     if run.binding.blank:
         star = cast(literal(TOP), "text")
-        nothing = all_of(any_of([is_null(key.copy()), equal(key.copy(), star.copy())]) for key in keys)
-        keys = [exp.Case().when(nothing.copy(), star.copy()).else_(key) for key in keys]
+        nothing = all_of(_blanked(key, opened.family(name)) for name, key in zip(run.binding.names, keys, strict=True))
+        if unclear:
+            leave_out.append(exp.Not(this=exp.Paren(this=nothing)))
+        else:
+            keys = [exp.Case().when(nothing.copy(), star.copy()).else_(key) for key in keys]
     rows = exp.select(*(named(key, f"q_{place}") for place, key in enumerate(keys))).from_(opened.expression())
+    rows = rows.where(*leave_out)
     names: list[exp.Expression] = [column(f"q_{place}") for place in range(len(keys))]
     order = exp.Order(expressions=[exp.Ordered(this=name.copy()) for name in names])
     number = exp.Window(this=exp.RowNumber(), order=order)
@@ -127,7 +147,7 @@ def released_classes(run: Run, target: Relation, missing: int) -> exp.Query:
 
 def _missing(run: Run, target: Relation) -> int:
     """How many rows the release lacks: known to whoever knows how many the source has."""
-    if run.binding.blank or run.binding.history is not None:
+    if run.binding.history is not None:
         return 0
     numbers = []
     for relation in (run.binding.source, target):
