@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqlanon.cli.failures import failure_of
 from sqlanon.cli.hierarchies import reports_of
 from sqlanon.cli.recipients import explained, recipient_option
 from sqlanon.cli.settings import Settings, flags
+from sqlanon.errors import SqlanonError
 
 if TYPE_CHECKING:
     from sqlanon.source.doubt import Crowding
@@ -22,35 +24,64 @@ if TYPE_CHECKING:
 
 
 @click.command("check", short_help="Validate a spec, its names in the database and its hierarchies.")
-@click.argument("spec", required=False, type=click.Path(path_type=Path))
+@click.argument("specs", metavar="SPEC...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--offline", is_flag=True, help="Check the spec alone, without the database.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the spec, for editors, and do nothing else.")
 @recipient_option("Check the release of this recipient of the spec alone. Default: all of them.")
 @flags(values=True)
-def command(settings: Settings, spec: Path | None, offline: bool, schema: bool, recipient: str | None) -> None:
+def command(settings: Settings, specs: tuple[Path, ...], offline: bool, schema: bool, recipient: str | None) -> None:
     """Validate a spec; unless --offline, also look up its names in the database and build and validate its
-    hierarchies on the values that are there.
+    hierarchies on the values that are there. Of several specs each is checked, also after one that is wrong.
     """
-    from sqlanon.spec import json_schema, load_spec
+    from sqlanon.spec import json_schema
 
     if schema:
         click.echo(json.dumps(json_schema(), indent=2))
         return
-    if spec is None:
-        raise click.UsageError("Missing argument 'SPEC'.")
-    loaded = load_spec(spec)
+    if not specs:
+        raise click.UsageError("Missing argument 'SPEC...'.")
+    if len(specs) == 1:
+        content = _checked(settings, specs[0], recipient, offline=offline)
+    else:
+        content = {"specs": [_checked_or_refused(settings, spec, recipient, offline=offline) for spec in specs]}
+    if settings.as_json:
+        settings.emit(content)
+    worst = max((found.get("exit_code", 0) for found in content.get("specs", ())), default=0)
+    if worst:
+        click.get_current_context().exit(worst)
+
+
+def _checked_or_refused(settings: Settings, path: Path, recipient: str | None, *, offline: bool) -> dict[str, Any]:
+    """What was found of one spec of several, or why it is refused."""
+    try:
+        return _checked(settings, path, recipient, offline=offline)
+    except SqlanonError as error:
+        failure = failure_of(error)
+        if not settings.as_json:
+            for line in failure.lines:
+                settings.note(f"{path}: {line}")
+        problems = [line.removeprefix("error: ") for line in failure.lines]
+        return {"spec": str(path), "valid": False, "problems": problems, "exit_code": failure.exit_code}
+
+
+def _checked(settings: Settings, path: Path, recipient: str | None, *, offline: bool) -> dict[str, Any]:
+    """What was found of a spec; shown, unless JSON is asked for."""
+    from sqlanon.spec import load_spec
+
+    loaded = load_spec(path)
     if loaded.recipients or recipient is not None:
-        _check_recipients(settings, spec, loaded, [recipient] if recipient else loaded.recipient_names, offline=offline)
-        return
+        names = [recipient] if recipient else loaded.recipient_names
+        return _checked_recipients(settings, path, loaded, names, offline=offline)
     hierarchies = {} if offline else _hierarchies(settings, loaded)
     crowd = None if offline else _crowd(settings, loaded)
-    if settings.as_json:
-        settings.emit(_content(spec, loaded, offline, hierarchies, crowd))
-    else:
-        _show(settings, spec, loaded, hierarchies, crowd)
+    if not settings.as_json:
+        _show(settings, path, loaded, hierarchies, crowd)
+    return _content(path, loaded, offline, hierarchies, crowd)
 
 
-def _check_recipients(settings: Settings, path: Path, spec: Spec, names: Sequence[str], *, offline: bool) -> None:
+def _checked_recipients(
+    settings: Settings, path: Path, spec: Spec, names: Sequence[str], *, offline: bool
+) -> dict[str, Any]:
     """Each recipient's spec as if it stood alone."""
     from sqlanon.cli.recipients import heading
     from sqlanon.insight.together import about
@@ -65,13 +96,12 @@ def _check_recipients(settings: Settings, path: Path, spec: Spec, names: Sequenc
         if not settings.as_json:
             heading(settings, f"recipient {name}")
             _show(settings, path, own, hierarchies, crowd)
-    if settings.as_json:
-        shared = {key: contents[names[0]][key] for key in ("spec", "valid", "offline", "connection")}
-        recipients = {
-            name: {key: content[key] for key in ("columns", "hierarchies", "accepted", "persons")}
-            for name, content in contents.items()
-        }
-        settings.emit({**shared, "recipients": recipients})
+    shared = {key: contents[names[0]][key] for key in ("spec", "valid", "offline", "connection")}
+    recipients = {
+        name: {key: content[key] for key in ("columns", "hierarchies", "accepted", "persons")}
+        for name, content in contents.items()
+    }
+    return {**shared, "recipients": recipients}
 
 
 def _hierarchies(settings: Settings, spec: Spec) -> dict[str, dict[str, Any]]:
