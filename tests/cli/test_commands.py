@@ -229,7 +229,7 @@ def test_demo_makes_a_folder_to_play_in(sqlanon: CommandLine, folder: Path) -> N
     outcome = sqlanon("demo")
     assert outcome.code == 0, outcome.err
     made = {path.name for path in (folder / "sqlanon-demo").iterdir()}
-    assert made == {"patients.csv", "spec.yaml", "release.csv", "spec.lock.json", "spec.evidence"}
+    assert made == {"patients.csv", "spec.yaml", "release.csv", "spec.lock.json", "spec.evidence", ".sqlanon_cache"}
     for word in ("raw table", "NOT satisfied", "the plan", "published", "released rows"):
         assert word in outcome.out
     with (folder / "sqlanon-demo" / "release.csv").open(encoding="utf-8", newline="") as lines:
