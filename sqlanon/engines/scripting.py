@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -27,7 +27,7 @@ from sqlanon.sql.build import (
     swap_at_once,
     swap_by_name,
 )
-from sqlanon.sql.relations import File, Table, cast, column, identifier, literal, table_expression
+from sqlanon.sql.relations import File, Table, cast, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 
 SwapStep = tuple[str, exp.Expression]
@@ -128,16 +128,23 @@ class ThrowingScripting(Scripting):
 AnyEngine = TypeVar("AnyEngine", bound=Engine)
 
 
-class Open(exp.Expression):
-    """What one method of `Traits` will write of a value; no generator knows it, so none is written by mistake."""
+@dataclass(frozen=True)
+class Open:
+    """What one method of `Traits` will write; it stands for the name of a function, so no generator writes it."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "form": True, "family": False}
+    form: str
+    family: Family = Family.TEXT
+
+    def of(self, value: exp.Expression) -> exp.Expression:
+        return exp.Anonymous(this=self, expressions=[value])
 
 
-class OpenFile(exp.Expression):
-    """A file in a FROM clause."""
+@dataclass(frozen=True)
+class OpenFile:
+    """A file in a FROM clause, written by the engine that reads it."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "format": True, "alias": True}
+    file: File
+    alias: str
 
 
 @dataclass(frozen=True)
@@ -147,19 +154,19 @@ class NeutralTraits(Traits):
     asked: Traits = field(default_factory=lambda: Traits(""))
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
-        return Open(this=value, form="key", family=family)
+        return Open("key", family).of(value)
 
     def text(self, value: exp.Expression, family: Family) -> exp.Expression:
-        return Open(this=value, form="text", family=family)
+        return Open("text", family).of(value)
 
     def copies(self, number: exp.Expression) -> exp.Expression:
-        return Open(this=number, form="copies")
+        return Open("copies").of(number)
 
     def iso_year(self, value: exp.Expression) -> exp.Expression:
-        return Open(this=value, form="iso_year")
+        return Open("iso_year").of(value)
 
     def file(self, file: File, alias: str) -> exp.Expression:
-        return OpenFile(this=file.path, format=file.format, alias=identifier(alias))
+        return exp.Anonymous(this=OpenFile(file, alias))
 
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
         return self.asked.render(resolved(expression, self.asked), tag, pretty, copy=False)
@@ -180,11 +187,11 @@ def resolved(expression: exp.Expr, traits: Traits) -> exp.Expr:
     """A copy of a statement as the traits write it."""
 
     def closed(node: exp.Expr) -> exp.Expr:
-        match node:
-            case Open():
-                return _closed(node, traits)
-            case OpenFile():
-                return traits.file(File(node.this, node.args["format"]), node.args["alias"].name)
+        match node.args.get("this"):
+            case Open() as gap:
+                return _closed(gap, resolved(node.expressions[0], traits), traits)
+            case OpenFile(file, alias):
+                return traits.file(file, alias)
         return node
 
     return expression.transform(closed)
@@ -196,13 +203,12 @@ def _known(value: exp.Expression | None, traits: Traits) -> exp.Expression:
     return value
 
 
-def _closed(node: Open, traits: Traits) -> exp.Expression:
-    value: Any = resolved(node.this, traits)
-    match node.args["form"]:
+def _closed(gap: Open, value: Any, traits: Traits) -> exp.Expression:
+    match gap.form:
         case "key":
-            return traits.key(value, node.args["family"])
+            return traits.key(value, gap.family)
         case "text":
-            return traits.text(value, node.args["family"])
+            return traits.text(value, gap.family)
         case "copies":
             return _known(traits.copies(value), traits)
     return traits.iso_year(value)

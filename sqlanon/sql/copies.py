@@ -4,6 +4,7 @@ Two fifths of the Python time of a release of a small table went into copies: re
 each builder method (`Select.where`, `Case.when`) copies what it is called on. sqlglot goes through `copy.deepcopy` and
 sets the parent of one node after the other. Here nodes are made without their constructor and filled at once.
 sqlglot is pinned to a minor release, and `tests/sql/test_copies.py` fails where the attributes of its nodes change.
+Where sqlglot is compiled (`sqlanon[fast]`), its own copies are faster still.
 """
 
 from __future__ import annotations
@@ -50,6 +51,6 @@ def copied(tree: Any, _: object = None) -> Any:
     return root
 
 
-if exp.Expression.__slots__ == ATTRIBUTES:
+if getattr(exp.Expression, "__slots__", None) == ATTRIBUTES:
     exp.Expression.__deepcopy__ = copied  # type: ignore[method-assign, assignment]
     exp.Expression.copy = copied  # type: ignore[method-assign, assignment]

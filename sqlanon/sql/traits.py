@@ -109,11 +109,6 @@ class Traits:
     plain_names: bool = False
     """Names of lower-case letters mean the same without quotes: people read them so."""
 
-    @property
-    def written_as(self) -> str:
-        """The dialect of sqlglot that writes the text, where it is not the one that reads it."""
-        return self.dialect
-
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
         """SQL text in the engine's dialect, tagged by a leading comment. Without a copy the expression may change.
 
@@ -122,7 +117,7 @@ class Traits:
         if pretty and self.plain_names:
             expression, copy = unquoted(expression), False
         width = LINE if pretty else 80
-        text = expression.sql(dialect=self.written_as, pretty=pretty, comments=False, copy=copy, max_text_width=width)
+        text = expression.sql(dialect=self.dialect, pretty=pretty, comments=False, copy=copy, max_text_width=width)
         if pretty and not any("\n" in node.name for node in expression.find_all(exp.Literal, exp.Identifier)):
             text = laid_out(text)
         return f"/* {_harmless(tag)} */ {text}" if tag else text

@@ -165,6 +165,8 @@ def _parse_one(text: str, dialect: str, where: str) -> exp.Expression:
     except SqlglotError:
         # The parser's own error quotes the text: it is not chained.
         raise SpecError(f"{where}: is not valid SQL for {dialect}") from None
+    except RecursionError:
+        raise SpecError(f"{where}: is nested too deeply") from None
     # A semicolon with a comment after it is parsed as a statement of its own.
     statements = [one for one in parsed if one is not None and not isinstance(one, exp.Semicolon)]
     if len(statements) != 1:

@@ -67,6 +67,13 @@ def test_a_spec_that_is_nested_deeply(sqlanon: CommandLine, folder: Path) -> Non
     is_one_line(sqlanon("check", spec), "nested too deeply")
 
 
+def test_a_query_that_is_nested_deeply(duckdb_url: str, folder: Path, sqlanon: CommandLine) -> None:
+    patients(duckdb_url)
+    query = "(" * 3000 + "select * from patients" + ")" * 3000
+    spec = write_spec(folder / "spec.yaml", spec_values(duckdb_url, source={"query": query}))
+    is_one_line(sqlanon("check", spec), "source.query", "nested too deeply")
+
+
 @pytest.mark.representative(5)
 @pytest.mark.parametrize("path", [(), ("recoding",), ("hierarchies",), ("search",), ("source",), ("spec_parts",)])
 @pytest.mark.parametrize("value", [None, "text", {}, *(pytest.param(odd, marks=pytest.mark.soak) for odd in ODD)])

@@ -1,14 +1,24 @@
-"""Copies of syntax trees: equal to what was copied, down to every attribute, and apart from it."""
+"""Copies of syntax trees: equal to what was copied, down to every attribute, and apart from it.
+
+Tests run on the compiled sqlglot, which copies by itself; what these ask is asked of the plain one as well.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlglot import exp, parse, parse_one
 
 from sqlanon.sql.copies import ATTRIBUTES, copied
+from tests.kit.commands import patients, rows_of, spec_values, tables, write_spec
 from tests.kit.golden import GOLDEN
+
+ROOT = Path(__file__).parents[2]
 
 TEXT = """
 /* a comment */
@@ -24,11 +34,6 @@ def nodes(tree: exp.Expr) -> Iterator[tuple[Any, ...]]:
         place = (None, None) if node is tree else (node.arg_key, node.index)
         plain = {key: value for key, value in node.args.items() if not isinstance(value, exp.Expr | list)}
         yield type(node), list(node.args), plain, parent, place, node.comments, node._meta
-
-
-def test_nodes_consist_of_what_is_copied() -> None:
-    assert exp.Expression.__slots__ == ATTRIBUTES
-    assert exp.Expression.copy is copied, "sqlglot has changed: see sqlanon/sql/copies.py"
 
 
 def test_a_copy_is_the_same_tree() -> None:
@@ -77,3 +82,28 @@ def test_a_node_that_several_trees_share_has_a_parent_in_the_copy() -> None:
     assert tree.this is not tree.expression
     assert tree.this.parent is tree
     assert tree.expression.arg_key == "expression"
+
+
+OF_TREES = (
+    test_a_copy_is_the_same_tree,
+    test_a_copy_of_a_part_stands_alone,
+    test_lists_comments_and_types_are_apart,
+    test_a_node_that_several_trees_share_has_a_parent_in_the_copy,
+)
+
+
+def nodes_consist_of_what_is_copied() -> None:
+    assert exp.Expression.__slots__ == ATTRIBUTES
+    assert exp.Expression.copy is copied, "sqlglot has changed: see sqlanon/sql/copies.py"
+
+
+@pytest.mark.process
+@pytest.mark.reopened
+def test_plain_sqlglot_copies_and_releases_as_the_compiled_does(duckdb_url: str, tmp_path: Path) -> None:
+    patients(duckdb_url)
+    spec = write_spec(tmp_path / "spec.yaml", spec_values(duckdb_url))
+    command = [sys.executable, "-m", "tests.kit.plain_sqlglot", str(spec)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "patients_release" in tables(duckdb_url)
+    assert len(rows_of(duckdb_url, "patients_release")) >= 8

@@ -9,12 +9,9 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.expressions import DType
-from sqlglot.generators.spark import SparkGenerator
 
 from sqlanon.engines.dialects import NESTED, ordered_anyhow, parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
@@ -56,19 +53,6 @@ end
 """
 
 
-class _NestingGenerator(SparkGenerator):
-    EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
-
-
-class NestingSpark(Spark):
-    """Spark from version 3 on: a WITH clause may stand in a subquery.
-
-    sqlglot moves them all to the top, where two of one name clash.
-    """
-
-    Generator = _NestingGenerator
-
-
 @dataclass(frozen=True)
 class SparkTraits(Traits):
     """Spark compares text byte by byte unless a column says otherwise, and has no infinite dates."""
@@ -79,15 +63,17 @@ class SparkTraits(Traits):
     statement_cost: int = 10
     nodes_together: bool = True
 
-    @property
-    def written_as(self) -> str:
-        return NestingSpark.__name__.lower() if self.dialect == "spark" else self.dialect
-
     def render(self, expression: exp.Expr, tag: str = "", pretty: bool = False, copy: bool = True) -> str:
-        """Row numbers have an order, which Spark asks for; WITH clauses stay where they are."""
+        """Row numbers have an order, which Spark asks for; WITH clauses stay where they are.
+
+        sqlglot moves the WITH clauses of a whole statement to its top, where two of one name clash. From version 3 on
+        Spark has them in subqueries as well. What is part of something larger is written as it stands.
+        """
         adapted = expression.copy() if copy else expression
         for window in adapted.find_all(exp.Window):
             ordered_anyhow(window)
+        if self.dialect == "spark":
+            adapted.parent = exp.Semicolon()
         return super().render(adapted, tag, pretty, copy=False)
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
