@@ -257,6 +257,14 @@ class Engine(ABC):
         finally:
             self._bound(limit)
 
+    @contextmanager
+    def by_hashes(self) -> Iterator[None]:
+        """Statements of the block join by hashes or by sorting, never row by row, on engines that can be told so.
+
+        For joins of what is grouped twice: how many rows come of them no planner guesses.
+        """
+        yield
+
     def _can_stop(self) -> bool:
         """Whether a statement can be stopped."""
         return True

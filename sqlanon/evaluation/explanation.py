@@ -378,7 +378,8 @@ def _matrix_part(
     binding = run.binding
     if matrix is not None:
         return MatrixPart(matrix.matrix.view(evaluator.lattice, values=values), matrix.bounds, searched=True)
-    if not binding.spec.privacy.only_k or binding.spec.respondent is not None:
+    spec = binding.spec
+    if not spec.privacy.only_k or spec.profiled or spec.respondent is not None:
         return MatrixPart(reason="it describes k-anonymity of rows alone, and the spec asks for more")
     outliers, combinations = entries_of(run.engine, frequency, binding.k)
     if outliers * combinations > MOST_EXPLAINED:

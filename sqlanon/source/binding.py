@@ -288,7 +288,7 @@ def _taxonomy(spec: Spec, info: ColumnInfo) -> Rule:
 
 
 def _asks_only_for_number(spec: Spec, name: str) -> bool:
-    if spec.respondent is not None or spec.privacy.several_groupings:
+    if spec.respondent is not None or spec.privacy.several_groupings or spec.profiled:
         return False
     entries = [entry for entry in spec.privacy.models() if entry.column == name]
     return all(entry.counts_values_alone for entry in entries)

@@ -128,7 +128,7 @@ def _requirement(spec: SpecKeys) -> Iterator[Finding]:
         "anonymity": privacy.anonymity != "classic",
         "population": privacy.population is not None,
         "personalized": privacy.personalized is not None,
-        "profile": bool(privacy.profile),
+        "profile": spec.profiled,
         # The values of people who are gone are remembered nowhere: what is asked of shares could not be told of them.
         "alpha": bool(privacy.alpha),
         "t_closeness": bool(privacy.t_closeness),

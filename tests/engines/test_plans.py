@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from random import Random
 from typing import Any
 
 import psycopg
@@ -13,6 +14,7 @@ from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import InfeasibleError
 from sqlanon.source.run import Options
+from sqlanon.spec import spec_from_dict
 from tests.kit.database import Database, changed
 
 pytestmark = [pytest.mark.postgres, pytest.mark.no_cover]
@@ -92,3 +94,39 @@ def test_classes_of_schemes_are_assigned_by_what_is_known_of_them(postgres_url: 
     assert planned.satisfied
     assert read, "no classes were assigned"
     assert max(read) < 10 * len(rows)
+
+
+def test_verdicts_of_models_are_joined_to_candidates_by_hashes(postgres_url: str) -> None:
+    """Forty rows: every class was looked through once for each of the others, half a minute a statement."""
+    draw = Random(8)
+    values = [[f"{name}{number}" for number in range(1, size + 1)] for name, size in (("a", 4), ("b", 4), ("c", 5))]
+    rows = [
+        (*(draw.choice(own) for own in values), draw.choice(["flu", "gout", "burn"]), draw.choice("xy"))
+        for _ in range(40)
+    ]
+    Database(postgres_url).create("patients", dict.fromkeys(["a", "b", "c", "disease", "ward"], "text"), rows)
+    spec = {
+        **SPEC,
+        "connection": postgres_url,
+        "columns": {
+            **{name: {"role": "quasi_identifier"} for name in "abc"},
+            **{name: {"role": "sensitive"} for name in ("disease", "ward")},
+        },
+        "privacy": {
+            "k": 4,
+            "beta_likeness": [{"column": "disease", "beta": 0.5, "kind": "enhanced"}],
+            "alpha": [{"column": "ward", "value": "x", "alpha": 0.6}],
+            "suppression": {"limit": 3},
+        },
+        "search": {"algorithm": "gsps", "metric": "dm", "budget": {"nodes": 400}},
+    }
+    seconds: list[float] = []
+
+    def measure(event: TraceEvent) -> None:
+        if event.step == "cost candidates" and event.seconds is not None:
+            seconds.append(event.seconds)
+
+    with suppress(InfeasibleError):
+        pipeline.plan(spec_from_dict(spec), Options(hooks=(measure,)))
+    assert len(seconds) > 1, "no candidates were costed"
+    assert max(seconds) < 1.5

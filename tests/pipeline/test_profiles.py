@@ -14,7 +14,9 @@ import pytest
 from sqlanon import pipeline
 from sqlanon.api import recipients
 from sqlanon.errors import SpecError, UsageError
+from sqlanon.insight.adversary.algorithm import unmeasured
 from sqlanon.release.lock import Lock
+from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.database import Database, create_case
 from tests.kit.papers import load_case
@@ -181,6 +183,40 @@ def test_persons_are_counted(duckdb_url: str) -> None:
     }  # fmt: skip
     # p0 to p2, and the rows that name nobody count as one more: half of 4 persons.
     assert pipeline.plan(spec_from_dict(values)).requirement == {"quasi_identifier linking": {"k": {"k": 2}}}
+
+
+@pytest.mark.parametrize("anonymity", [0.2, 0])
+def test_models_hold_for_every_group_of_columns(engine_url: str, anonymity: float) -> None:
+    """Two values of the disease in each class of the columns that are known together, and of each for itself."""
+    database = Database(engine_url)
+    rows = [("xxyyxxyyx"[n % 9], "aabb"[n % 4], "cdcdc"[n % 5]) for n in range(36)]
+    database.create("people", {"a": "text", "b": "text", "disease": "text"}, rows)
+    values = {
+        "connection": engine_url, "source": "people", "target": "released",
+        "columns": {"a": {"role": "quasi_identifier", "anonymity": 0.1},
+                    "b": {"role": "quasi_identifier", "anonymity": anonymity},
+                    "disease": {"role": "sensitive"}},
+        "privacy": {"profile": {"a": 1, "b": 1}, "l_diversity": [{"column": "disease", "l": 2}]},
+        "search": {"algorithm": "datafly"},
+    }  # fmt: skip
+    pipeline.run(spec_from_dict(values))
+    released = database.rows("released", "a, b, disease")
+    assert len(released) == len(rows)
+    for columns, least in (((0, 1), 4), ((1,), 8)) if anonymity else (((0,), 4),):
+        classes: dict[tuple[Cell, ...], list[Cell]] = {}
+        for row in released:
+            classes.setdefault(tuple(row[place] for place in columns), []).append(row[2])
+        assert all(len(members) >= least and len(set(members)) >= 2 for members in classes.values())
+
+
+def test_a_profile_of_some_columns_is_no_k_anonymity_of_all(duckdb_url: str) -> None:
+    """What is told of plain k-anonymity alone, the matrix and downcoding, is not told of one group of some columns."""
+    filled(duckdb_url, ROWS)
+    spec = spec_of(duckdb_url, (0.2, 0), None, search={"algorithm": "optimal"})
+    explained = pipeline.plan(spec, Options(explain=True)).explanation
+    assert explained is not None
+    assert "the spec asks for more" in str(explained.matrix.reason)
+    assert "several groupings" in str(unmeasured(spec))
 
 
 def test_a_lock_of_fewer_rows_is_planned_again(duckdb_url: str) -> None:

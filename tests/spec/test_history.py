@@ -63,6 +63,10 @@ def test_what_is_wrong_is_named(history: Any, problem: str) -> None:
             {"privacy": {"k_map": 2, "population": {"source": "everybody"}}},
             "privacy.population: a ledger cannot be kept with it",
         ),
+        (
+            {"columns": {"person": {"role": "identifier"}, "a": {"role": "quasi_identifier", "anonymity": 0.1}}},
+            "privacy.profile: a ledger cannot be kept with it",
+        ),
         ({"privacy": {"k": 2, "anonymity": "(1,k)"}}, "privacy.anonymity: a ledger cannot be kept with it"),
         (
             {"privacy": {"quasi_identifiers": {"x": {"columns": ["a"], "k": 2}}}},

@@ -119,6 +119,18 @@ def hash_memory() -> exp.Expression:
     return fill(_HASH_MEMORY, "postgres", kilobytes=HASH_MEMORY)
 
 
+_NESTED_LOOPS = """
+select set_config(s.name, case when :allowed = 1 then s.reset_val else 'off' end, false)
+from pg_settings as s
+where s.name = 'enable_nestloop'
+"""
+
+
+def nested_loops(allowed: bool) -> exp.Expression:
+    """Whether joins may go through one side once for each row of the other; allowed is as the session began."""
+    return fill(_NESTED_LOOPS, "postgres", allowed=int(allowed))
+
+
 _TOLD_APART = """
 select a.attname
 from pg_attribute as a join pg_collation as l on l.oid = a.attcollation

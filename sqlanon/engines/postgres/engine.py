@@ -7,7 +7,7 @@ that a run needs are told as statements for somebody who may grant them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import psycopg
@@ -162,6 +162,14 @@ class PostgresEngine(Engine):
     def _bound(self, seconds: float | None) -> None:
         super()._bound(seconds)
         self.query(Statement("session", postgres_catalog.settings(seconds)))
+
+    @contextmanager
+    def by_hashes(self) -> Iterator[None]:
+        self.query(Statement("session", postgres_catalog.nested_loops(False)))
+        try:
+            yield
+        finally:
+            self.query(Statement("session", postgres_catalog.nested_loops(True)))
 
     # -- running statements ------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ def unmeasured(spec: Spec) -> str | None:
     privacy, row = spec.privacy, ALGORITHMS[spec.search.algorithm]
     if privacy.differential is not None:
         return "a differential release protects against whoever knows the recipe"
-    if privacy.several_groupings:
+    if privacy.several_groupings or spec.profiled:
         return "rows of several groupings are suppressed one by one, not cell by cell"
     if row.kind == "cells":
         if privacy.anonymity != "classic":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from math import inf, prod
 
@@ -115,7 +115,9 @@ class SchemeCosts:
         if own not in self._asked:
             query = schemes_sql.measured(given, self._price, self._judging, upper=own is CostSide.UPPER)
             self._asked[own] = Statement("cost candidates", query, texts={})
-        with self._within_budget(given):
+        # Verdicts of models are joined to the classes by groups of two keys.
+        joined = nullcontext() if self._judging.plain else self._engine.by_hashes()
+        with self._within_budget(given), joined:
             rows = self._engine.query(self._asked[own])
         answers = {
             int(row[0]): Measured(_figure(row[1]), int(row[2]), _figure(row[3]), int(row[4]), _figure(row[5]))
