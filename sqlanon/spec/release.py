@@ -184,8 +184,8 @@ def _model(spec: SpecKeys) -> Iterator[Finding]:
         for name in spec.quasi_identifiers if model != "AG_CS" else ():
             if spec.columns[name].levels.max is not None:
                 yield ("columns", name, "levels", "max"), f"model {model} generalizes cells as far as they need"
-    if algorithm == "matching" and privacy.k != 2:
-        yield ("search", "algorithm"), "matching is for k = 2; take forest"
+    if algorithm == "matching" and privacy.k not in {2, 3}:
+        yield ("search", "algorithm"), "matching is for k = 2 and k = 3; take forest"
     if algorithm == "fitting" and privacy.anonymity == "classic":
         message = "fitting makes rows that fit, not equal ones; write privacy.anonymity: global (1,k), or take forest"
         yield ("search", "algorithm"), message

@@ -369,7 +369,7 @@ def ask(draw: Draw, case: Case, values: dict[str, list[Cell]], add: Any, size: i
     algorithm = search["algorithm"]
     cells = algorithm in CELLS
     full = algorithm in LATTICE
-    privacy["k"] = 2 if algorithm == "matching" else draw.one([2, 2, 3, 3, 4, 5])
+    privacy["k"] = draw.one([2, 3]) if algorithm == "matching" else draw.one([2, 2, 3, 3, 4, 5])
     if draw.chance(0.7):
         limit = draw.one([1, 2, 3, 5, "5%", "10%", "20%", "33.3%", "40%"])
         mode = "blank" if draw.chance(0.3) and algorithm != "mu_argus" else "drop"

@@ -9,7 +9,8 @@ better follows. Python holds the codes of combinations, never a value.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
@@ -65,7 +66,7 @@ def by_exact(cells: Cells) -> Divided:
     costs = [item.costs for item in cells.steps]
     found = best_groups(loaded(cells), costs, k, classic(cells, divided.groups).cost, limits)
     divided = replace(divided, least=found.least, factor=None if found.least < found.cost else 1.0)
-    return replace(divided, groups=_stored(cells, found)) if found.pieces else divided
+    return replace(divided, groups=stored(cells, found.pieces)) if found.pieces else divided
 
 
 def loaded(cells: Cells) -> list[Vertex]:
@@ -78,17 +79,17 @@ def loaded(cells: Cells) -> list[Vertex]:
     return found
 
 
-def _stored(cells: Cells, found: BestGroups) -> Table:
+def stored(cells: Cells, pieces: Iterable[Piece]) -> Table:
     """The groups as a table: of each combination, the rows go to its groups one after the other."""
     given: dict[int, int] = {}
     rows: list[tuple[str, ...]] = []
-    for piece in found.pieces:
+    for piece in pieces:
         first = given.get(piece.number, 0) + 1
         given[piece.number] = first + piece.rows - 1
         rows.append(tuple(str(number) for number in (piece.number, first, given[piece.number], piece.group)))
     names = ["v", "a", "b", "g"]
-    texts = cells.run.scratch.create_text("exact", "c_parts_found", names)
-    cells.run.engine.load("exact", texts, names, rows)
+    texts = cells.run.scratch.create_text("cells", "c_parts_found", names)
+    cells.run.engine.load("cells", texts, names, rows)
     return cells.create("found", cells_sql.numbers(texts, names))
 
 
@@ -143,12 +144,31 @@ def best_groups(
     search = _Grouping(vertices, costs, k, known, limits)
     search.run()
     groups = search.best or []
-    pieces = tuple(
-        Piece(vertices[index].number, group, members.count(index))
+    least = search.cost if search.ended else min(search.least, search.cost)
+    return BestGroups(search.cost, least, pieces_of(vertices, groups))
+
+
+def pieces_of(vertices: Sequence[Vertex], groups: Iterable[Sequence[int]]) -> tuple[Piece, ...]:
+    """Groups of rows, each the place of its combination, as pieces of combinations."""
+    return tuple(
+        Piece(vertices[index].number, group, number)
         for group, members in enumerate(groups, 1)
-        for index in dict.fromkeys(members)
+        for index, number in Counter(members).items()
     )
-    return BestGroups(search.cost, search.cost if search.ended else min(search.least, search.cost), pieces)
+
+
+def price_of(members: Sequence[Codes], costs: Sequence[Sequence[int]]) -> int:
+    """What each row of a group pays: in each column, the first step at which all codes are the same."""
+    price = 0
+    for column, paid in enumerate(costs):
+        first = members[0][column]
+        for step, code in enumerate(first):
+            if all(other[column][step] == code for other in members[1:]):
+                price += paid[step - 1] if step else 0
+                break
+        else:
+            price += paid[-1]
+    return price
 
 
 class _Grouping:
@@ -175,17 +195,7 @@ class _Grouping:
             self._go_on(0, sum(self._left))
 
     def _price(self, members: Members) -> int:
-        """What each row of a group pays."""
-        price = 0
-        for column, costs in enumerate(self._costs):
-            first = self._codes[members[0]][column]
-            for step, code in enumerate(first):
-                if all(self._codes[other][column][step] == code for other in members[1:]):
-                    price += costs[step - 1] if step else 0
-                    break
-            else:
-                price += costs[-1]
-        return price
+        return price_of([self._codes[index] for index in members], self._costs)
 
     def _groups_of_k(self) -> list[list[tuple[int, Members]]]:
         """The groups of k rows that have a row of each combination, from the cheapest; none where they are too many."""

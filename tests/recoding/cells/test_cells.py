@@ -211,6 +211,45 @@ def test_what_a_matching_cannot_do(duckdb_url: str, monkeypatch: pytest.MonkeyPa
         released(Database(duckdb_url), rows, given_)
 
 
+@pytest.mark.representative(1, postgres=1)
+@pytest.mark.parametrize("model", ["_CS", "CG_"])
+def test_circles_of_three_rows_and_more(engine_url: str, model: str) -> None:
+    """k = 3 on Boolean data: the 2-approximation of Aggarwal et al. A name and a value that look like SQL are data."""
+    name, value = "x\"0'; --", "it's; \\*"
+    lines = ["0000", "0000", "0000", "0001", "0011", "0110", "1100", "1001", "1111", "1111"]
+    rows: list[Row] = [tuple(value if cell == "1" else None for cell in line) for line in lines]
+    database = Database(engine_url)
+    names = [name, "x1", "x2", "x3"]
+    database.create("original", {each.replace('"', '""'): "text" for each in names}, rows)
+    columns = {each: {"role": "quasi_identifier"} for each in names}
+    given_ = {"connection": engine_url, "source": "original", "target": "released", "columns": columns}
+    search = {"model": model, "algorithm": "matching"}
+    result = pipeline.run(spec_from_dict({**given_, "privacy": {"k": 3}, "search": search}))
+    assert min(Counter(database.rows("released")).values()) >= 3
+    assert details(result)["factor"] == 2.0
+    least = least_cost(rows, [{value: (value, "*"), None: (None, "*")}] * 4, 3, cells=True)
+    assert least <= details(result)["cost"] <= 2 * least
+    assert result.plan is not None
+    assert details(result)["cost"] * (1 - result.plan.figures()["gap"]) <= float(least) + 1e-9
+
+
+def test_what_circles_cannot_do(duckdb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[Row] = [("a", "a"), ("a", "b"), ("b", "b"), ("c", "c")]
+    given_ = values(duckdb_url, 2, "CG_", "matching", k=3)
+    result, _ = released(Database(duckdb_url), rows, given_)
+    assert details(result)["factor"] == 3.0
+    monkeypatch.setattr(matching, "MOST_ROWS", 3)
+    with pytest.raises(UsageError, match="at most 3 rows of combinations with fewer than three rows, and there are 4"):
+        released(Database(duckdb_url), rows, given_)
+    monkeypatch.setattr(matching, "MOST_COMBINATIONS", 3)
+    with pytest.raises(UsageError, match="holds 3 combinations at most, and there are 4; take forest"):
+        released(Database(duckdb_url), rows, given_)
+    monkeypatch.undo()
+    monkeypatch.setitem(__import__("sys").modules, "networkx", None)
+    with pytest.raises(UsageError, match="matching needs networkx"):
+        released(Database(duckdb_url), rows, given_)
+
+
 def test_cells_beside_other_algorithms(duckdb_url: str) -> None:
     """A comparison puts any algorithm in place of the spec's own; they say what they cannot do."""
     columns = {"x0": {"role": "quasi_identifier", "hierarchy": {"tree": TREE}}, "s": {"role": "sensitive"}}
@@ -220,8 +259,8 @@ def test_cells_beside_other_algorithms(duckdb_url: str) -> None:
     plain = spec_from_dict({**given_, "privacy": {"k": 3}})
     columns_whole, cells = compare(plain, ["optimal", "forest"]).compared
     assert cells.scores["loss"] < columns_whole.scores["loss"]
-    with pytest.raises(UsageError, match="matching is for k = 2, not 3; take forest"):
-        compare(plain, ["matching"])
+    with pytest.raises(UsageError, match="matching is for k = 2 and k = 3, not 4; take forest"):
+        compare(spec_from_dict({**given_, "privacy": {"k": 4}}), ["matching"])
     with pytest.raises(UsageError, match="fitting makes rows that fit, not equal ones"):
         compare(plain, ["fitting"])
     diverse = {"k": 2, "l_diversity": [{"column": "s", "l": 2}]}
@@ -238,7 +277,7 @@ def test_cells_beside_other_algorithms(duckdb_url: str) -> None:
         ({"model": "CG_"}, {"k": 2, "suppression": {"limit": 1}}, "suppression.limit: model CG_ suppresses no rows"),
         ({"model": "AG_"}, {"k": 2, "suppression": {"limit": "1%"}}, "suppression.limit: model AG_ suppresses no rows"),
         ({"model": "_CS"}, {"l_diversity": [{"column": "s", "l": 2}]}, "search.model: model _CS takes k alone"),
-        ({"model": "_CS", "algorithm": "matching"}, {"k": 4}, "search.algorithm: matching is for k = 2"),
+        ({"model": "_CS", "algorithm": "matching"}, {"k": 4}, "search.algorithm: matching is for k = 2 and k = 3"),
         ({"algorithm": "fitting"}, {"k": 2}, "search.algorithm: fitting makes rows that fit, not equal ones"),
         ({"model": "CS"}, {"k": 2}, "search.model"),
         ({"model": ["CG_"]}, {"k": 2}, "search.model"),

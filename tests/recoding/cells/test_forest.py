@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
+from itertools import combinations, permutations
 from random import Random
 
 import pytest
@@ -16,8 +18,9 @@ from sqlglot import exp, parse_one
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError
 from sqlanon.recoding.cells import forest as forest_module
+from sqlanon.recoding.cells.exact import Vertex
 from sqlanon.recoding.cells.forest import Forest
-from sqlanon.recoding.cells.matching import groups_of_two, matched
+from sqlanon.recoding.cells.matching import groups_of_circles, groups_of_two, least_circles, matched
 from sqlanon.recoding.cells.recoder import widened
 from sqlanon.recoding.cells.statements import Steps
 from sqlanon.source.scratch import Scratch
@@ -206,3 +209,66 @@ def check_matching(rows: list[Row], factor: Fraction) -> None:
     found = sum((cost(group, labels, cells=False) for group in groups), Fraction(0))
     least = least_cost(tuple(rows), labels, 2, cells=False)
     assert least <= found <= factor * least
+
+
+# -- circles, for k = 3 ------------------------------------------------------------------------------------------------
+
+
+@given(rows=st.lists(st.tuples(*[st.sampled_from("ab")] * 4), min_size=3, max_size=8))
+@example(rows=[("a", "a", "a", "a"), ("a", "a", "b", "b"), ("b", "b", "a", "a"), ("b", "b", "b", "b")])
+@settings(max_examples=share(30), deadline=None, derandomize=True)
+def test_circles_on_boolean_data_cost_twice_as_much_at_most(rows: list[Row]) -> None:
+    check_circles(rows, Fraction(3, 2), Fraction(2))
+
+
+@given(rows=st.lists(st.tuples(*[st.sampled_from("abcd")] * 2), min_size=3, max_size=8))
+@example(rows=[("a", "a")] * 3 + [("b", "a"), ("c", "a"), ("c", "a"), ("d", "d")])
+@settings(max_examples=share(30), deadline=None, derandomize=True)
+def test_circles_on_other_data_cost_three_times_as_much_at_most(rows: list[Row]) -> None:
+    check_circles(rows, Fraction(1), Fraction(3))
+
+
+def check_circles(rows: list[Row], bound: Fraction, factor: Fraction) -> None:
+    """The circles are as short as those of brute force; times `bound` they are no more than any groups cost."""
+    counted = Counter(rows)
+    vertices = [
+        Vertex(number, rows_of, tuple((CODES[str(cell)], CODES[str(CHAIN[cell][1])]) for cell in row))
+        for number, (row, rows_of) in enumerate(counted.items(), 1)
+    ]
+    costs = [STEPS.costs] * len(rows[0])
+    length, circles = least_circles(vertices, costs)
+    assert length == least_factor(tuple(rows))
+    order = list(counted)
+    groups = [[order[place] for place in group] for group in groups_of_circles(vertices, costs, circles)]
+    assert Counter(row for group in groups for row in group) == counted
+    assert min(map(len, groups)) >= 3
+    labels = [CHAIN] * len(rows[0])
+    found = sum((cost(group, labels, cells=False) for group in groups), Fraction(0))
+    least = least_cost(tuple(rows), labels, 3, cells=False)
+    assert Fraction(length, STEPS.costs[-1]) * bound <= least <= found <= factor * least
+
+
+def least_factor(rows: tuple[Row, ...]) -> int:
+    """The length of the shortest circles of three rows and more through all rows, of all there are."""
+
+    @cache
+    def around(members: tuple[int, ...]) -> int:
+        first, *others = members
+        return min(
+            sum(distance(rows[one], rows[other]) for one, other in zip((first, *way), (*way, first), strict=True))
+            for way in permutations(others)
+        )
+
+    @cache
+    def best(left: tuple[int, ...]) -> int:
+        if not left:
+            return 0
+        first, *others = left
+        return min(
+            around((first, *chosen)) + best(tuple(row for row in others if row not in chosen))
+            for size in range(2, len(others) + 1)
+            if len(others) == size or len(others) - size >= 3
+            for chosen in combinations(others, size)
+        )
+
+    return best(tuple(range(len(rows))))
