@@ -65,7 +65,11 @@ class HierarchyError(UsageError):
 
 
 class SourceError(UsageError):
-    """The spec names something that the catalog does not have, or leaves out something it has."""
+    """The spec names something that the catalog does not have, or leaves out something it has; all that was found."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
 
 
 class RequirementError(SqlanonError):

@@ -307,7 +307,7 @@ def _opened(
 def _read(engine: Engine, relation: Relation, alias: str) -> Opened:
     """A table, or the fields of a csv file where they can be read as texts of the same columns."""
     found = Opened.at(engine, relation, alias)
-    if not isinstance(relation, File) or relation.format == "parquet":
+    if not isinstance(relation, File) or not relation.of_text:
         return found
     fields = replace(relation, reading="text")
     try:

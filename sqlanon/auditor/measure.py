@@ -214,7 +214,7 @@ def audit(
     audited.require(*request.quasi_identifier, *(name for group in groups for name in group.columns), *request.columns)
     respondent = request.respondent if request.respondent in audited.columns else None
     source_side = _opened(engine, beside.source, "source")
-    if source_side is not None and isinstance(table, File) and table.format != "parquet":
+    if source_side is not None and isinstance(table, File) and table.of_text:
         source_side = replace(source_side, empty_is_null=True)
     sides = Sides(audited, source_side, respondent, beside.source_respondent)
     taxonomies = {name: Opened.at(engine, relation, "taxonomy") for name, relation in beside.taxonomies.items()}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from sqlanon.auditor import AuditResult, Beside, Request, audit
@@ -17,6 +18,7 @@ from sqlanon.errors import SourceError, SpecError, UsageError
 from sqlanon.source.binding import bind_source
 from sqlanon.source.run import Options, open_for
 from sqlanon.spec import Privacy, Spec, spec_from_dict
+from sqlanon.spec.places import is_path
 from sqlanon.spec.privacy import MODELS
 from sqlanon.sql.relations import Relation
 
@@ -79,9 +81,11 @@ def measure_place(
 
 
 @contextmanager
-def open_place(name: str, connection: str | None, options: Options) -> Iterator[tuple[Engine, Relation]]:
+def open_place(
+    name: Any, connection: str | None, options: Options, folder: Path = Path()
+) -> Iterator[tuple[Engine, Relation]]:
     """The engine of a connection (default: DuckDB in memory), and what a name or path means there."""
-    spec = _spec_around(name, connection, FLAGS, {})
+    spec = _spec_around(name, connection, FLAGS, {}, folder)
     with open_for(spec, options) as engine:
         yield engine, bind_source(spec, engine)
 
@@ -122,10 +126,13 @@ def _named_by_models(privacy: Mapping[str, Any]) -> Iterator[str]:
                 yield entry["column"]
 
 
-def _spec_around(name: str, connection: str | None, words: Words, asked: Mapping[str, Any]) -> Spec:
+def _spec_around(
+    name: Any, connection: str | None, words: Words, asked: Mapping[str, Any], folder: Path = Path()
+) -> Spec:
     """The rules for names, paths, URLs, variables and requirements are the spec's: let it read them."""
+    is_folder = connection is None and isinstance(name, str) and not is_path(name) and Path(name).is_dir()
     values: dict[str, Any] = {
-        "source": name,
+        "source": f"{name}/" if is_folder else name,
         "target": _ELSEWHERE,
         "columns": {"any": {"role": "quasi_identifier"}},
         "privacy": {"k": 1},
@@ -134,7 +141,7 @@ def _spec_around(name: str, connection: str | None, words: Words, asked: Mapping
     if connection is not None:
         values["connection"] = connection
     try:
-        return spec_from_dict(values)
+        return spec_from_dict(values, folder)
     except SpecError as error:
         raise UsageError(_in_words(error.problems[0], words)) from None
 

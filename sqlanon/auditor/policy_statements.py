@@ -38,7 +38,7 @@ class Published:
     @classmethod
     def at(cls, engine: Engine, relation: Relation) -> Published:
         """Look the columns up; the fields of a csv file are texts."""
-        if isinstance(relation, File) and relation.format != "parquet":
+        if isinstance(relation, File) and relation.of_text:
             engine.columns(relation)
             relation = replace(relation, reading="text")
         return cls(relation, {info.name: info for info in engine.columns(relation)}, engine.traits)

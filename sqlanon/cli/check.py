@@ -16,7 +16,7 @@ from sqlanon.cli.failures import failure_of
 from sqlanon.cli.hierarchies import reports_of
 from sqlanon.cli.recipients import explained, recipient_option
 from sqlanon.cli.settings import Settings, flags
-from sqlanon.errors import SqlanonError
+from sqlanon.errors import SpecError, SqlanonError
 
 if TYPE_CHECKING:
     from sqlanon.source.doubt import Crowding
@@ -68,7 +68,10 @@ def _checked(settings: Settings, path: Path, recipient: str | None, *, offline: 
     """What was found of a spec; shown, unless JSON is asked for."""
     from sqlanon.spec import load_spec
 
-    loaded = load_spec(path)
+    try:
+        loaded = load_spec(path)
+    except SpecError as error:
+        raise SpecError(*error.problems, *([] if offline else _also_misnamed(settings, path))) from None
     if loaded.recipients or recipient is not None:
         names = [recipient] if recipient else loaded.recipient_names
         return _checked_recipients(settings, path, loaded, names, offline=offline)
@@ -77,6 +80,25 @@ def _checked(settings: Settings, path: Path, recipient: str | None, *, offline: 
     if not settings.as_json:
         _show(settings, path, loaded, hierarchies, crowd)
     return _content(path, loaded, offline, hierarchies, crowd)
+
+
+def _also_misnamed(settings: Settings, path: Path) -> list[str]:
+    """Columns that the source does not have, told beside what is wrong with the spec; none where it is not found."""
+    from sqlanon.auditor.place import open_place
+    from sqlanon.source.binding import misnamed
+    from sqlanon.spec.load import read_document
+
+    try:
+        asked = read_document(path.read_text(encoding="utf-8-sig")).value
+        with (
+            settings.working() as options,
+            open_place(asked["source"], asked.get("connection"), options, path.parent) as place,
+        ):
+            return misnamed(
+                [str(name) for name in asked["columns"] if str(name).isprintable()], place[0].columns(place[1])
+            )
+    except (SqlanonError, OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def _checked_recipients(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlanon.cli.words import one_line
-from sqlanon.errors import EngineError, SpecError, SqlanonError
+from sqlanon.errors import EngineError, SourceError, SpecError, SqlanonError
 
 if TYPE_CHECKING:
     from sqlanon.engines.base import TraceEvent
@@ -42,7 +42,7 @@ def failure_of(error: BaseException) -> Failure:
     """What to say of an error."""
     kind = type(error).__name__
     match error:
-        case SpecError():
+        case SpecError() | SourceError():
             return Failure(kind, tuple(f"error: {one_line(problem)}" for problem in error.problems), error.exit_code)
         case SqlanonError():
             return Failure(kind, (f"error: {one_line(str(error))}",), error.exit_code)

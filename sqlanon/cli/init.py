@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,15 +122,17 @@ def _place(relation: Relation, folder: Path) -> str:
     """A source or target as the spec writes it: paths relative to its folder."""
     from sqlanon.draft.drafting import yaml_value
     from sqlanon.hierarchies.definition import join_name
+    from sqlanon.spec.places import is_path
     from sqlanon.sql.relations import File, Table
 
     match relation:
         case File(path=path):
-            remote = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path)
-            return yaml_value(path if remote else Path(os.path.relpath(path, folder)).as_posix())
+            if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path):
+                return yaml_value(path)
+            return yaml_value(Path(os.path.relpath(path, folder)).as_posix() + ("/" if relation.ending else ""))
         case Table(parts=parts):
             name = join_name(parts)
-            looks_like_path = name.lower().endswith((".csv", ".tsv", ".parquet"))
+            looks_like_path = is_path(name)
             return f"{{table: {yaml_value(name)}}}" if looks_like_path else yaml_value(name)
         case _:
             raise UsageError("name a table, a view or a file")
@@ -137,20 +140,39 @@ def _place(relation: Relation, folder: Path) -> str:
 
 def _target(engine: Engine, relation: Relation) -> Table | File:
     """A name beside the source that nothing has yet."""
-    from sqlanon.sql.relations import File, Table
+    from sqlanon.sql.relations import File, FileFormat, Table
 
     for ending in ("_release", *(f"_release_{number}" for number in range(2, 100))):
         match relation:
             case File(path=path):
-                place = Path(path if "://" not in path else path.rpartition("/")[2])
-                beside = place.with_name(f"{place.stem}{ending}.{relation.format}")
+                place, form = _beside(path), relation.format
+                written: FileFormat = form if form in ("csv", "tsv", "parquet") else "csv"
+                if has_magic(path):
+                    # A csv file beside csv files would be read with them the next time.
+                    written = "csv" if form == "parquet" else "parquet"
+                beside = place.with_name(f"{place.name}{ending}.{written}")
                 if not beside.exists():
-                    return File(str(beside), relation.format)
+                    return File(str(beside), written)
             case Table():
                 table = relation.beside(_shortened(relation.name) + ending)
                 if engine.relation_kind(table) is None:
                     return table
     raise UsageError("--target is missing: all default names exist already")
+
+
+def _beside(path: str) -> Path:
+    """Where a release of a file, a pattern or a folder is proposed, and its name without an ending.
+
+    >>> [_beside(path).as_posix() for path in ("data/visits.csv.gz", "data/2024/*.csv", "data/visits/")]
+    ['data/visits', 'data/2024/all', 'data/visits']
+    """
+    place = Path(path if "://" not in path else path.rstrip("/").rpartition("/")[2])
+    while has_magic(str(place)):
+        parent = place.parent
+        place = parent if has_magic(str(parent)) else parent / "all"
+    return place.with_name(
+        re.sub(r"(?i)(.)\.(csv|tsv|json|jsonl|ndjson|parquet|xlsx)(\.gz|\.zst)?$", r"\1", place.name)
+    )
 
 
 def _shortened(name: str) -> str:

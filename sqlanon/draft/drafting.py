@@ -12,15 +12,30 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from sqlglot import exp
+
 from sqlanon.draft.grouping import ValueGroups, by_company, by_frequency, by_vocabulary, quantile_cuts
 from sqlanon.draft.profile import DATES, NUMBERS, Profile, profile_columns
-from sqlanon.draft.rules import AGE, BIRTH, FEW_VALUES, POSTAL, Guess, guess_role, person_key, words_of
+from sqlanon.draft.rules import (
+    AGE,
+    BIRTH,
+    FEW_VALUES,
+    POSTAL,
+    Guess,
+    guess_role,
+    is_interval,
+    is_time,
+    person_key,
+    words_of,
+)
 from sqlanon.draft.values import MOST_VALUES, ValueQuestions
 from sqlanon.draft.vocabulary import best_match
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError
-from sqlanon.hierarchies.base import Family
-from sqlanon.sql.relations import Relation
+from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.sql.relations import Relation, cast, literal
+from sqlanon.sql.relations import column as column_of
+from sqlanon.sql.traits import Traits
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[./-][A-Za-z0-9_]+)*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"})
@@ -80,6 +95,34 @@ class Proposal:
         """The same with its listing in a file, whose name stands as YAML."""
         assert self.listing is not None
         return replace(self, hierarchy=f"{{csv: {path}}}", reason=self.listing.reason, instead="")
+
+
+SPANS = (86_400, 30 * 86_400, 360 * 86_400)
+"""Seconds of the days, months and years by which spans of time are told."""
+
+
+def _of_other(column: Profile, traits: Traits) -> Proposal:
+    """Times of a day by the hour and half a day, spans of time by days, months and years; of other types nothing."""
+    value = column_of(column.name)
+    labels: list[exp.Expression] = []
+    if is_time(column):
+        hour = exp.Extract(this=exp.var("HOUR"), expression=value)
+        labels += [_floored(hour, hours) for hours in (1, 4, 12)]
+        reason = "the hour in which a time lies, then four hours, then half a day, each named by its first hour"
+    elif is_interval(column):
+        seconds = exp.Extract(this=exp.var("EPOCH"), expression=value)
+        labels += [_floored(seconds, span) for span in SPANS]
+        reason = "whole days, then months of 30 days, then years of 360 days"
+    else:
+        return Proposal("suppression", "the value or nothing")
+    written = [traits.render(item) for item in (value, *labels, literal(TOP))]
+    return Proposal(f"{{sql: [{', '.join(map(yaml_value, written))}]}}", reason)
+
+
+def _floored(number: exp.Expression, unit: int) -> exp.Expression:
+    """The whole units in a number, times the unit where hours are meant, as text."""
+    counted = cast(exp.Floor(this=exp.Div(this=cast(number.copy(), "double"), expression=literal(unit))), "bigint")
+    return cast(counted if unit >= SPANS[0] else exp.Mul(this=counted, expression=literal(unit)), "text")
 
 
 def propose_hierarchy(column: Profile, values: ValueQuestions | None = None) -> Proposal:
@@ -317,10 +360,15 @@ def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = Fal
     generalized = [profile for profile, guess in drafted if guess.role == "quasi_identifier"]
     values = ValueQuestions(engine, relation, generalized) if look_at_values else None
     columns = tuple(
-        DraftedColumn(profile, guess, propose_hierarchy(profile, values) if guess.role == "quasi_identifier" else None)
+        DraftedColumn(profile, guess, _proposal(engine, profile, values) if guess.role == "quasi_identifier" else None)
         for profile, guess in drafted
     )
     return Draft(profiles[0].rows, columns, _respondent(columns))
+
+
+def _proposal(engine: Engine, profile: Profile, values: ValueQuestions | None) -> Proposal:
+    other = profile.family is Family.OTHER
+    return _of_other(profile, engine.traits) if other else propose_hierarchy(profile, values)
 
 
 def _respondent(columns: Sequence[DraftedColumn]) -> str | None:

@@ -176,6 +176,8 @@ class Profile:
     """Numbers that are NaN, infinite or enormous."""
     first_year: int | None = None
     last_year: int | None = None
+    kind: str = ""
+    """The name of its type, where the family does not tell it."""
     pairs: int | None = None
     """Distinct pairs of a value and a person, where persons are told apart."""
 
@@ -209,6 +211,7 @@ def profile_columns(engine: Engine, relation: Relation, infos: Sequence[ColumnIn
 
 def _profile_some(engine: Engine, relation: Relation, infos: Sequence[ColumnInfo]) -> Iterator[Profile]:
     columns = [(info.name, info.family) for info in infos]
+    kinds = {info.name: info.type.sql().upper() for info in infos if info.family is Family.OTHER}
     source = engine.traits.relation(relation, "profiled")
     [(rows, *values)] = engine.query(Statement("profile", profile(source, columns, "profiled", engine.traits)))
     position = 0
@@ -216,7 +219,8 @@ def _profile_some(engine: Engine, relation: Relation, infos: Sequence[ColumnInfo
         names = list(measures(family))
         answers = dict(zip(names, values[position : position + len(names)], strict=True))
         position += len(names)
-        yield Profile(name, family, int(rows), **{key: _read(key, value) for key, value in answers.items()})
+        read = {key: _read(key, value) for key, value in answers.items()}
+        yield Profile(name, family, int(rows), **read, kind=kinds.get(name, ""))
 
 
 def _read(measure: str, value: Any) -> Any:

@@ -156,11 +156,28 @@ def _by_shape(column: Profile, words: frozenset[str]) -> Guess | None:
 
 
 def _by_type(column: Profile, words: frozenset[str]) -> Guess | None:
+    if is_time(column):
+        return Guess("quasi_identifier", "when something happened is often known to others")
+    if is_interval(column):
+        return Guess("quasi_identifier", "how long something took is often known to others")
+    if column.kind.startswith("JSON"):
+        reason = "JSON holds many facts in one, so it stays out; name the fields that are needed in a query source"
+        return Guess("identifier", reason, review=True)
     if column.family is Family.OTHER:
         return Guess("identifier", "values of its type cannot be generalized, so they stay out", review=True)
     if column.family in DATES:
         return Guess("quasi_identifier", "dates of a person's life are often known to others")
     return None
+
+
+def is_time(column: Profile) -> bool:
+    """Whether these are times of a day; those with a zone of their own are none."""
+    return re.fullmatch(r"TIME(\([0-9]+\))?", column.kind) is not None
+
+
+def is_interval(column: Profile) -> bool:
+    """Whether these are spans of time."""
+    return column.kind.startswith("INTERVAL")
 
 
 def _by_name(column: Profile, words: frozenset[str]) -> Guess | None:

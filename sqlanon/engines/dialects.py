@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.expressions import DType
 
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.relations import File, Table, cast, identifier, literal, table_expression
+from sqlanon.sql.relations import File, FileFormat, Table, cast, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
 # PostgreSQL writes a float in scientific notation from 10^15 (real: 10^6) on and drops a fraction of zero; DuckDB
@@ -54,6 +54,7 @@ class DuckDBTraits(Traits):
     """DuckDB reads files; its floats are spelled as PostgreSQL spells them."""
 
     dialect: str = "duckdb"
+    reads_unusual: bool = True
     temporary_scratch: bool = True
     plain_names: bool = True
 
@@ -63,8 +64,10 @@ class DuckDBTraits(Traits):
         return super().text(value, family)
 
     def file(self, file: File, alias: str) -> exp.Expression:
-        of_text = file.format != "parquet"
+        of_text = file.of_text
         options: list[tuple[str, exp.Expression]] = []
+        if file.format == "json":
+            options.append(("sample_size", exp.Literal.number(-1)))
         if of_text:
             options += [("sample_size", exp.Literal.number(-1)), ("header", exp.true())]
         if of_text and file.reading != "found":
@@ -72,10 +75,13 @@ class DuckDBTraits(Traits):
             options += [(name, literal(mark)) for name, mark in marks.items()]
         if of_text and file.reading == "text":
             options.append(("all_varchar", exp.true()))
+        if file.several:
+            # A column that only some files have is seen, not left out; files may have their columns in any order.
+            options.append(("union_by_name", exp.true()))
         reader = exp.Anonymous(
-            this="read_csv" if of_text else "read_parquet",
+            this=_READERS[file.format],
             expressions=[
-                literal(file.path),
+                _paths(file),
                 *(exp.EQ(this=exp.var(name), expression=value) for name, value in options),
             ],
         )
@@ -100,7 +106,7 @@ class DuckDBTraits(Traits):
         reader = exp.Anonymous(
             this="read_csv",
             expressions=[
-                literal(file.path),
+                _paths(file),
                 *(exp.EQ(this=exp.var(name), expression=value) for name, value in options),
             ],
         )
@@ -138,6 +144,21 @@ class PostgresTraits(Traits):
         within = _joined_bytes(inner, _called("CONVERT_TO", text, literal("UTF8")))
         whole = _joined_bytes(outer, _called("SHA256", within))
         return _called("ENCODE", _called("SHA256", whole), literal("hex"))
+
+
+_READERS: dict[FileFormat, str] = {
+    "csv": "read_csv",
+    "tsv": "read_csv",
+    "parquet": "read_parquet",
+    "json": "read_json",
+    "xlsx": "read_xlsx",
+}
+
+
+def _paths(file: File) -> exp.Expression:
+    """A path or pattern as a text, several as a list."""
+    found = [literal(path) for path in file.patterns]
+    return found[0] if len(found) == 1 else exp.Array(expressions=found)
 
 
 def _called(function: str, *arguments: exp.Expression) -> exp.Expression:

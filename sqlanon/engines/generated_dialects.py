@@ -235,7 +235,7 @@ TRINO = TrinoTraits()
 CLICKHOUSE = ClickHouseTraits()
 
 
-_FILES = frozenset({"csv", "tsv", "parquet"})
+_FILES = frozenset({"csv", "tsv", "parquet", "json", "xlsx"})
 
 _DIALECTS = (
     Scripting(

@@ -179,7 +179,9 @@ def neutral(engine: AnyEngine) -> AnyEngine:
     """
     twin = copy.copy(engine)
     # Traits belong to the class of an engine; this one object has its own.
-    vars(twin)["traits"] = NeutralTraits(engine.traits.dialect, asked=engine.traits)
+    vars(twin)["traits"] = NeutralTraits(
+        engine.traits.dialect, reads_unusual=engine.traits.reads_unusual, asked=engine.traits
+    )
     return twin
 
 

@@ -428,7 +428,7 @@ class _Gathering:
             self._notes.append(f"There is no script: {error}.")
             return None
         places = [place for place in (binding.source, binding.target) if isinstance(place, File)]
-        harmless = {*harmless_labels(grown), *OWN_WORDS, *(place.path for place in places)}
+        harmless = {*harmless_labels(grown), *OWN_WORDS, *(path for place in places for path in place.patterns)}
         text = redacted(script.text, engine.dialect, harmless)
         return text if len(text) <= MOST_SQL else f"{text[:MOST_SQL]}\n-- the rest is left out here\n"
 

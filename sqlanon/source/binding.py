@@ -6,7 +6,7 @@ its column's type is an error here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,7 +21,7 @@ from sqlanon.source.differential import sampling_for
 from sqlanon.source.domains import LISTED, Measure, measure_of
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.history import BoundHistory, bind_history
-from sqlanon.source.reads import Read, reads_of, refuse_written
+from sqlanon.source.reads import Read, file_of, reads_of, refuse_written
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import count, is_null, named
 from sqlanon.sql.relations import File, Query, Relation, Table, column, literal
@@ -176,8 +176,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     source = bind_source(spec, engine)
     infos = engine.columns(source)
     known = {info.name: info for info in infos}
-    _refuse_unknown(spec, known)
-    _refuse_unlisted(spec, infos)
+    _refuse_together(spec, infos)
     spec = _with_sampling(_with_binsizes(spec, engine, source, known))
     _refuse_scratch(spec, engine)
     target = bind_target(spec, engine)
@@ -334,7 +333,12 @@ def bind_relation(source: Source, engine: Engine, key: str) -> Relation:
     match source:
         case FileSource():
             _require(engine, Capability.FILE_SOURCES, key, "files")
-            return File(source.location, source.format)
+            file = file_of(source, key)
+            if file.unusual is not None and not engine.traits.reads_unusual:
+                raise UsageError(
+                    f"{key}: {engine.name} reads plain csv and parquet files, no {file.unusual}; load them into a table"
+                )
+            return file
         case QuerySource():
             return Query(parse_query(source.query, engine.dialect, f"{key}.query"))
         case _:
@@ -351,27 +355,42 @@ def bind_column(spec: Spec, info: ColumnInfo) -> BoundColumn:
     return BoundColumn(info.name, info.family, rule, measure)
 
 
-def _refuse_unknown(spec: Spec, known: Mapping[str, ColumnInfo]) -> None:
-    for name in spec.columns:
+def _refuse_together(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
+    """Everything that is wrong about columns and their hierarchies, in one error."""
+    known = {info.name: info for info in infos}
+    found: list[UsageError] = [SourceError(problem) for problem in misnamed(spec.columns, infos)]
+    unlisted = [info.name for info in infos if info.name not in spec.columns] if spec.default_role is None else []
+    if unlisted:
+        more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
+        told = f"column '{unlisted[0]}'{more} of the source is not listed under 'columns'; "
+        found.append(SourceError(f"{told}give it a role, or set default_role"))
+    for name in spec.quasi_identifiers:
+        try:
+            if name in known:
+                bind_column(spec, known[name])
+        except UsageError as error:
+            found.append(error)
+    if len(found) == 1:
+        raise found[0]
+    if found:
+        raise SourceError(*map(str, found))
+
+
+def misnamed(columns: Iterable[str], infos: Sequence[ColumnInfo]) -> list[str]:
+    """What is wrong with names of columns that the source should have."""
+    known = [info.name for info in infos]
+    problems = []
+    for name in columns:
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise SourceError(f"columns.{name}: the source has no column '{name}'{hint}")
-
-
-def _refuse_unlisted(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
-    unlisted = [info.name for info in infos if info.name not in spec.columns]
-    if unlisted and spec.default_role is None:
-        more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
-        raise SourceError(
-            f"column '{unlisted[0]}'{more} of the source is not listed under 'columns'; "
-            f"give it a role, or set default_role"
-        )
+            problems.append(f"columns.{name}: the source has no column '{name}'{hint}")
+    return problems
 
 
 def _refuse_header(target: Relation, released: Sequence[str]) -> None:
     """UsageError for a name that readers of a csv file do not give back."""
-    if not isinstance(target, File) or target.format == "parquet":
+    if not isinstance(target, File) or not target.of_text:
         return
     for name in released:
         if name != name.strip():

@@ -125,6 +125,7 @@ def _profiles(engine: Engine, binding: Binding, infos: Sequence[ColumnInfo]) -> 
 
 def _read(info: ColumnInfo, answer: Sequence[Any], *, persons: bool) -> Profile:
     rows, present, distinct, pairs, shortest, longest, low, high, odd, *shapes = answer
+    shaped: dict[str, Any] = dict(zip(SHAPES, map(int, shapes), strict=True))
     return Profile(
         info.name,
         info.family,
@@ -137,7 +138,7 @@ def _read(info: ColumnInfo, answer: Sequence[Any], *, persons: bool) -> Profile:
         greatest=number_of(high),
         extraordinary=int(odd),
         pairs=int(pairs) if persons else None,
-        **dict(zip(SHAPES, map(int, shapes), strict=True)),
+        **shaped,
     )
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from glob import has_magic, iglob
 from pathlib import Path
@@ -25,6 +26,7 @@ from sqlanon.hierarchies import Csv
 from sqlanon.hierarchies import Table as ReferenceTable
 from sqlanon.spec import FileSource, FileTarget, Spec
 from sqlanon.spec.load import written_path
+from sqlanon.spec.places import read_format
 from sqlanon.sql.relations import File, Query, Relation, Table, named_tables
 
 _SCHEME = re.compile(r"file:(//[^/]*)?(?=/)", re.IGNORECASE)
@@ -32,6 +34,7 @@ _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _LONGEST = 4096
 """No path is longer."""
 _READER = re.compile(r"read|scan|glob|sniff", re.IGNORECASE)
+_ENDING = re.compile(r"\.(csv|tsv|json|jsonl|ndjson|parquet|xlsx)(\.gz|\.zst)?$", re.IGNORECASE)
 _RUNS_TEXT = re.compile(r"query(_table)?", re.IGNORECASE)
 _TABLES = ("regions", "history.ledger")
 _KEPT = re.compile(r"sqlanon_run(_\w+)?", re.IGNORECASE)
@@ -68,6 +71,72 @@ class Reached:
     """A definition on the way cannot be read: it may read anything."""
 
 
+def file_of(source: FileSource, key: str) -> File:
+    """The files that a source names, of one form; SpecError for what would be read twice, or in part."""
+    first, *more = source.locations
+    remote = _REMOTE.match(first) is not None and not _SCHEME.match(first)
+    if first.endswith("/") or (not remote and Path(first).is_dir()):
+        return _folder_of(first.rstrip("/") + "/", key, remote=remote)
+    form = read_format(first)
+    assert form is not None
+    paths = [str(_local(path)) for path in source.locations if not _REMOTE.match(path) or _SCHEME.match(path)]
+    # What is no pattern to Python may be one to the engine: such a file stands for itself here.
+    found = [name for path in paths for name in _globbed(path)]
+    _refuse_twice(found, key)
+    return File(first, form, also=tuple(more))
+
+
+def _globbed(path: str) -> list[str]:
+    return list(iglob(path, recursive=True, include_hidden=True)) if has_magic(path) else [path]  # noqa: PTH207
+
+
+def _refuse_twice(paths: Sequence[str], key: str) -> None:
+    seen: dict[tuple[int, int], str] = {}
+    for path in paths:
+        with suppress(OSError):
+            status = Path(path).stat()
+            other = seen.setdefault((status.st_dev, status.st_ino), path)
+            if other is not path:
+                raise SpecError(
+                    f"{key}: '{path}' and '{other}' are one file: its rows would be read twice; name it once"
+                )
+
+
+def _folder_of(folder: str, key: str, *, remote: bool) -> File:
+    """The data files of a folder, which all end alike."""
+    if remote:
+        raise SpecError(
+            f"{key}: a folder elsewhere cannot be listed; name its files by a pattern: {folder}**/*.parquet"
+        )
+    if has_magic(folder):
+        raise SpecError(f"{key}: a folder with * ? or [ in its name means several to readers; name files by a pattern")
+    if not Path(folder).is_dir():
+        raise SourceError(f"{key}: there is no folder '{folder}'")
+    found: list[str] = []
+    for place, folders, names in os.walk(folder):
+        hidden = any(part.startswith((".", "_")) for part in Path(place).relative_to(folder).parts)
+        data = [name for name in names if read_format(name) is not None and not name.startswith((".", "_"))]
+        if hidden and data:
+            raise SpecError(
+                f"{key}: '{place}' holds {len(data)} data files, which other readers leave out; "
+                f"remove it, or name the files by a pattern"
+            )
+        found += [str(Path(place) / name) for name in data]
+        folders.sort()
+    endings = sorted({match[0] for path in found if (match := _ENDING.search(path))})
+    if not endings:
+        raise SourceError(f"{key}: the folder '{folder}' holds no csv, tsv, json or parquet file")
+    if len(endings) > 1 or endings[0].lower() == ".xlsx":
+        raise SpecError(
+            f"{key}: the folder '{folder}' holds {', '.join(endings)} files; name the ones to read by a pattern, "
+            f"as {folder}*{endings[0]}"
+        )
+    _refuse_twice(found, key)
+    form = read_format(found[0])
+    assert form is not None
+    return File(folder, form, ending=endings[0])
+
+
 def reads_of(spec: Spec, source: Relation, population: Relation | None) -> Iterator[Read]:
     """Everything that the spec names to be read."""
     yield Read("source", source)
@@ -81,7 +150,7 @@ def file_reads(spec: Spec) -> Iterator[Read]:
     population = spec.privacy.population
     for key, place in (("source", spec.source), ("population", None if population is None else population.source)):
         if isinstance(place, FileSource):
-            yield Read(key, File(place.location, place.format))
+            yield from (Read(key, Path(path) if Path(path).is_dir() else File(path, "csv")) for path in place.locations)
     if isinstance(spec.target, FileTarget):
         yield Read("target", Path(spec.target.location))
     database = spec.folder / spec.connection.reveal().partition(":///")[2].partition("?")[0].removeprefix("file:")
@@ -215,8 +284,8 @@ def _doubt(key: str, read: Read) -> SpecError:
 
 def _follow(engine: Engine, relation: Relation, found: Reached) -> None:
     match relation:
-        case File(path=path):
-            found.paths.append(path)
+        case File():
+            found.paths += relation.paths
         case Query(select=select):
             _follow_query(engine, select, found)
         case Table():

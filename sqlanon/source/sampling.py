@@ -176,7 +176,7 @@ class SampleLedger:
 def _name_of(source: Relation) -> str:
     """A source as the ledger has it."""
     if isinstance(source, File):
-        return json.dumps(["file", os.path.realpath(source.path)])
+        return json.dumps(["file", *sorted(map(os.path.realpath, source.paths))])
     if isinstance(source, Table):
         return json.dumps(["table", *source.parts])
     raise TypeError("a query is not sampled")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import typing
 from collections.abc import Mapping
+from glob import has_magic
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
@@ -29,7 +31,17 @@ from pydantic import (
 
 from sqlanon.hierarchies.definition import Definition, NameParts
 
+FileFormat = Literal["csv", "tsv", "parquet", "json", "xlsx"]
+"""How a file that is read is written; json holds a list of objects, or one object a line."""
+
 _FILE = re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE | re.DOTALL)
+_READ = re.compile(
+    r".+\.(?:(?P<text>csv|tsv|json|jsonl|ndjson)(?:\.(?:gz|zst))?|(?P<binary>parquet|xlsx))", re.IGNORECASE | re.DOTALL
+)
+_JSON_LINES = ("jsonl", "ndjson")
+READ_ENDINGS = (
+    "a path that ends in .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet, .xlsx or, for a folder, /"
+)
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -62,8 +74,67 @@ class ViewTarget(Definition):
 
 
 class _FilePath(Definition):
-    file: str = Field(min_length=1, description="A path that ends in .csv, .tsv or .parquet.")
     _folder: Path = PrivateAttr(default=Path())
+
+    def model_post_init(self, context: Any) -> None:
+        """Remember the folder of the spec, which the loader passes as context."""
+        if isinstance(context, dict) and "folder" in context:
+            self._folder = Path(context["folder"])
+
+    def located(self, path: str) -> str:
+        """The path to open: absolute or relative to the working directory; a URL stays as it is."""
+        return path if _REMOTE.match(path) else str(self._folder / path) + ("/" if path.endswith("/") else "")
+
+
+def read_format(path: str) -> FileFormat | None:
+    """How a file that is read is written, by its ending; None for an ending that means nothing here.
+
+    >>> read_format("people.csv.gz"), read_format("people.jsonl"), read_format("people.txt")
+    ('csv', 'json', None)
+    """
+    found = _READ.fullmatch(path)
+    if found is None:
+        return None
+    word = (found["text"] or found["binary"]).lower()
+    return "json" if word in _JSON_LINES else typing.cast(FileFormat, word)
+
+
+_FORMULAS_WORDS = "Texts of a csv file that spreadsheets run as formulas: keep, escape (a quote in front), or refuse."
+
+
+class FileSource(_FilePath):
+    """A file, a folder of files, or several, to read on engines that read files."""
+
+    file: str | tuple[str, ...] = Field(min_length=1, description=f"{READ_ENDINGS[0].upper()}{READ_ENDINGS[1:]}.")
+
+    @field_validator("file", mode="after")
+    @classmethod
+    def _known_endings(cls, file: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        paths = (file,) if isinstance(file, str) else file
+        if any(read_format(path) is None and not path.endswith("/") for path in paths):
+            raise ValueError(f"{READ_ENDINGS} is expected")
+        if len(paths) > 1 and len({read_format(path) for path in paths}) > 1:
+            raise ValueError("files of one format are expected, and no folder among them")
+        if len(paths) > 1 and any(path.endswith("/") for path in paths):
+            raise ValueError("one folder, or a list of files, is expected; write folder/*.csv to list what is in it")
+        if read_format(paths[0]) == "xlsx" and (len(paths) > 1 or has_magic(paths[0])):
+            raise ValueError("one Excel file is expected; save several as csv files")
+        return file
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """The paths to open."""
+        return tuple(self.located(path) for path in ((self.file,) if isinstance(self.file, str) else self.file))
+
+
+class FileTarget(_FilePath):
+    """A file to write, on engines that write files."""
+
+    file: str = Field(min_length=1, description="A path that ends in .csv, .tsv or .parquet.")
+    formulas: Literal["keep", "escape", "refuse"] = Field(
+        default="keep",
+        description=_FORMULAS_WORDS,
+    )
 
     @field_validator("file", mode="after")
     @classmethod
@@ -72,15 +143,10 @@ class _FilePath(Definition):
             raise ValueError("a path that ends in .csv, .tsv or .parquet is expected")
         return file
 
-    def model_post_init(self, context: Any) -> None:
-        """Remember the folder of the spec, which the loader passes as context."""
-        if isinstance(context, dict) and "folder" in context:
-            self._folder = Path(context["folder"])
-
     @property
     def location(self) -> str:
-        """The path to open: absolute or relative to the working directory; a URL stays as it is."""
-        return self.file if _REMOTE.match(self.file) else str(self._folder / self.file)
+        """The path to open."""
+        return self.located(self.file)
 
     @property
     def format(self) -> Literal["csv", "tsv", "parquet"]:
@@ -89,22 +155,6 @@ class _FilePath(Definition):
         if lowered.endswith(".parquet"):
             return "parquet"
         return "tsv" if lowered.endswith(".tsv") else "csv"
-
-
-_FORMULAS_WORDS = "Texts of a csv file that spreadsheets run as formulas: keep, escape (a quote in front), or refuse."
-
-
-class FileSource(_FilePath):
-    """A file to read, on engines that read files."""
-
-
-class FileTarget(_FilePath):
-    """A file to write, on engines that write files."""
-
-    formulas: Literal["keep", "escape", "refuse"] = Field(
-        default="keep",
-        description=_FORMULAS_WORDS,
-    )
 
     @model_validator(mode="after")
     def _formulas_of_texts(self) -> Self:
@@ -122,8 +172,13 @@ class QuerySource(Definition):
 def _as_mapping(value: object) -> object:
     """A bare text is a path where it ends like one, else a name."""
     if isinstance(value, str):
-        return {"file": value} if _FILE.fullmatch(value) else {"table": value}
-    return value
+        return {"file": value} if is_path(value) else {"table": value}
+    return {"file": value} if isinstance(value, list | tuple) else value
+
+
+def is_path(text: str) -> bool:
+    """Whether a bare text means a file or a folder, not a table."""
+    return read_format(text) is not None or text.endswith("/")
 
 
 def _source(value: object) -> object:
@@ -159,12 +214,19 @@ _FORMULAS = {
 }
 
 
-def _described(keys: Mapping[str, str], of_files: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+def _described(
+    keys: Mapping[str, str], of_files: Mapping[str, Any] = MappingProxyType({}), *, several: bool = False
+) -> dict[str, Any]:
+    paths = {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}
     choices: list[dict[str, Any]] = [{"type": "string", "description": "A name like schema.table, or a path."}]
     for key, description in keys.items():
         properties: dict[str, Any] = {key: {"type": "string", "minLength": 1, "description": description}}
         properties |= of_files if key == "file" else {}
+        if several and key == "file":
+            properties[key] = {"anyOf": [{"type": "string", "minLength": 1}, paths], "description": description}
         choices.append({"type": "object", "properties": properties, "required": [key], "additionalProperties": False})
+    if several:
+        choices.append({**paths, "description": "Paths of files that are read as one table."})
     return {"anyOf": choices}
 
 
@@ -172,7 +234,12 @@ Source = Annotated[
     Annotated[TableSource, Tag("table")] | Annotated[FileSource, Tag("file")] | Annotated[QuerySource, Tag("query")],
     Discriminator(_key),
     BeforeValidator(_source),
-    WithJsonSchema(_described({"table": "A table or view.", "file": "A csv or parquet file.", "query": "A SELECT."})),
+    WithJsonSchema(
+        _described(
+            {"table": "A table or view.", "file": "A file, a folder, or a list of files.", "query": "A SELECT."},
+            several=True,
+        )
+    ),
 ]
 """What a release is made from."""
 
@@ -195,7 +262,9 @@ def _place(value: object) -> tuple[str, ...] | str | None:
     match value:
         case TableSource() | TableTarget() | ViewTarget():
             return value.parts
-        case FileSource() | FileTarget():
+        case FileSource():
+            return os.path.realpath(value.locations[0]) if len(value.locations) == 1 else None
+        case FileTarget():
             return os.path.realpath(value.location)
         case _:
             return None

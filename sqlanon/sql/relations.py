@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from glob import has_magic
+from pathlib import PurePosixPath
 from typing import Literal
 
 from sqlglot import exp
@@ -42,14 +44,57 @@ class Table:
         )
 
 
+FileFormat = Literal["csv", "tsv", "parquet", "json", "xlsx"]
+"""How a file is written: tsv is csv with tabs, json holds a list of objects or one object a line."""
+
+_COMPRESSED = re.compile(r"\.(gz|zst)", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class File:
-    """A csv (tsv: with tabs) or parquet file that the engine itself reads."""
+    """A file, or several of one form, that the engine itself reads."""
 
     path: str
-    format: Literal["csv", "tsv", "parquet"]
+    """A path, a pattern with `*`, or a folder that ends in a slash."""
+    format: FileFormat
     reading: Literal["found", "written", "text"] = "found"
     """How a csv file is read: marks and types found in it, marks known because it was written here, all as texts."""
+    also: tuple[str, ...] = ()
+    """Further paths or patterns, read as more rows of the same table."""
+    ending: str = ""
+    """What the names of files in a folder end in; empty where the path is no folder."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything that is read, as paths, patterns and folders."""
+        return (self.path, *self.also)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The same for readers that know no folders: files whose names begin with a dot or `_` are no data."""
+        return (f"{self.path}**/[!._]*{self.ending}",) if self.ending else self.paths
+
+    @property
+    def of_text(self) -> bool:
+        """Whether its values are the fields of a csv file."""
+        return self.format in ("csv", "tsv")
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one file may be meant."""
+        return bool(self.also or self.ending) or has_magic(self.path)
+
+    @property
+    def unusual(self) -> str | None:
+        """What is more than one plain csv or parquet file about it, in a word for messages; None for those."""
+        if self.format in ("json", "xlsx"):
+            return f"{self.format} files"
+        if any(
+            _COMPRESSED.fullmatch(PurePosixPath(path).suffix)
+            for path in (*self.paths, self.ending and "x" + self.ending)
+        ):
+            return "compressed files"
+        return "folders" if self.ending else "lists of files" if self.also else None
 
     @property
     def delimiter(self) -> str:
@@ -57,7 +102,8 @@ class File:
         return "\t" if self.format == "tsv" else ","
 
     def __str__(self) -> str:
-        return self.path
+        more = f" and {len(self.also)} more" if self.also else ""
+        return re.sub(r"://[^/@]*@", "://***@", self.path) + more
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,8 @@ class Traits:
     """How one engine wants a few things written."""
 
     dialect: str
+    reads_unusual: bool = False
+    """Files are read that are more than one plain csv or parquet file: compressed, several, json, Excel."""
     unlogged_scratch: bool = False
     """Scratch tables skip the write-ahead log."""
     temporary_scratch: bool = False

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
+import yaml
 from psycopg import sql
 
 from tests.kit.commands import COLUMNS, CommandLine, patients, spec_values, tables, write_spec
@@ -253,3 +254,30 @@ def test_a_wrong_password(sqlanon: CommandLine, folder: Path, role: Role, postgr
     assert "wrong-password" not in outcome.err + outcome.out
     assert outcome.json["error"]["type"] == "ConnectionFailed"
     assert [path.name for path in folder.iterdir()] == ["spec.yaml"]
+
+
+def test_problems_of_spec_and_catalog_are_told_at_once(sqlanon: CommandLine, folder: Path) -> None:
+    (folder / "people.csv").write_text("zip,age,born\n" + "94138,33,2020-01-01\n" * 9)
+    columns: dict[str, Any] = {
+        "zipp": {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5, "steps": [1, 5]}}},
+        "age": {"role": "quasi_identifier", "hierarchy": {"date": ["day", "year", "any"]}},
+        "nobody": {"role": "sensitive"},
+    }
+    spec = folder / "spec.yaml"
+    values = {"source": "people.csv", "target": "released.csv", "columns": columns, "privacy": {"k": 2}}
+    spec.write_text(yaml.safe_dump(values, sort_keys=False))
+    ended = sqlanon("check", spec)
+    assert ended.code == 2
+    told = [line.removeprefix("sqlanon: error: ") for line in ended.err.splitlines()]
+    assert told[0] == "columns.zipp: the source has no column 'zipp'; did you mean 'zip'?"
+    assert told[1] == "columns.nobody: the source has no column 'nobody'"
+    assert told[2].startswith("column 'zip' and 1 more of the source is not listed")
+    assert told[3].startswith("column 'age': date ")
+    assert len(told) == 4
+    spec.write_text(yaml.safe_dump(values | {"privacy": {"k": 0}, "search": {"algorithm": "optmal"}}))
+    told = sqlanon("check", spec).err.splitlines()
+    assert sum("columns." in line for line in told) == 2
+    assert any("privacy.k" in line for line in told)
+    assert any("search.algorithm" in line for line in told)
+    offline = sqlanon("check", spec, "--offline").err
+    assert "the source has no column" not in offline

@@ -264,3 +264,34 @@ def test_widths_nest_and_stay_below_the_range() -> None:
             widths = interval_widths(Decimal(extent), whole=whole)
             assert all(wide % narrow == 0 for narrow, wide in pairwise(widths))
             assert all(0 < width < Decimal(extent) for width in widths)
+
+
+@pytest.mark.parametrize("name", ["t", 'it\'s "${T}" */'])
+def test_times_spans_and_json_are_drafted_by_their_type(
+    sqlanon: CommandLine, engine_url: str, folder: Path, name: str
+) -> None:
+    quoted = name.replace('"', '""')
+    engine = open_at(engine_url)
+    execute(
+        engine,
+        f"""
+        CREATE TABLE kinds AS SELECT TIME '07:15:00' + g * INTERVAL '1 minute' AS "{quoted}",
+            g * INTERVAL '90 minutes' AS took, CAST('{{"a": 1}}' AS JSON) AS document
+        FROM generate_series(1, 200) AS s(g)
+        """,
+    )
+    engine.close()
+    columns = draft(sqlanon, engine_url, "kinds")
+    assert {column: found["role"] for column, found in columns.items()} == {
+        name: "quasi_identifier",
+        "took": "quasi_identifier",
+        "document": "identifier",
+    }
+    checked = sqlanon("check", "spec.yaml", "--json")
+    assert checked.code == 0, checked.err
+    # From 07:16 to 10:35: hours 7 to 10, four hours from 4 and 8, the first half of the day.
+    assert checked.json["hierarchies"][name]["labels"] == [200, 4, 2, 1, 1]
+    # Up to 300 hours: days 0 to 12, one month.
+    assert checked.json["hierarchies"]["took"]["labels"] == [200, 13, 1, 1, 1]
+    assert "name the fields that are needed in a query source" in Path("spec.yaml").read_text()
+    assert sqlanon("run", "spec.yaml").code == 0

@@ -168,8 +168,9 @@ WRONG = {
         '1: source: a name like table, schema.table or schema."my.table" is expected',
     ),
     "file of another kind": (
-        "source: {file: t.xlsx}\ntarget: b\n" + COLUMNS + PRIVACY,
-        "1: source.file: a path that ends in .csv, .tsv or .parquet is expected",
+        "source: {file: t.xls}\ntarget: b\n" + COLUMNS + PRIVACY,
+        "1: source.file: a path that ends in .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet, .xlsx or, for a "
+        "folder, / is expected",
     ),
     "target query": (
         "source: a\ntarget: {query: select 1}\n" + COLUMNS + PRIVACY,

@@ -135,10 +135,16 @@ def test_targets(target: Any, expected: object) -> None:
 def test_files_are_relative_to_the_spec() -> None:
     source = spec_from_dict({**LEAST, "source": "data/t.tsv"}, base="project").source
     assert isinstance(source, FileSource)
-    assert (source.location, source.format) == (str(Path("project/data/t.tsv")), "tsv")
+    assert source.locations == (str(Path("project/data/t.tsv")),)
     remote = spec_from_dict({**LEAST, "source": "s3://bucket/t.parquet"}, base="project").source
     assert isinstance(remote, FileSource)
-    assert (remote.location, remote.format) == ("s3://bucket/t.parquet", "parquet")
+    assert remote.locations == ("s3://bucket/t.parquet",)
+    several = spec_from_dict({**LEAST, "source": ["a.csv", "d/*.csv"]}, base="project").source
+    assert isinstance(several, FileSource)
+    assert several.locations == (str(Path("project/a.csv")), str(Path("project/d/*.csv")))
+    folder = spec_from_dict({**LEAST, "source": "d/"}, base="project").source
+    assert isinstance(folder, FileSource)
+    assert folder.locations == (f"{Path('project/d')}/",)
 
 
 @pytest.mark.parametrize(

@@ -438,4 +438,4 @@ def test_the_population_is_relative_to_the_spec() -> None:
     population = spec_from_dict(asked, base="project").privacy.population
     assert population is not None
     assert isinstance(population.source, FileSource)
-    assert population.source.location == str(Path("project/data/voters.csv"))
+    assert population.source.locations[0] == str(Path("project/data/voters.csv"))

@@ -75,6 +75,8 @@ select macro_definition from duckdb_functions()
 where not internal and lower(function_name) = lower(:name) and macro_definition is not null
 """
 
+_EXTENSION = "select count(*) from duckdb_extensions() where extension_name = :name and (installed or loaded)"
+
 _DATABASE_FILES = "select path from duckdb_databases() where path is not null"
 
 
@@ -146,6 +148,12 @@ def macro_queries(engine: Engine, name: str) -> list[exp.Query]:
 def database_files(engine: Engine) -> list[str]:
     """The files of the databases that the session has open."""
     return [str(path) for (path,) in engine.ask_catalog(_DATABASE_FILES)]
+
+
+def has_extension(engine: Engine, name: str) -> bool:
+    """Whether an extension can be loaded without fetching it."""
+    [(number,)] = engine.ask_catalog(_EXTENSION, name=name)
+    return bool(number)
 
 
 def leftovers(engine: Engine, schema: tuple[str, ...]) -> list[Table]:
@@ -254,7 +262,9 @@ def scan_bytes(engine: Engine, relation: Relation) -> int | None:
     """The size of what is read, blocks of tables or files; None where it lies elsewhere, or is not known."""
     match relation:
         case File():
-            return _file_bytes(engine, relation.path)
+            sizes = [_file_bytes(engine, path) for path in relation.patterns]
+            known = [size for size in sizes if size is not None]
+            return sum(known) if len(known) == len(sizes) else None
         case Query(select=select):
             return _query_bytes(engine, select)
         case Table():

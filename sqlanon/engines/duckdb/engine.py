@@ -101,7 +101,12 @@ _SETTINGS: dict[str, str] = {
     "default_order": "asc",
     # A misspelt table must be an error, not a variable of the calling program.
     "python_enable_replacements": "false",
+    # Nothing is fetched from the network that nobody asked for.
+    "autoinstall_known_extensions": "false",
 }
+
+
+_ELSEWHERE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 class DuckDBEngine(Engine):
@@ -180,6 +185,8 @@ class DuckDBEngine(Engine):
             named = str(self._new_file).partition("?")[0]
             there = "" if self._new_file is None else f": the database file '{named}' did not exist"
             raise SourceError(f"there is no table or view {relation}{there}")
+        if isinstance(relation, File):
+            self._require_extensions(relation)
         sql = self.render(Statement("describe", exp.Describe(this=self._selection(relation))))
         try:
             described = self._traced("describe", sql, lambda: self._describe(sql))
@@ -196,9 +203,24 @@ class DuckDBEngine(Engine):
             raise translate(error, self.step) from None
         if isinstance(relation, Query):
             _refuse_duplicates([name for name, *_ in described])
-        if isinstance(relation, File) and relation.format != "parquet":
+        if isinstance(relation, File) and relation.of_text:
             self._refuse_renamed(relation, [str(name) for name, *_ in described])
         return tuple(_column(name, text) for name, text, *_ in described)
+
+    def _require_extensions(self, file: File) -> None:
+        """SourceError for a file that DuckDB reads with an extension that is not there: none is fetched unasked."""
+        needed = {"excel": "Excel files"} if file.format == "xlsx" else {}
+        for path in file.paths:
+            scheme = _ELSEWHERE.match(path)
+            if scheme is not None and scheme[1].lower() != "file":
+                azure = scheme[1].lower() in ("az", "azure", "abfss")
+                needed["azure" if azure else "httpfs"] = f"{scheme[1]}:// files"
+        for extension, what in needed.items():
+            if not duckdb_catalog.has_extension(self, extension):
+                raise SourceError(
+                    f"cannot read file '{file}': DuckDB reads {what} with its extension {extension}, which is not "
+                    f"installed; run the statement INSTALL {extension} once, or copy the file here as csv or parquet"
+                )
 
     def _selection(self, relation: Relation) -> exp.Query:
         # As a subquery, DuckDB would rename a column that comes twice instead of showing it.

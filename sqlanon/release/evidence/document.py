@@ -135,7 +135,8 @@ def place_name(place: Source | Target) -> str:
     """
     match place:
         case FileSource() | FileTarget():
-            return str(Secret(place.file)) if "://" in place.file else place.file
+            paths = (place.file,) if isinstance(place.file, str) else place.file
+            return ", ".join(str(Secret(path)) if "://" in path else path for path in paths)
         case QuerySource():
             return f"query {sha256(place.query.encode()).hexdigest()[:16]}"
         case _:

@@ -153,10 +153,13 @@ def _refuse_files(binding: Binding, scripting: Scripting) -> None:
     if binding.population is not None:
         read["privacy.population.source"] = binding.population.relation
     for key, relation in read.items():
-        if isinstance(relation, File) and relation.format not in scripting.source_files:
-            raise UsageError(
-                f"{key}: a script for {scripting.name} does not read {relation.format} files; load it into a table"
-            )
+        if not isinstance(relation, File):
+            continue
+        unread = f"{relation.format} files" if relation.format not in scripting.source_files else None
+        if unread is None and not scripting.traits.reads_unusual:
+            unread = relation.unusual
+        if unread is not None:
+            raise UsageError(f"{key}: a script for {scripting.name} does not read {unread}; load it into a table")
     if isinstance(binding.target, File) and not scripting.target_files:
         raise UsageError(f"target: a script for {scripting.name} writes no files; name a table")
 
