@@ -10,6 +10,7 @@ import pytest
 
 from sqlanon.errors import SpecError
 from sqlanon.spec import load_spec
+from sqlanon.spec.places import READ_ENDINGS
 
 HEAD = "source: raw.t\ntarget: out.t\n"
 COLUMNS = "columns:\n  zip: {role: quasi_identifier}\n"
@@ -169,8 +170,7 @@ WRONG = {
     ),
     "file of another kind": (
         "source: {file: t.xls}\ntarget: b\n" + COLUMNS + PRIVACY,
-        "1: source.file: a path that ends in .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet, .xlsx or, for a "
-        "folder, / is expected",
+        f"1: source.file: {READ_ENDINGS} is expected",
     ),
     "target query": (
         "source: a\ntarget: {query: select 1}\n" + COLUMNS + PRIVACY,
