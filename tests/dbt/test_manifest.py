@@ -170,7 +170,7 @@ def test_another_target_writes_the_same_files(staged: FakeProject) -> None:
     elsewhere.write({"source": "staged", "k": 2}, GENERALIZED)
     assert planned(elsewhere, "--target", "other") == 1
     assert {path: path.read_bytes() for path in files} == files
-    assert len(files) == 4
+    assert len(files) == 5, "the model, its labels and their description, the lock, and the cache of the plan"
 
 
 # -- what a source names -----------------------------------------------------------------------------------------------

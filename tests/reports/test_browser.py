@@ -177,4 +177,4 @@ def test_explore(chromium: Browser, exploring: str, folder: Path) -> None:
         assert all(url.startswith((exploring, "data:")) for url in watched.asked)
     lock = json.loads((folder / "people.lock.json").read_text(encoding="utf-8"))
     assert lock["recoding"]["levels"] == {"city": 1, "job": 0, "age": 0}
-    assert lock["result"]["algorithm"] == "explore"
+    assert lock["search"]["algorithm"] == "explore"
