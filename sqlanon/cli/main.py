@@ -42,6 +42,7 @@ COMMANDS = (
     "evidence",
     "cleanup",
     "grants",
+    "schema",
     "mcp",
 )
 """In the order in which a newcomer meets them."""

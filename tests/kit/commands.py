@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
 
+from sqlanon.cli.answers import ANSWERS, schema_of
 from sqlanon.cli.main import run
 from tests.kit.engine import execute, open_at, query
 
@@ -58,7 +62,31 @@ class CommandLine:
         self._capsys.readouterr()
         code = run([str(argument) for argument in arguments])
         printed = self._capsys.readouterr()
+        if "--json" in arguments and arguments[0] in ANSWERS:
+            # Whoever reads these answers may rely on their schema: every answer of every test is held to it.
+            require_valid(str(arguments[0]), json.loads(printed.out))
         return Outcome(code, printed.out, printed.err)
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(schema_of(name))
+
+
+def require_valid(name: str, content: Any) -> None:
+    """A command's answer, or a file, is of the schema of its name; the deepest place that is not is told."""
+    errors = [leaf for error in validator(name).iter_errors(content) for leaf in leaves(error)]
+    deepest = max(errors, key=lambda error: len(error.absolute_path), default=None)
+    where = "" if deepest is None else "/".join(map(str, deepest.absolute_path))
+    assert deepest is None, f"not of the schema of {name}, at '{where}': {deepest.message[:300]}"
+
+
+def leaves(error: ValidationError) -> Iterator[ValidationError]:
+    """What is wrong in the end, below the choices that do not fit."""
+    if not error.context:
+        yield error
+    for inner in error.context or ():
+        yield from leaves(inner)
 
 
 def patients(url: str, rows: list[tuple[Any, ...]] | None = None) -> None:
