@@ -8,14 +8,23 @@ A function imports what a plan does without: the audit, publishing, scripts.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import lattice_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.planning.decision import decide, hierarchies_of, prepare, prepare_combinations, release_of, scanned
+from sqlanon.planning.decision import (
+    decide,
+    hierarchies_of,
+    prepare,
+    prepare_combinations,
+    release_of,
+    require_fit,
+    scanned,
+    still_fits,
+)
 from sqlanon.recoding import FullDomain, Recoding
 from sqlanon.release.results import PlanResult, RunResult
 from sqlanon.source.binding import Binding, bind, bind_published, bind_source, formulas_of, live_domain
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
     from sqlanon.privacy.base import Requirement
     from sqlanon.release.evidence import Facts
     from sqlanon.release.lock import Lock
-    from sqlanon.release.publication import Releasable
+    from sqlanon.release.publication import Publication, Releasable
     from sqlanon.release.script import Script
     from sqlanon.spec import Spec
 
@@ -94,6 +103,7 @@ __all__ = [
     "Options",
     "apply",
     "audit_spec",
+    "begin_ledger",
     "crowded",
     "hierarchies",
     "open_for",
@@ -120,10 +130,17 @@ def plan(spec: Spec, options: Options = DEFAULT, known: Lock | None = None) -> P
     """Search for the generalization to release. Writes nothing but scratch tables, which are dropped.
 
     With the lock file of an earlier plan, what the database said then is not asked again if the data are the same.
+    Where a ledger is kept, the result says whom it would hold back, with this recoding and with that of the lock file.
     """
     with running(spec, options) as run:
         base = scanned(run)
-        return decide(run, base, hierarchies_of(run, base), known).plan
+        stored = hierarchies_of(run, base)
+        decided = decide(run, base, stored, known)
+        if run.binding.history is None:
+            return decided.plan
+        from sqlanon.planning.ledgers import planned_series
+
+        return planned_series(run, base, stored, decided, known)
 
 
 def run(spec: Spec, options: Options = DEFAULT, known: Lock | None = None, *, reuse: bool = False) -> RunResult:
@@ -154,7 +171,7 @@ def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
 
     recoding = lock.recoding_for(spec)
     with running(spec, options, publishes="apply", recorder_for=recorder_for) as run:
-        _require_fit(run, lock)
+        require_fit(run, lock)
         base = scanned(run)
         stored = hierarchies_of(run, base)
         lock.require_hierarchies(describe_hierarchies(stored))
@@ -162,6 +179,47 @@ def apply(spec: Spec, lock: Lock, options: Options = DEFAULT) -> RunResult:
         result = _publish(run, stored, recoding, release, recipient=lock.recipient)
         found = result.publication
         return replace(result, warnings=(*result.warnings, *lock.differences(found.rows, found.suppressed)))
+
+
+def begin_ledger(spec: Spec, lock: Lock, options: Options = DEFAULT) -> tuple[RunResult, Lock]:
+    """Take up the published table as the first release of a ledger; with the lock file that later runs go on from.
+
+    A lock file from before the spec kept a ledger will do.
+    """
+    from sqlanon.release.publication import take_up
+
+    made_for = spec if lock.fits(spec) else spec.model_copy(update={"history": None})
+    recoding = lock.recoding_for(made_for)
+    with running(spec, options, publishes="ledger") as run:
+        require_fit(run, lock)
+        base = scanned(run)
+        stored = hierarchies_of(run, base)
+        lock.require_hierarchies(describe_hierarchies(stored))
+        release = release_of(run, base, stored, recoding)
+        with run.watch.phase("publish"), _alone(run), Scratch(run.engine, run.binding.scratch) as scratch:
+            publication = take_up(run.engine, release, scratch, stored)
+        result = RunResult(
+            str(run.binding.target),
+            recoding,
+            publication,
+            None,
+            run.engine.name,
+            run.watch.seconds,
+            run=run.engine.session.run,
+        )
+    return result, replace(lock, spec_hash=spec.hash(), spec_parts=spec.parts())
+
+
+@contextmanager
+def _alone(run: Run) -> Iterator[None]:
+    """Alone with the target, and with the ledger where one is kept."""
+    target, history, seconds = run.binding.target, run.binding.history, run.binding.spec.limits.lock_seconds
+    with ExitStack() as stack:
+        if not isinstance(target, File):
+            stack.enter_context(run.engine.alone_with(target, seconds))
+        if history is not None:
+            stack.enter_context(run.engine.alone_with(history.people, seconds))
+        yield
 
 
 def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None, *, fits: bool = False) -> AuditResult:
@@ -345,14 +403,11 @@ def _publish(
     """Publish, alone with the target; what the attempt makes is dropped also when it fails."""
     from sqlanon.release.publication import publish
 
-    target, seconds = run.binding.target, run.binding.spec.limits.lock_seconds
+    target = run.binding.target
     if run.ledger is not None:
         run.ledger.spend()
     begins = tuple(_before_ledger(run))
-    alone = nullcontext() if isinstance(target, File) else run.engine.alone_with(target, seconds)
-    history = run.binding.history
-    remembered = nullcontext() if history is None else run.engine.alone_with(history.people, seconds)
-    with run.watch.phase("publish"), alone, remembered, Scratch(run.engine, run.binding.scratch) as scratch:
+    with run.watch.phase("publish"), _alone(run), Scratch(run.engine, run.binding.scratch) as scratch:
         publication = publish(run.engine, release, scratch, stored)
     result = RunResult(
         target=str(target),
@@ -365,11 +420,18 @@ def _publish(
         evidence=None if run.recorder is None else run.recorder.file,
         reused=reuse.done,
         reason=reuse.reason,
-        warnings=begins,
+        warnings=(*begins, *_exposed(publication)),
     )
     if run.recorder is not None:
         run.recorder.facts = facts_of(result, stored, release.requirement, recipient)
     return result
+
+
+def _exposed(publication: Publication) -> Iterator[str]:
+    """Whom the release and the one that it replaced expose together."""
+    difference = publication.difference
+    if difference is not None and difference.exposing:
+        yield f"{difference.sentence()}; history keeps a series safe"
 
 
 def _before_ledger(run: Run) -> Iterator[str]:
@@ -379,15 +441,9 @@ def _before_ledger(run: Run) -> Iterator[str]:
         return
     if run.engine.relation_kind(target) is not None:
         yield (
-            f"history: the ledger begins with this release; what the table that it replaces says beside it is not "
-            f"looked at ({target})"
+            f"history: the ledger begins with this release; it holds nobody back for what stood in {target} "
+            f"before; sqlanon ledger begin takes that up"
         )
-
-
-def _require_fit(run: Run, lock: Lock) -> None:
-    """UsageError when the source's schema or the requirement is not what a lock file was written for."""
-    lock.require_source(run.binding.schema)
-    lock.require_requirement(requirement_of(run.binding).describe())
 
 
 def _publish_again(run: Run, base: Base, stored: Sequence[StoredHierarchy], known: Lock | None) -> RunResult | str:
@@ -395,9 +451,7 @@ def _publish_again(run: Run, base: Base, stored: Sequence[StoredHierarchy], know
     if known is None:
         return "there is no lock file of an earlier plan"
     try:
-        recoding = known.recoding_for(run.binding.spec)
-        _require_fit(run, known)
-        known.require_hierarchies(describe_hierarchies(stored))
+        recoding = still_fits(run, stored, known)
         return _publish(run, stored, recoding, release_of(run, base, stored, recoding), reuse=Reuse(done=True))
     except (UsageError, InfeasibleError) as error:
         if isinstance(error, HierarchyError):

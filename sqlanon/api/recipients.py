@@ -29,6 +29,8 @@ class RecipientsPlan:
 
     plans: Mapping[str, PlanResult]
     together: Together
+    kept: Mapping[str, Lock] = field(default_factory=dict)
+    """Lock files whose recoding stays: with a ledger another one moves people from class to class."""
 
     def to_dict(self) -> dict[str, Any]:
         return _content({name: result.to_dict() for name, result in self.plans.items()}, self.together)
@@ -106,6 +108,10 @@ def plan(
         own = spec.for_recipient(name)
         with about(name):
             plans[name] = pipeline.plan(own, options, known.get(name))
+    kept = {name: known[name] for name, found in plans.items() if found.series is not None and found.series.keeps}
+    if spec.ledger is not None:
+        # Each release is one more step of everybody's track, which the ledger asks the requirement of.
+        return RecipientsPlan(plans, Together(), kept)
     usable = {name: lock for name, lock in beside.items() if lock.fits(spec.for_recipient(name))}
     return RecipientsPlan(plans, check(spec, {**usable, **_decided(spec, plans)}, options, only))
 
@@ -129,7 +135,7 @@ def publish(spec: Spec, planned: RecipientsPlan, options: Options = DEFAULT) -> 
         with about(name):
             result.require_satisfied()
             require_target(specs[name], {other: own for other, own in specs.items() if other != name}, options)
-    for name, lock in _decided(spec, planned.plans).items():
+    for name, lock in {**_decided(spec, planned.plans), **planned.kept}.items():
         with about(name):
             published = pipeline.apply(spec.for_recipient(name), lock, options)
         result = planned.plans[name]
@@ -142,7 +148,7 @@ def apply(spec: Spec, lock: Lock, beside: Mapping[str, Lock], options: Options =
     if name is None:
         raise UsageError("the lock file names no recipient, but the spec has recipients: plan again")
     own = spec.for_recipient(name)
-    together = check(spec, {**beside, name: lock}, options, name)
+    together = Together() if own.ledger is not None else check(spec, {**beside, name: lock}, options, name)
     together.refuse()
     with about(name):
         result = pipeline.apply(own, lock, options)

@@ -31,6 +31,7 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.scratch import Scratch
+from sqlanon.spec import Spec
 from sqlanon.sql.build import row_count
 from sqlanon.sql.relations import File, Relation, Table, column, literal, table_expression
 
@@ -207,6 +208,20 @@ def difference_of(
         views = [_view(question, figures) for question in asked.questions]
         found = views if not found else _merged(found, views)
     return Difference(str(older), str(newer), comparison, tuple(found), *only, tuple(texts))
+
+
+def comparison_of(
+    spec: Spec, k: int, names: Sequence[str], others: Sequence[str], respondent: str | None = None
+) -> ComparedBy:
+    """What releases of a spec are compared by: a difference has to have as many values as a class."""
+    least = {name: 2 for name in spec.sensitive if name in others}
+    for name, number in [
+        *((entry.column, entry.l) for entry in spec.privacy.l_diversity),
+        *((entry.column, entry.p) for entry in spec.privacy.p_sensitive),
+    ]:
+        if name in least:
+            least[name] = max(least[name], number)
+    return ComparedBy(tuple(names), tuple(others), k, least, respondent)
 
 
 Stored = Mapping[str, tuple[Table, Sequence[Family]]]

@@ -40,6 +40,7 @@ COMMANDS = (
     "hierarchies",
     "dbt",
     "evidence",
+    "ledger",
     "cleanup",
     "grants",
     "schema",

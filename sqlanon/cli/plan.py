@@ -68,6 +68,9 @@ def command(
     With --compare, several algorithms are planned side by side, and their costs shown by the same measures.
 
     A spec with recipients is planned for each of them, with a lock file each, and the releases are checked together.
+
+    Where the spec keeps a ledger, the recoding of the lock file stays as long as it holds: another one moves people
+    from class to class. The command says whom either would hold back; --fresh takes the new one.
     """
     from sqlanon import pipeline
     from sqlanon.release.lock import lock_path
@@ -95,7 +98,8 @@ def command(
         settings.note(f"warning: {warning}")
     lock = lock_of(spec, loaded, result, where)
     changes = changes_since(where, lock)
-    if not dry_run:
+    keeps = result.series is not None and result.series.keeps
+    if not dry_run and not keeps:
         write_lock(lock, where, cache=not no_cache)
     if settings.as_json:
         content: dict[str, Any] = {**result.to_dict(), "lock": None if dry_run else str(where)}
@@ -103,7 +107,8 @@ def command(
         return
     from sqlanon.cli.views import changed, show_plan, spent
 
-    written = ("lock", "not written" if dry_run else str(where))
+    unwritten = "not written" if dry_run else f"{where} stays as it is; --fresh takes the new recoding"
+    written = ("lock", unwritten if dry_run or keeps else str(where))
     show_plan(settings.console, loaded, result, spent(result.seconds), written, *changed(changes))
 
 

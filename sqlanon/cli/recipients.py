@@ -98,8 +98,10 @@ def plan_for_all(
     changes = {name: changes_since(where[name], lock) for name, lock in made.items()}
     if not flags.dry_run:
         for name, lock in made.items():
-            write_lock(lock, where[name], cache=flags.cache)
+            if name not in planned.kept:
+                write_lock(lock, where[name], cache=flags.cache)
     shown = {name: "not written" if flags.dry_run else str(place) for name, place in where.items()}
+    shown |= {name: f"{where[name]} stays as it is; --fresh takes the new recoding" for name in planned.kept}
     if settings.as_json:
         content = planned.to_dict()
         for name, place in where.items():
@@ -127,9 +129,9 @@ def run_for_all(settings: Settings, path: Path, spec: Spec, *, fresh: bool, cach
             for name, result in recipients.publish(spec, planned, options):
                 published[name] = result
                 # At once: if a later release fails, this one stands, and its lock file says what it is.
-                own = spec.for_recipient(name)
-                made = lock_of(path, own, planned.plans[name], where[name], name)
-                write_lock(made, where[name], cache=cache)
+                if name not in planned.kept:
+                    made = lock_of(path, spec.for_recipient(name), planned.plans[name], where[name], name)
+                    write_lock(made, where[name], cache=cache)
     if settings.as_json:
         content = recipients.RecipientsRun(published, planned.together).to_dict()
         for name, place in where.items():

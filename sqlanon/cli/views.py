@@ -47,14 +47,21 @@ def spent(seconds: Mapping[str, float]) -> Fact:
 def show_plan(console: Console, spec: Spec, plan: PlanResult, *more: Fact) -> None:
     """The levels a plan chose, what they cost, and what else there is to say of it."""
     if isinstance(plan, RecodedPlan):
-        console.print(facts([*_recoded_facts(plan), *_planned_sizes(console, spec, plan), *more]))
+        console.print(facts([*_recoded_facts(plan), *_planned_sizes(console, spec, plan), *_series(plan), *more]))
         return
     console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
     console.print()
-    console.print(facts([*_plan_facts(plan), *_planned_sizes(console, spec, plan), *more]))
+    console.print(facts([*_plan_facts(plan), *_planned_sizes(console, spec, plan), *_series(plan), *more]))
     if plan.explanation is not None:
         for sheet in plan.explanation.sheets():
             show_sheet(console, sheet)
+
+
+def _series(plan: PlanResult) -> Iterator[Fact]:
+    """Whom a ledger would hold back."""
+    if plan.series is not None:
+        for place, line in enumerate(plan.series.lines()):
+            yield "" if place else "series", line
 
 
 def show_sheet(console: Console, sheet: Sheet) -> None:

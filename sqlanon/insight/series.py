@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from sqlanon.auditor.differences import Difference, Stored, compared, shared_columns
+from sqlanon.auditor.differences import Difference, Stored, compared, comparison_of, shared_columns
 from sqlanon.auditor.place import open_place, relation_named
 from sqlanon.auditor.statements.differences import ComparedBy
 from sqlanon.engines.base import Engine
@@ -99,20 +99,6 @@ def series_of_spec(spec: Spec, earlier: Sequence[str], options: Options = DEFAUL
         stored = _Hierarchies(run)
         found = _pairs(run.engine, tables, comparison, run.scratch, stored)
         return SeriesResult(tuple(map(str, tables)), found, (*notes, *stored.notes))
-
-
-def comparison_of(
-    spec: Spec, k: int, names: Sequence[str], others: Sequence[str], respondent: str | None = None
-) -> ComparedBy:
-    """What releases of a spec are compared by: a difference has to have as many values as a class."""
-    least = {name: 2 for name in spec.sensitive if name in others}
-    for name, number in [
-        *((entry.column, entry.l) for entry in spec.privacy.l_diversity),
-        *((entry.column, entry.p) for entry in spec.privacy.p_sensitive),
-    ]:
-        if name in least:
-            least[name] = max(least[name], number)
-    return ComparedBy(tuple(names), tuple(others), k, least, respondent)
 
 
 def series_of_tables(

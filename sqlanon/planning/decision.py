@@ -116,6 +116,20 @@ def release_of(run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding
     return _made_release(run, base, stored, recoded)
 
 
+def require_fit(run: Run, lock: Lock) -> None:
+    """UsageError when the source's schema or the requirement is not what a lock file was written for."""
+    lock.require_source(run.binding.schema)
+    lock.require_requirement(requirement_of(run.binding).describe())
+
+
+def still_fits(run: Run, stored: Sequence[StoredHierarchy], known: Lock) -> Recoding:
+    """The recoding of a lock file; UsageError where it was made for another spec, schema or hierarchy."""
+    recoding = known.recoding_for(run.binding.spec)
+    require_fit(run, known)
+    known.require_hierarchies(describe_hierarchies(stored))
+    return recoding
+
+
 def _release_in_levels(
     run: Run, base: Base, stored: Sequence[StoredHierarchy], recoding: Recoding
 ) -> Releasable | None:

@@ -8,22 +8,25 @@ that is published.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from sqlglot import exp
 
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, Sizes, audit
 from sqlanon.auditor.breaches import Linked
+from sqlanon.auditor.differences import Difference, compared, comparison_of, shared_columns
 from sqlanon.auditor.policy import ColumnPolicy, allowed_levels, audit_policy, policy_of
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import EngineError, RequirementError, UsageError
+from sqlanon.errors import EngineError, RequirementError, SourceError, UsageError
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding.assignment import Judgement
 from sqlanon.release import statements as release_sql
 from sqlanon.release.files import write_audited
-from sqlanon.release.series.tracks import HistoryFigures, track
+from sqlanon.release.series.tracks import HistoryFigures, refuse_by_policy, track
 from sqlanon.release.steps import (
     PublishStep,
     audited_rows,
@@ -37,6 +40,7 @@ from sqlanon.release.steps import (
 from sqlanon.source.binding import Binding, formulas_of
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.scratch import Scratch
+from sqlanon.spec.keys import REQUIRED
 from sqlanon.sql.build import create_table_as
 from sqlanon.sql.relations import File, Query, Relation, Table
 
@@ -55,6 +59,8 @@ class Publication:
     """How the release took the target's place."""
     history: HistoryFigures | None = None
     """What a ledger did to the release, where one is kept."""
+    difference: Difference | None = None
+    """What the release and the one that it replaced say together; None where there was none, or a ledger saw to it."""
 
 
 class Releasable(Protocol):
@@ -131,6 +137,49 @@ def audit_beforehand(engine: Engine, release: Releasable, scratch: Scratch) -> A
     return replace(measured, table=str(release.binding.target), suppressed=judged.rows - measured.rows)
 
 
+def take_up(
+    engine: Engine, release: Releasable, scratch: Scratch, hierarchies: Sequence[StoredHierarchy]
+) -> Publication:
+    """Begin a ledger with the table that is published, which has to be what the release makes of the source now."""
+    target, history = release.binding.target, release.binding.history
+    if history is None or not isinstance(target, Table):
+        raise UsageError("history: the spec keeps no ledger")
+    with engine.transaction():
+        if engine.relation_kind(history.people) is not None:
+            raise UsageError(f"history.ledger: {history.people} is there already; a ledger begins once")
+        if engine.relation_kind(target) is None:
+            raise UsageError(
+                f"target: there is no {target} to take up; the first run publishes it and makes the ledger"
+            )
+        judged = release.judge(engine, scratch)
+        tracked = track(engine, release.binding, judged, scratch)
+        audited = _audited(engine, release, tracked.rows, judged, scratch)
+        staged = scratch.create("stage release", "release", released_columns(release.binding, tracked.rows))
+        found = _compared(engine, release, target, staged, scratch)
+        left, came = found.whole.leavers.number, found.whole.joiners.number
+        if left or came:
+            raise UsageError(
+                f"target: {target} is not what the lock file makes of the source now: {left} of its rows are not among "
+                f"them, {came} of them are not in it; take a table up before the source changes, or publish anew"
+            )
+        audited = _held_to_policy(engine, release, _column_policies(release, hierarchies), target, judged, audited)
+        figures = tracked.write(judged.rows, "begin")
+        scratch.drop(*judged.scratch)
+    return Publication(judged.rows, judged.suppressed, judged.blanked, audited, "not at all: it stood", figures)
+
+
+def held_back(engine: Engine, release: Releasable, scratch: Scratch) -> HistoryFigures:
+    """Whom the ledger would hold back if a release were published now; nothing is written."""
+    with suppress(_Undone), engine.transaction(), scratch.apart("rehearsed") as apart:
+        figures = track(engine, release.binding, release.judge(engine, apart), apart).figures
+        raise _Undone
+    return figures
+
+
+class _Undone(Exception):
+    """Ends a transaction without writing anything."""
+
+
 def _held_to_policy(
     engine: Engine,
     release: Releasable,
@@ -155,6 +204,7 @@ def _publish_table(
     rows = judged.rows
     tracked = None if release.binding.history is None else track(engine, release.binding, judged, scratch)
     if tracked is not None:
+        refuse_by_policy(release.binding, tracked.figures)
         # Rows that wait for others are no suppressed ones: the limit is asked of the rest.
         judged = replace(judged, rows=rows - tracked.figures.held)
     if release.binding.witnessed:
@@ -169,13 +219,14 @@ def _publish_table(
         audited = _audited(engine, release, staging, judged, scratch)
     audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     classes = _staged_classes(engine, release, staging, scratch)
+    difference = _difference(engine, release, target, staging, scratch)
     engine.replace(staging, target)
     swapped = engine.swapped
     if classes is not None:
         engine.replace(*classes)
     history = None if tracked is None else tracked.write(rows)
     scratch.drop(*judged.scratch)
-    return Publication(rows, judged.suppressed, judged.blanked, audited, swapped, history)
+    return Publication(rows, judged.suppressed, judged.blanked, audited, swapped, history, difference)
 
 
 def _carry_out(engine: Engine, *steps: PublishStep) -> None:
@@ -204,16 +255,26 @@ def _staged_classes(
 def _publish_file(
     engine: Engine, release: Releasable, target: File, scratch: Scratch, columns: Sequence[ColumnPolicy]
 ) -> Publication:
-    judged = release.judge(engine, scratch)
-    staging = _audited_rows(release, judged, scratch)
-    audited = _audited(engine, release, staging, judged, scratch)
-    if release.binding.witnessed:
-        seen = staging
-        staging = scratch.create("stage file", "file", released_columns(release.binding, seen))
-        scratch.drop(seen)
-        _refuse_other_count(engine, staging, judged)
-    audited = _held_to_policy(engine, release, columns, staging, judged, audited)
-    staged = audited.sizes if not release.binding.witnessed else _classes(engine, release, staging)
+    kept = release.binding.history is not None
+    with engine.transaction() if kept else nullcontext():
+        judged = release.judge(engine, scratch)
+        rows = judged.rows
+        tracked = track(engine, release.binding, judged, scratch) if kept else None
+        if tracked is not None:
+            refuse_by_policy(release.binding, tracked.figures)
+            judged = replace(judged, rows=rows - tracked.figures.held)
+        staging = _audited_rows(release, judged, scratch) if tracked is None else tracked.rows
+        audited = _audited(engine, release, staging, judged, scratch)
+        if release.binding.witnessed:
+            seen = staging
+            staging = scratch.create("stage file", "file", released_columns(release.binding, seen))
+            scratch.drop(seen)
+            _refuse_other_count(engine, staging, judged)
+        audited = _held_to_policy(engine, release, columns, staging, judged, audited)
+        staged = audited.sizes if not release.binding.witnessed else _classes(engine, release, staging)
+        difference = _difference(engine, release, target, staging, scratch)
+        # The ledger first: what it knows of a release that nobody saw, only joins tracks that satisfy.
+        figures = None if tracked is None else tracked.write(rows)
 
     def audit_file(written: Relation) -> None:
         """What the file says passes what the staged rows passed, and has their classes."""
@@ -230,7 +291,51 @@ def _publish_file(
 
     write_audited(engine, staging, target, formulas_of(release.binding.spec), scratch, audit_file)
     scratch.drop(staging, *judged.scratch)
-    return Publication(judged.rows, judged.suppressed, judged.blanked, audited, "by renaming a file")
+    renamed = "by renaming a file"
+    return Publication(rows, judged.suppressed, judged.blanked, audited, renamed, figures, difference)
+
+
+def _difference(
+    engine: Engine, release: Releasable, target: Table | File, staging: Table, scratch: Scratch
+) -> Difference | None:
+    """What the table that is replaced and the new one say together; None where a ledger has seen to it.
+
+    RequirementError where that exposes people and the spec says `history: required`.
+    """
+    required = release.binding.spec.history == REQUIRED
+    if not _replaces(engine, release.binding, target):
+        return None
+    try:
+        found = _compared(engine, release, target, staging, scratch)
+    except SourceError as error:
+        if required:
+            raise RequirementError(
+                f"history: required: {target} cannot be compared with the new release and was not replaced: {error}"
+            ) from None
+        return None
+    if required and found.exposing:
+        raise RequirementError(f"history: required: {found.sentence()}; {target} was not replaced")
+    return found
+
+
+def _compared(
+    engine: Engine, release: Releasable, target: Table | File, staging: Table, scratch: Scratch
+) -> Difference:
+    """The difference of a published table and of a new release."""
+    binding = release.binding
+    stored = {item.column: (item.table.table, item.families) for item in release.hierarchies}
+    others = shared_columns(engine, (target, staging), binding.names)
+    comparison = comparison_of(binding.spec, binding.k, binding.names, others)
+    return replace(compared(engine, (target, staging), comparison, scratch, lambda: stored), newer="the new release")
+
+
+def _replaces(engine: Engine, binding: Binding, target: Table | File) -> bool:
+    """Whether a release stands at the target that no ledger knows of."""
+    if binding.history is not None and engine.relation_kind(binding.history.people) is not None:
+        return False
+    if isinstance(target, Table):
+        return engine.relation_kind(target) is not None
+    return "://" in target.path or Path(target.path).is_file()
 
 
 def _classes(engine: Engine, release: Releasable, table: Relation) -> Sizes:

@@ -20,7 +20,47 @@ if TYPE_CHECKING:
     from sqlanon.evaluation.explanation import Explanation
     from sqlanon.hierarchies.lattice import Node
     from sqlanon.release.publication import Publication
+    from sqlanon.release.series.tracks import HistoryFigures
     from sqlanon.search.base import SearchResult
+
+
+@dataclass(frozen=True)
+class PlannedSeries:
+    """What a ledger would do to a release of what was planned, and to one of the recoding that stands."""
+
+    new: HistoryFigures | None
+    """With the recoding that was found; None where it cannot be released."""
+    kept: HistoryFigures | None = None
+    """With the recoding of the lock file; None where there is none, or it no longer holds."""
+    reason: str | None = None
+    """Why nothing is kept, or nothing was counted."""
+    same: bool = False
+    """Both are one recoding."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the recoding of the lock file stays: another one moves people from class to class."""
+        return self.kept is not None and not self.same
+
+    def lines(self) -> tuple[str, ...]:
+        """For people."""
+        found = [("this recoding", self.new)]
+        if self.kept is not None and not self.same:
+            found.insert(0, ("the recoding of the lock file", self.kept))
+        lines = [
+            f"{what}: {figures.deferred} newcomers wait, {figures.covered} leave with others"
+            for what, figures in found
+            if figures is not None
+        ]
+        return (*lines, *([] if self.reason is None else [self.reason]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "keeps": self.keeps,
+            "kept": None if self.kept is None else self.kept.to_dict(),
+            "new": None if self.new is None else self.new.to_dict(),
+            "reason": self.reason,
+        }
 
 
 @dataclass(frozen=True)
@@ -50,6 +90,8 @@ class PlanResult:
     """How large the classes of what was chosen are, before anything is suppressed; empty where that is not known."""
     explanation: Explanation | None = None
     """Why this node, where that was asked for."""
+    series: PlannedSeries | None = None
+    """What a ledger would hold back, where one is kept."""
 
     @property
     def chosen(self) -> Verdict:
@@ -134,6 +176,7 @@ class PlanResult:
             "seconds": dict(self.seconds),
             "engine": self.engine,
             **({} if self.explanation is None else {"explain": self.explanation.to_dict()}),
+            **({} if self.series is None else {"series": self.series.to_dict()}),
         }
 
     def _repr_html_(self) -> str:
@@ -265,6 +308,7 @@ class RunResult:
             "audit": self.audit.to_dict(),
             "swap": self.publication.swap,
             **({} if self.publication.history is None else {"history": self.publication.history.to_dict()}),
+            **({} if self.publication.difference is None else {"difference": self.publication.difference.to_dict()}),
             "run": self.run,
             "evidence": self.evidence,
             **({} if self.reused is None else {"reused": self.reused, "reason": self.reason}),

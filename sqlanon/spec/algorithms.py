@@ -215,23 +215,21 @@ def _keys(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
-_RELEASE = _keys("levels", "weights", "metric", "respondent", "models", "limit", "blank")
+_RELEASE = _keys("levels", "weights", "metric", "respondent", "models", "limit", "blank", "ledger", "history_required")
 """What every algorithm for classes of rows honours."""
 _SEARCH = _keys("constraints", "budget", "satisfies")
 PASSED_ON = _keys("constraints", "weights", "prefer", "budget", "satisfies")
 """Keys that `local` honours only if the search of its iterations does."""
-_LATTICE = (
-    _RELEASE
-    | _SEARCH
-    | _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "script", "dbt", "grid")
-    | _keys("differential", "ledger")
-)
+_ASKED = _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "differential")
+_LATTICE = _RELEASE | _SEARCH | _ASKED | _keys("script", "dbt", "grid")
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")
-_CELLS = _keys(
+_CELLS = _keys("ledger", "history_required") | _keys(
     "levels", "levels_max", "constraints", "weights", "prefer", "metric", "budget", "model", "limit", "blank"
 )
-_PERSONALIZED = _keys("levels", "weights", "metric", "budget", "bounds", "respondent", "blank", "script")
+_PERSONALIZED = _keys(
+    "levels", "weights", "metric", "budget", "bounds", "respondent", "blank", "script", "history_required"
+)
 
 _MEASURED = ("loss", "dm", "hdm", "aecs")
 """Measures that the release of any class-wise recoding has."""
@@ -337,7 +335,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.mu_argus:recode",
             "mu-Argus: combinations of at most three columns are looked at, and rare ones lose a cell.",
             "none: the release may fail its audit",
-            (_RELEASE - {"blank"}) | _keys("levels_max", "constraints", "budget", "tag", "mu_argus"),
+            (_RELEASE - {"blank", "ledger"}) | _keys("levels_max", "constraints", "budget", "tag", "mu_argus"),
             {"metric": _REPORTED},
             {"limit": "yes: the most rows that lose cells"},
             verified=False,
@@ -404,7 +402,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.cells.fitting:recode",
             "Labels of single rows are widened until each row can be any of k: global (1,k) anonymity, not classic.",
             "never dearer than `forest` for global (1,k); optimal for some ten rows",
-            _CELLS,
+            _CELLS - {"ledger"},
             {key: condition for key, condition in _CELL_CONDITIONS.items() if key != "budget"},
             _NOTHING_SUPPRESSED,
         ),

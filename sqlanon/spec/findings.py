@@ -8,7 +8,7 @@ release of a table); what a ledger cannot be kept of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
@@ -16,7 +16,7 @@ from sqlanon.errors import UsageError
 from sqlanon.hierarchies import Csv, Date, Ending, Family, HierarchySpec, Interval, Mask, Suppression, Tree
 from sqlanon.hierarchies.definition import Finding, KeyPath
 from sqlanon.spec.algorithms import ALGORITHMS, ITSELF, KEYS, PASSED_ON, AlgorithmRow, Key, Only
-from sqlanon.spec.keys import KeptHistory, SpecKeys
+from sqlanon.spec.keys import REQUIRED, KeptHistory, SpecKeys
 from sqlanon.spec.places import QuerySource, TableSource, TableTarget, ViewTarget
 from sqlanon.spec.privacy import MODELS
 
@@ -89,6 +89,11 @@ def _read_from_data(hierarchy: HierarchySpec | None) -> str | None:
 def history_findings(spec: SpecKeys) -> Iterator[Finding]:
     """What is wrong with the history of a spec."""
     kept = spec.ledger
+    if spec.history == REQUIRED and isinstance(spec.own_target, ViewTarget):
+        message = (
+            "with history: required name a table: a view changes with its source, and no run compares what it shows"
+        )
+        yield ("target",), message
     if kept is None:
         return
     yield from _person_key(spec, kept)
@@ -113,8 +118,8 @@ def _places(spec: SpecKeys, kept: KeptHistory) -> Iterator[Finding]:
             yield ("history", "ledger"), f"that is the {what}; name another table"
     if spec.regions == kept.ledger:
         yield ("history", "ledger"), "that is the table of regions; name another table"
-    if not spec.recipients and spec.own_target is not None and not isinstance(spec.own_target, TableTarget):
-        yield ("target",), "with a ledger it is a table: only a table can be replaced together with its ledger"
+    if isinstance(spec.own_target, ViewTarget):
+        yield ("target",), "with a ledger it is a table or a file: a view changes with its source, and no run sees how"
 
 
 def _requirement(spec: SpecKeys) -> Iterator[Finding]:
@@ -181,7 +186,18 @@ def recipients_finding(spec: SpecKeys) -> Iterator[Finding]:
     if message is not None:
         yield ("recipients",), message
     if spec.ledger is not None:
-        yield ("history",), "recipients do not share a ledger; write a spec for each, or remove history"
+        yield from _places(spec, spec.ledger)
+        yield from _requirement(spec)
+
+
+def shared_ledger_findings(recipients: Mapping[str, SpecKeys]) -> Iterator[Finding]:
+    """Recipients who share a ledger but not the requirement that is asked of its tracks."""
+    asked = {name: spec.privacy.model_dump(exclude={"suppression"}) for name, spec in recipients.items()}
+    first = next(iter(asked), None)
+    for name, spec in recipients.items():
+        if spec.ledger is not None and asked[name] != asked[str(first)]:
+            message = f"with a ledger all recipients have one requirement; write that of {first}, or another spec"
+            yield ("recipients", name, "privacy"), message
 
 
 def _key(name: str) -> Key:

@@ -18,7 +18,13 @@ from sqlanon.errors import UsageError
 from sqlanon.hierarchies import Sql
 from sqlanon.hierarchies.definition import Finding, refuse
 from sqlanon.spec.algorithms import ALGORITHMS, names_of
-from sqlanon.spec.findings import differential_findings, history_findings, honoured_findings, recipients_finding
+from sqlanon.spec.findings import (
+    differential_findings,
+    history_findings,
+    honoured_findings,
+    recipients_finding,
+    shared_ledger_findings,
+)
 from sqlanon.spec.keys import SpecKeys, replaced
 from sqlanon.spec.models import QuasiIdentifierGroup
 from sqlanon.spec.places import TableSource, TableTarget, ViewTarget, same_place
@@ -426,6 +432,7 @@ class Spec(SpecKeys):
             yield from recipients_finding(self.for_recipient(name))
             if self.for_recipient(name).privacy.differential is not None:
                 yield ("recipients",), "with privacy.differential a table is released once; leave one target"
+        yield from shared_ledger_findings({name: self.for_recipient(name) for name in self.recipients})
         for (one, first), (other, second) in combinations(self.recipients.items(), 2):
             if same_place(first.target, second.target):
                 yield ("recipients", other, "target"), f"recipient {one} has the same target"

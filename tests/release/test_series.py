@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -185,6 +186,7 @@ def test_hostile_names(engine_url: str) -> None:
     assert (hash_of(rows[1][0]),) in database.run('SELECT person FROM "The.Ledger"')
 
 
+TARGETS = ("released", "for_others")
 NIGHT = st.dictionaries(
     st.sampled_from([f"p{number}" for number in range(14)]),
     st.tuples(st.sampled_from(["A1", "A2", "B1"]), st.sampled_from(["flu", "cold", "burn"])),
@@ -194,17 +196,19 @@ NIGHT = st.dictionaries(
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    nights=st.lists(st.tuples(NIGHT, st.sampled_from([0, 1])), min_size=2, max_size=4),
+    nights=st.lists(st.tuples(NIGHT, st.sampled_from([0, 1]), st.sampled_from(TARGETS)), min_size=2, max_size=4),
     k=st.integers(1, 3),
     l=st.integers(1, 2),
 )
 def test_small_histories_equal_brute_force(
     tmp_path_factory: pytest.TempPathFactory,
-    nights: list[tuple[dict[str, Row], int]],
+    nights: list[tuple[dict[str, Row], int, str]],
     k: int,
     l: int,  # noqa: E741 (the papers' name)
 ) -> None:
-    """People who come, leave, move, come again; recodings that change; every night compared with brute force."""
-    series = Series(f"duckdb:///{tmp_path_factory.mktemp('series')}/t.duckdb", k=k, l=l)
-    for night, level in nights:
-        series.publish(night, level)
+    """People who come, leave, move, come again; recodings that change; two targets; compared with brute force."""
+    path = tmp_path_factory.mktemp("series") / "t.duckdb"
+    with duckdb.connect(path):
+        series = Series(f"duckdb:///{path}", k=k, l=l)
+        for night, level, target in nights:
+            series.publish(night, level, target=target)

@@ -53,7 +53,6 @@ def test_what_is_wrong_is_named(history: Any, problem: str) -> None:
     ("more", "problem"),
     [
         ({"target": {"view": "released"}}, "target: with a ledger it is a table"),
-        ({"target": "released.csv"}, "target: with a ledger it is a table"),
         (
             {"columns": {**SPEC["columns"], "other": {"role": "identifier"}}, "respondent": "other"},
             "respondent: history.key says that person names the person",

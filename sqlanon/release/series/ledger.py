@@ -30,6 +30,9 @@ from sqlanon.sql.relations import Table, column, literal
 Event = dict[str, Any]
 """A row of the releases by the names of its columns."""
 
+RELEASES = ("release", "begin")
+"""Events that tracks go on with: a release, and a published table that was taken up."""
+
 MARK = "sqlanon ledger"
 """What the mark of the secret is a digest of: another secret is told from an edit by it."""
 
@@ -53,9 +56,22 @@ class Standing:
         return self.tables[1]
 
     @property
-    def number(self) -> int:
-        """The number of the last release; 0 where there is none."""
-        return max((event["release"] for event in self.events if event["event"] == "release"), default=0)
+    def releases(self) -> tuple[Event, ...]:
+        """The events that are releases, that which was taken up among them."""
+        return tuple(event for event in self.events if event["event"] in RELEASES)
+
+    def last_of(self, target: str) -> int:
+        """The number of the last release to a target; 0 where there is none."""
+        return max((event["release"] for event in self.releases if event["target"] == target), default=0)
+
+    @property
+    def standing_releases(self) -> list[int]:
+        """The number of the last release to each target: what readers see now."""
+        return sorted({self.last_of(event["target"]) for event in self.releases})
+
+    def before(self, day: datetime) -> list[int]:
+        """The releases that are older than a day."""
+        return [event["release"] for event in self.releases if datetime.fromisoformat(event["published"]) < day]
 
     @property
     def last(self) -> int:
@@ -95,11 +111,17 @@ class Ledger:
 
     def standing(self) -> Standing:
         """The ledger as it stands; made where there is none. UsageError where it is not what was written last."""
+        if not any(self.engine.relation_kind(table) for table in self.history.tables):
+            self._begin()
+            return Standing(self.history.tables, ())
+        return self.existing()
+
+    def existing(self) -> Standing:
+        """The ledger as it stands; UsageError where there is none, or it is not what was written last."""
         tables = self.history.tables
         kinds = [self.engine.relation_kind(table) for table in tables]
         if not any(kinds):
-            self._begin()
-            return Standing(tables, ())
+            raise UsageError(f"history.ledger: there is no {tables[0]} yet; the first run makes it")
         if any(kind != "table" for kind in kinds):
             names = ", ".join(str(table) for table in tables)
             raise UsageError(f"history.ledger: a ledger has the tables {names}, and they are not all there")
@@ -108,9 +130,13 @@ class Ledger:
                 raise UsageError(
                     f"history.ledger: others than its owner may read or write {table}; take these rights from them"
                 )
-        events = read_events(self.engine, tables[2])
-        self._verify(events)
-        return Standing(tables, events)
+        found = self.read()
+        self._verify(found.events)
+        return found
+
+    def read(self) -> Standing:
+        """The ledger as it stands, which has been checked before."""
+        return Standing(self.history.tables, read_events(self.engine, self.history.releases))
 
     def _begin(self) -> None:
         queries = (series_sql.nobody(), series_sql.no_tracks(), series_sql.no_releases())
@@ -161,7 +187,7 @@ class Ledger:
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    def add(self, standing: Standing, published: Table, counts: Mapping[str, int]) -> int:
+    def add(self, standing: Standing, published: Table, counts: Mapping[str, int], kind: str = "release") -> int:
         """Write a release; the fewest people that now have one track."""
         number = standing.last + 1
         scratch, execute = self.scratch, self.engine.execute
@@ -169,17 +195,53 @@ class Ledger:
         rows = series_sql.tracks_of(groups, number)
         names = ("track", "parent", "release", "class", "forgotten")
         execute(Statement("write ledger", series_sql.insert(standing.tracks, names, rows)))
-        self.replace_people(series_sql.people_now(standing.people, published, groups))
+        self._replace(standing.people, series_sql.people_now(standing.people, published, groups))
         query = series_sql.smallest_track(standing.people, standing.tracks)
         [(smallest,)] = self.engine.query(Statement("smallest track", query))
-        self.log("release", standing, {**counts, "smallest": int(smallest or 0)}, target=str(self.binding.target))
+        self.log(kind, standing, {**counts, "smallest": int(smallest or 0)}, target=str(self.binding.target))
         return int(smallest or 0)
 
-    def replace_people(self, query: exp.Query) -> None:
-        """Other rows in the place of the people."""
-        staged = self.history.people.beside(self.scratch.name("ledger").name)
+    def _replace(self, table: Table, query: exp.Query) -> None:
+        """Other rows in the place of those of a table."""
+        staged = table.beside(self.scratch.name("ledger").name)
         self._create(staged, query)
-        self.engine.replace(staged, self.history.people)
+        self.engine.replace(staged, table)
+
+    def forget(self, kind: str, standing: Standing, people: Table) -> int:
+        """Take people, by their hashes and tracks, out of the ledger; tracks remember how many. How many they were."""
+        [(number,)] = self.engine.query(Statement("people to forget", series_sql.rows_of(people)))
+        if number:
+            self._replace(standing.people, series_sql.not_among(standing.people, people))
+            self._replace(standing.tracks, series_sql.tracks_forgetting(standing.tracks, people))
+            self.log(kind, standing, {"gone": int(number)})
+        return int(number)
+
+    def outlived(self, standing: Standing, before: datetime) -> Table | None:
+        """Those who are in no published table and not in the source, and stood in a release before a day last."""
+        releases = standing.before(before)
+        if not releases:
+            return None
+        scratch = self.scratch
+        candidates = scratch.create(
+            "people gone for long",
+            "outlived",
+            series_sql.outlived(standing.people, standing.tracks, self.present_tracks(standing), releases),
+        )
+        [(number,)] = self.engine.query(Statement("people gone for long", series_sql.rows_of(candidates)))
+        if not number:
+            return None
+        return scratch.create("people to forget", "forget", series_sql.not_among(candidates, self.persons()))
+
+    def present_tracks(self, standing: Standing) -> Table:
+        """The tracks of those who stand in a table that readers see now."""
+        query = series_sql.present_tracks(standing.tracks, standing.standing_releases)
+        return self.scratch.create("tracks of tables", "present", query)
+
+    def persons(self) -> Table:
+        """Everybody who is in the source now, by keyed hash."""
+        source = self.engine.traits.relation(self.binding.source, "source")
+        person = self.hash(column(self.history.key.name, "source"), self.history.key)
+        return self.scratch.create("people of source", "persons", series_sql.persons(source, person))
 
     def log(self, kind: str, standing: Standing, counts: Mapping[str, int], target: str = "") -> None:
         """Write the row of an event, the last of the chain."""
@@ -219,14 +281,13 @@ def waiting(engine: Engine, binding: Binding) -> int:
     return int(events[-1]["deferred"] + events[-1]["covered"]) if events else 0
 
 
-def opened(engine: Engine, binding: Binding, scratch: Scratch) -> tuple[Ledger, Standing]:
-    """The ledger of a spec, checked, and made where there is none; within a transaction."""
+def opened(engine: Engine, binding: Binding, scratch: Scratch) -> Ledger:
+    """The ledger of a spec, its secret at hand; nothing is read of it yet."""
     kept, history = binding.spec.ledger, binding.history
     if kept is None or history is None:
         raise UsageError("history: the spec keeps no ledger")
     secret = secret_of("history.secret", kept.secret).for_purpose("ledger")
-    ledger = Ledger(engine, binding, history, scratch, secret, KeyedHash.stored(engine, scratch, secret, "ledger_key"))
-    return ledger, ledger.standing()
+    return Ledger(engine, binding, history, scratch, secret, KeyedHash.stored(engine, scratch, secret, "ledger_key"))
 
 
 def _edited(table: Table) -> UsageError:

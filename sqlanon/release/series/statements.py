@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlanon.privacy.base import Grouping
-from sqlanon.sql.build import count, equal, named, query, subquery, union_all
+from sqlanon.sql.build import any_of, count, equal, named, query, subquery, union_all
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.values import Counted, ValueTables, classes
 
@@ -320,13 +320,12 @@ def smallest_track(ledger: Table, tracks: Table) -> exp.Select:
     )
 
 
-def gone_since(ledger: Table, tracks: Table, everybody: Table, release: int) -> exp.Select:
-    """How many people stood in the release before and are not among those of this one, held back or not."""
+def gone_since(ledger: Table, before: Table, everybody: Table) -> exp.Select:
+    """How many people of the tracks of the release before are not among those of this one, held back or not."""
     return query(
-        "select count(*) as n from ledger as l join tracks as t on l.track = t.track"
-        " left join everybody as p on l.person = p.person where t.release = :release and p.person is null",
-        {"ledger": ledger, "tracks": tracks, "everybody": everybody},
-        release=release,
+        "select count(*) as n from ledger as l join before as t on l.track = t.track"
+        " left join everybody as p on l.person = p.person where p.person is null",
+        {"ledger": ledger, "before": before, "everybody": everybody},
     )
 
 
@@ -352,26 +351,64 @@ def hashed(buckets: exp.Select, hashed_text: exp.Expression) -> exp.Select:
     )
 
 
-def tracks_of_people(ledger: Table, people_named: Table) -> exp.Select:
-    """The tracks of people, by keyed hashes in a table."""
+def present_tracks(tracks: Table, releases: Sequence[int]) -> exp.Select:
+    """The tracks of people who stand in one of these releases: those that it made, and all that went on from them."""
+    stand = any_of([equal(column("release"), literal(number)) for number in releases])
     return query(
-        "select l.track from ledger as l join people_named as p on l.person = p.person",
+        "with recursive present as (select first.track from tracks as first where :stand"
+        " union all select after.track from tracks as after join present as p on after.parent = p.track)"
+        " select distinct p.track from present as p",
+        {"tracks": tracks},
+        stand=stand,
+    )
+
+
+def outlived(ledger: Table, tracks: Table, present_now: Table, releases: Sequence[int]) -> exp.Select:
+    """The people of a ledger who stand in no table, and stood in one of these releases last: `person`, `track`."""
+    last = any_of([equal(column("release", "t"), literal(number)) for number in releases])
+    return query(
+        "select l.person, l.track from ledger as l join tracks as t on l.track = t.track"
+        " left join present_now as p on l.track = p.track where p.track is null and :last",
+        {"ledger": ledger, "tracks": tracks, "present_now": present_now},
+        last=last,
+    )
+
+
+def persons(source: exp.Expression, person: exp.Expression) -> exp.Select:
+    """Everybody in the source by keyed hash."""
+    return exp.select(named(person, "person")).from_(source)
+
+
+def known(ledger: Table, people_named: Table) -> exp.Select:
+    """Those among people who are in the ledger: `person`, `track`."""
+    return query(
+        "select l.person, l.track from ledger as l join people_named as p on l.person = p.person",
         {"ledger": ledger, "people_named": people_named},
     )
 
 
-def others(ledger: Table, people_named: Table) -> exp.Select:
-    """The people of a ledger but those that are named."""
+def not_among(named_people: Table, others_known: Table) -> exp.Select:
+    """People who are not among others: `person`, `track`."""
     return query(
-        "select l.person, l.track from ledger as l left join people_named as p on l.person = p.person"
-        " where p.person is null",
-        {"ledger": ledger, "people_named": people_named},
+        "select n.person, n.track from named_people as n left join others_known as o on n.person = o.person"
+        " where o.person is null",
+        {"named_people": named_people, "others_known": others_known},
     )
 
 
-def count_forgotten(tracks: Table, track: int) -> exp.Update:
-    """One more person of a track is forgotten."""
-    more = equal(column("forgotten"), exp.Add(this=column("forgotten"), expression=literal(1)))
-    return exp.Update(
-        this=table_expression(tracks), expressions=[more], where=exp.Where(this=equal(column("track"), literal(track)))
+def on_tracks(named_people: Table, present_now: Table) -> exp.Select:
+    """How many people have one of these tracks."""
+    return query(
+        "select count(*) as n from named_people as n join present_now as p on n.track = p.track",
+        {"named_people": named_people, "present_now": present_now},
+    )
+
+
+def tracks_forgetting(tracks: Table, named_people: Table) -> exp.Select:
+    """The tracks, where these people are counted among the forgotten ones."""
+    return query(
+        "select t.track, t.parent, t.release, t.class, cast(t.forgotten + coalesce(f.n, 0) as bigint) as forgotten"
+        " from tracks as t left join (select n.track, count(*) as n from named_people as n group by n.track) as f"
+        " on t.track = f.track",
+        {"tracks": tracks, "named_people": named_people},
     )

@@ -9,6 +9,7 @@ people leave, so this ends; tracks do not depend on each other, so a round looks
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -21,6 +22,7 @@ from sqlanon.release.series import statements as series_sql
 from sqlanon.release.series.ledger import Ledger, Standing, opened
 from sqlanon.release.steps import audited_rows
 from sqlanon.source.scratch import Scratch
+from sqlanon.spec.keys import days_of
 from sqlanon.sql.relations import Query, Table, column
 
 if TYPE_CHECKING:
@@ -71,18 +73,33 @@ class Tracked:
     standing: Standing
     published: Table
 
-    def write(self, rows: int) -> HistoryFigures:
-        """Write the ledger, within the transaction of the release; the figures are complete then."""
+    def write(self, rows: int, kind: str = "release") -> HistoryFigures:
+        """Write the ledger, within the transaction of the release; the figures are complete then.
+
+        Whoever is gone for longer than the ledger keeps is forgotten.
+        """
         found = self.figures
         counts = {"rows": rows, "joined": found.joined, "gone": found.gone}
         counts |= {"deferred": found.deferred, "covered": found.covered}
-        return replace(found, smallest=self.ledger.add(self.standing, self.published, counts))
+        smallest = self.ledger.add(self.standing, self.published, counts, kind)
+        forget_outlived(self.ledger, self.ledger.read())
+        return replace(found, smallest=smallest)
+
+
+def forget_outlived(ledger: Ledger, standing: Standing) -> int:
+    """Forget those who are gone for longer than the spec keeps them; how many. Nobody where it keeps them for ever."""
+    kept = ledger.binding.spec.ledger
+    if kept is None or kept.keep is None:
+        return 0
+    people = ledger.outlived(standing, datetime.now(UTC) - timedelta(days=days_of(kept.keep)))
+    return 0 if people is None else ledger.forget("expire", standing, people)
 
 
 def track(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch) -> Tracked:
     """Decide who stays out of a release, within its transaction; `judged` has its rows with the key of the person."""
     requirement = _requirement(binding)
-    ledger, standing = opened(engine, binding, scratch)
+    ledger = opened(engine, binding, scratch)
+    standing = ledger.standing()
     seen = _seen(engine, binding, judged, scratch, ledger)
     values = len(binding.sensitive)
     everybody = scratch.create("people of release", "people", series_sql.people(seen, standing.people, values))
@@ -90,18 +107,17 @@ def track(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch)
     gone = scratch.create("people gone", "gone", series_sql.gone(everybody, standing.people, standing.tracks))
     held = _held(engine, scratch, everybody, gone, requirement, binding)
     [(deferred, covered)] = engine.query(Statement("people held back", series_sql.held_figures(held)))
-    _refuse_by_policy(binding, int(deferred), int(covered))
     published = scratch.create("people published", "published", series_sql.present(everybody, held))
     if judged.released == int(deferred) + int(covered):
         raise InfeasibleError(
             "history: nobody can be released: all groups of people who share their history are too small"
         )
     joined = _count(engine, "people joined", series_sql.joined(published))
-    left = 0
-    if standing.number:
-        query = series_sql.gone_since(standing.people, standing.tracks, everybody, standing.number)
-        left = _count(engine, "people gone", query)
-    figures = HistoryFigures(standing.number + 1, joined, left, int(deferred), int(covered), 0)
+    left, last = 0, standing.last_of(str(binding.target))
+    if last:
+        before = scratch.create("tracks of tables", "before", series_sql.present_tracks(standing.tracks, [last]))
+        left = _count(engine, "people gone", series_sql.gone_since(standing.people, before, everybody))
+    figures = HistoryFigures(len(standing.releases) + 1, joined, left, int(deferred), int(covered), 0)
     rows = seen
     if figures.held:
         names = [*binding.released, *binding.witnesses]
@@ -171,17 +187,19 @@ def _held(
     return scratch.create("people held back", "held", series_sql.together(parts, ("person", "track")))
 
 
-def _refuse_by_policy(binding: Binding, deferred: int, covered: int) -> None:
+def refuse_by_policy(binding: Binding, found: HistoryFigures) -> None:
+    """RequirementError where people would be held back and the spec says that nobody is."""
     kept = binding.spec.ledger
     if kept is None:
         return
-    if kept.joiners == "refuse" and deferred:
+    if kept.joiners == "refuse" and found.deferred:
         raise RequirementError(
-            f"history.joiners: {deferred} newcomers are too few of their classes to be released; nothing was published"
+            f"history.joiners: {found.deferred} newcomers are too few of their classes to be released; "
+            f"nothing was published"
         )
-    if kept.leavers == "refuse" and covered:
+    if kept.leavers == "refuse" and found.covered:
         raise RequirementError(
-            f"history.leavers: {covered} people would have to leave with others who leave or move; "
+            f"history.leavers: {found.covered} people would have to leave with others who leave or move; "
             f"nothing was published"
         )
 
