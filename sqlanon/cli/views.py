@@ -157,6 +157,8 @@ def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
         yield "not proven", f"{search.algorithm} takes one greedy path, and may generalize more than needed"
     elif not search.proven:
         yield "not proven", f"search.budget ended the search with {counted(search.undecided, 'node')} undecided"
+        if search.gap is not None:
+            yield "gap", f"the best node costs at most {search.gap:.2%} less"
 
 
 def _vectors(nodes: tuple[tuple[int, ...], ...]) -> str:

@@ -138,6 +138,7 @@ class PlanResult:
             "lattice": self.search.lattice,
             "algorithm": self.search.algorithm,
             "proven": self.search.proven,
+            "gap": self.search.gap,
             "undecided": self.search.undecided,
             "verified": self.search.verified,
             "satisfied": self.satisfied,

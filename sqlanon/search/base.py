@@ -187,6 +187,15 @@ class SearchResult:
     trace: tuple[Step, ...] = ()
     verified: bool = True
     """Whether the algorithm itself establishes that the chosen node satisfies the requirement."""
+    bound: float | None = None
+    """No node that may be chosen scores less; None where the algorithm shows no bound."""
+
+    @property
+    def gap(self) -> float | None:
+        """How much less the best node may cost at most, relative to the chosen one; None where no bound is known."""
+        if self.bound is None:
+            return None
+        return max(0.0, min(1.0, 1 - self.bound / self.score)) if self.score > 0 else 0.0
 
 
 RELATIVE_TOLERANCE = 1e-11

@@ -31,7 +31,7 @@ def search(
             node = generalized(session, node, _at_stake(session, node)) or generalized(session, node)
     except BudgetSpent:
         stopped = True
-    raise session.infeasible(stopped)
+    raise session.infeasible(stopped, one_path=True)
 
 
 def _at_stake(session: SearchSession, node: Node) -> tuple[int, ...] | None:

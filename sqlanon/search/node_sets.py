@@ -1,15 +1,17 @@
 """Sets of nodes as integers: node number i of the lattice, in vector order, is bit i.
 
 Pure. Up-sets and down-sets of half a million nodes become a dozen machine-speed ANDs. Beside the coding stand what is
-known of every node (`Marking`) and sums of per-column costs over a whole lattice (`Totals`).
+known of every node (`Marking`), sums of per-column costs over a whole lattice (`Totals`), and sets of nodes by the
+highest or the lowest of them (`Antichain`), for lattices of any size.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate, product
+from operator import and_, getitem
 
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.lattice import Lattice, Node
@@ -56,7 +58,7 @@ class Coding:
         if lattice.size > MOST_NODES:
             raise UsageError(
                 f"the lattice has {lattice.size} nodes, more than {MOST_NODES}: "
-                "narrow the levels of some columns, or use the algorithm datafly"
+                "narrow the levels of some columns, or use the algorithm optimal or datafly"
             )
         self.lattice = lattice
         self.radices = tuple(high - low + 1 for low, high in zip(lattice.bottom, lattice.top, strict=True))
@@ -241,3 +243,59 @@ def _size(steps: Sequence[Sequence[float]]) -> int:
     for column in steps:
         size *= len(column)
     return size
+
+
+class Antichain:
+    """Nodes none of which generalizes another: the highest, or the lowest, of all that were added."""
+
+    def __init__(self, heights: Node, *, highest: bool) -> None:
+        self._highest = highest
+        self._heights = heights
+        self._clear()
+
+    def _clear(self) -> None:
+        self.nodes: list[Node] = []
+        self._present = 0
+        """The places in `nodes` that no later node made superfluous."""
+        self._at_least = [[0] * (height + 2) for height in self._heights]
+        """For each column, for each level: the places of the nodes at that level or above."""
+
+    def __len__(self) -> int:
+        return self._present.bit_count()
+
+    def add(self, node: Node) -> None:
+        """Take a node in, unless what is there says as much."""
+        above, below = self.above(node), self.below(node)
+        if above if self._highest else below:
+            return
+        self._present &= ~(below if self._highest else above)
+        place = 1 << len(self.nodes)
+        self.nodes.append(node)
+        self._present |= place
+        for column, level in enumerate(node):
+            row = self._at_least[column]
+            for lower in range(level + 1):
+                row[lower] |= place
+        if len(self.nodes) > 64 and len(self) * 2 < len(self.nodes):
+            kept = list(self.members(self._present))
+            self._clear()
+            for each in kept:
+                self.add(each)
+
+    def above(self, node: Node) -> int:
+        """The places of the nodes that generalize this one."""
+        return reduce(and_, map(getitem, self._at_least, node), self._present)
+
+    def below(self, node: Node) -> int:
+        """The places of the nodes that this one generalizes."""
+        bits = self._present
+        for row, level in zip(self._at_least, node, strict=True):
+            bits &= ~row[level + 1]
+        return bits
+
+    def members(self, places: int) -> Iterator[Node]:
+        """The nodes at these places, those added last first."""
+        while places:
+            last = places.bit_length() - 1
+            yield self.nodes[last]
+            places ^= 1 << last

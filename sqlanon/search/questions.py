@@ -11,7 +11,7 @@ from itertools import accumulate
 from math import log, log2
 from operator import getitem
 
-from sqlanon.hierarchies.lattice import Node
+from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics.base import Context, Verdict
 from sqlanon.search.node_sets import Coding, members
 from sqlanon.search.session import BATCH, SearchSession
@@ -95,13 +95,19 @@ class Sample:
     A handful of the open nodes, so that planning questions costs the same on lattices of any size.
     """
 
-    def __init__(self, coding: Coding, open_nodes: int) -> None:
-        self.numbers = _some_members(open_nodes)
-        self.nodes = [coding.node(number) for number in self.numbers]
-        self.left = (1 << len(self.numbers)) - 1
-        self._lattice = coding.lattice
-        self._octets = coding.size // 8 + 1
+    def __init__(self, lattice: Lattice, nodes: Sequence[Node], numbers: Sequence[int] = ()) -> None:
+        """`numbers` are those of the nodes, where sets of nodes are bits."""
+        self.nodes = nodes
+        self.numbers = numbers
+        self.left = (1 << len(nodes)) - 1
+        self._lattice = lattice
         self._at_most, self._at_least = self._levels()
+
+    @classmethod
+    def of(cls, coding: Coding, open_nodes: int) -> Sample:
+        """A sample of a set of nodes."""
+        numbers = _some_members(open_nodes)
+        return cls(coding.lattice, [coding.node(number) for number in numbers], numbers)
 
     def questions(self, most: int, question: Callable[[int], tuple[Node, int]]) -> list[Node]:
         """Up to so many questions, each the one that settles most of what those before it leave open.
@@ -133,7 +139,7 @@ class Sample:
 
     def within(self, bits: int) -> int:
         """The members that lie in a set of nodes of the lattice."""
-        octets = bits.to_bytes(self._octets, "little")
+        octets = bits.to_bytes(self._lattice.size // 8 + 1, "little")
         return int("".join("01"[octets[number >> 3] >> (number & 7) & 1] for number in reversed(self.numbers)), 2)
 
     def below(self, node: Node) -> int:
@@ -248,7 +254,7 @@ class Classifier:
     def settle_some(self, wanted: int, most: int) -> None:
         """One batch of questions, chosen to decide as many of the wanted nodes as possible."""
         open_nodes = wanted & self._session.marking.undecided
-        sample = Sample(self._session.coding, open_nodes)
+        sample = Sample.of(self._session.coding, open_nodes)
         if not self._session.evaluator.monotone and not self._session.evaluator.relaxed:
             self.ask(sample.nodes[:most])
             return
@@ -262,7 +268,7 @@ class Classifier:
 
     def likeliest(self, wanted: int, most: int) -> list[Node]:
         """The undecided wanted nodes guessed to suppress least."""
-        sample = Sample(self._session.coding, wanted & self._session.marking.undecided)
+        sample = Sample.of(self._session.coding, wanted & self._session.marking.undecided)
         return sorted(sample.nodes, key=self._forecast.guess)[:most]
 
     def _question(self, sample: Sample, start: Node, steps: list[list[float]]) -> tuple[Node, int]:

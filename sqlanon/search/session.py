@@ -88,7 +88,8 @@ class SearchSession:
         known = [verdict for verdict in self.evaluator.known() if verdict.node not in self.verdicts]
         for verdict in known:
             self.verdicts[verdict.node] = verdict
-            self.marking.record(verdict)
+            if self._marks:
+                self.marking.record(verdict)
         return known
 
     def check(self, nodes: Iterable[Node]) -> list[Verdict]:
@@ -180,6 +181,7 @@ class SearchSession:
         undecided: int,
         trace: Sequence[Step],
         listing: ListedNodes = NO_NODES_LISTED,
+        bound: float | None = None,
     ) -> SearchResult:
         """The answer of an algorithm that takes the first of the nodes that tie."""
         score = self.score(ties[0])
@@ -200,9 +202,10 @@ class SearchSession:
             acceptable=None if acceptable is None else tuple(acceptable),
             verdicts={node: self.verdicts[node] for node in (*ties, *minimal) if node in self.verdicts},
             trace=tuple(trace),
+            bound=None if bound is None else min(bound, score),
         )
 
-    def infeasible(self, stopped: bool) -> InfeasibleError:
+    def infeasible(self, stopped: bool, *, one_path: bool = False) -> InfeasibleError:
         """What to raise when no acceptable node was found."""
         lattice, limit = self.evaluator.lattice, self.evaluator.limit
         seen = [verdict.suppressed for verdict in self.verdicts.values() if verdict.node in lattice]
@@ -213,7 +216,7 @@ class SearchSession:
                 f"the budget was spent before an acceptable generalization was found: {figures}; "
                 f"search.budget allows more (seconds: none lifts it)"
             )
-        if not self._marks:
+        if one_path:
             return InfeasibleError(f"the algorithm's one path ended without an acceptable generalization: {figures}")
         if least <= limit:
             return InfeasibleError("the constraints on vectors forbid every acceptable generalization")

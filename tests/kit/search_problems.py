@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics import METRICS
-from sqlanon.search.session import POLICIES, Preferences
-from tests.kit.fake_evaluator import FakeEvaluator, Hierarchy, Table, at_least, at_least_and_mixed, score
+from sqlanon.search.base import Budget, SearchResult
+from sqlanon.search.session import POLICIES, Candidate, Preferences
+from tests.kit.fake_evaluator import FakeEvaluator, Hierarchy, Table, at_least, at_least_and_mixed, run, score
+
+CLOSE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -117,3 +121,21 @@ def preferences(draw: st.DrawFn, heights: Node, policies: tuple[str, ...]) -> Pr
         lambda columns: st.tuples(*(st.tuples(st.just(c), st.integers(0, heights[c])) for c in columns))
     )
     return Preferences(policies, tuple(before), tuple(draw(st.lists(combination, max_size=3))))
+
+
+def solve(problem: Problem, algorithm: str, budget: Budget | None = None) -> SearchResult | None:
+    """The result; None when there is none."""
+    try:
+        return run(algorithm, problem.evaluator(), problem.metric, problem.preferences, budget, problem.weights)
+    except InfeasibleError:
+        return None
+
+
+def ranked(problem: Problem, nodes: list[Node], policies: tuple[str, ...]) -> list[Node]:
+    """What the preferences leave of these nodes, worked out independently: one policy after the other."""
+    evaluator = problem.evaluator()
+    left = [Candidate(evaluator.verdict(node), evaluator.heights, problem.weights) for node in nodes]
+    for policy in policies:
+        best = min(POLICIES[policy](candidate) for candidate in left)
+        left = [candidate for candidate in left if POLICIES[policy](candidate) <= best + CLOSE]
+    return sorted(candidate.node for candidate in left)

@@ -12,17 +12,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sqlanon.errors import InfeasibleError
-from sqlanon.hierarchies.lattice import Node, minimal_nodes
+from sqlanon.hierarchies.lattice import minimal_nodes
 from sqlanon.search import ALGORITHMS, optimal, samarati, session
 from sqlanon.search import questions as classify
 from sqlanon.search import questions as sample
 from sqlanon.search.base import Budget, SearchResult
-from sqlanon.search.session import DEFAULT_POLICIES, POLICIES, Candidate
+from sqlanon.search.session import DEFAULT_POLICIES
 from tests.kit.examples import share
 from tests.kit.fake_evaluator import run
-from tests.kit.search_problems import Problem, problems
+from tests.kit.search_problems import CLOSE, Problem, problems, ranked, solve
 
-CLOSE = 1e-9
 EXAMPLES = int(os.environ.get("SQLANON_SEARCH_EXAMPLES", "40"))
 """Random problems for each algorithm; raise it to hunt for rare ones."""
 relaxed = settings(
@@ -34,32 +33,15 @@ relaxed = settings(
 
 @pytest.fixture(autouse=True, scope="module", params=[pytest.param("usual", marks=pytest.mark.no_cover), "tiny"])
 def batches(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Tiny batches and samples make small lattices take as many rounds as large ones do."""
+    """Tiny batches and samples, and a first answer on any lattice: small ones take as many rounds as large ones do."""
     with ExitStack() as stack:
         if request.param == "tiny":
             for module in (session, optimal, classify, samarati):
                 stack.enter_context(patch.object(module, "BATCH", 4))
             stack.enter_context(patch.object(optimal, "FIRST_BATCH", 2))
+            stack.enter_context(patch.object(optimal, "SMALL_LATTICE", 4))
             stack.enter_context(patch.object(sample, "MOST", 7))
         yield
-
-
-def solve(problem: Problem, algorithm: str, budget: Budget | None = None) -> SearchResult | None:
-    """The result; None when there is none."""
-    try:
-        return run(algorithm, problem.evaluator(), problem.metric, problem.preferences, budget, problem.weights)
-    except InfeasibleError:
-        return None
-
-
-def ranked(problem: Problem, nodes: list[Node], policies: tuple[str, ...]) -> list[Node]:
-    """What the preferences leave of these nodes, worked out independently: one policy after the other."""
-    evaluator = problem.evaluator()
-    left = [Candidate(evaluator.verdict(node), evaluator.heights, problem.weights) for node in nodes]
-    for policy in policies:
-        best = min(POLICIES[policy](candidate) for candidate in left)
-        left = [candidate for candidate in left if POLICIES[policy](candidate) <= best + CLOSE]
-    return sorted(candidate.node for candidate in left)
 
 
 @pytest.mark.parametrize("algorithm", ["optimal", "exhaustive"])

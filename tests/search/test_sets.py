@@ -95,7 +95,7 @@ def test_marking(monotone: bool) -> None:
 
 def test_samples_count_what_a_question_settles() -> None:
     coding = Coding(Lattice.of_heights([2, 2]))
-    sample = Sample(coding, coding.everything)
+    sample = Sample.of(coding, coding.everything)
     assert sample.below((1, 1)).bit_count() == 4
     assert sample.above((1, 1)).bit_count() == 4
     assert [sample.nodes[i] for i in members(sample.within(coding.upset((2, 1))))] == [(2, 1), (2, 2)]

@@ -1,0 +1,146 @@
+"""A first good answer on a large lattice, before any bound is sharpened: along guessed paths, then from node to node.
+
+A path leads from the bottom to the top by the steps that are guessed to spare most suppressed rows for what they cost;
+where acceptable nodes begin on it is found by a few questions, which teach the next path. From the best node found, one
+column is made finer, alone or with another made coarser, as long as that scores better. Nothing is proven here; every
+verdict serves the bounds afterwards. Asks through the functions it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from sqlanon.hierarchies.lattice import Node
+from sqlanon.search.bounds import OpenNodes
+from sqlanon.search.questions import Forecast
+from sqlanon.search.session import SearchSession
+
+PATHS = 12
+"""Paths at the most, each by what those before it taught."""
+PLACES = 4
+"""Nodes of a path that are asked together."""
+MOVES = 16
+"""Neighbours that are asked together."""
+HOPE = 2.0
+"""How many times the forecast's error above the limit a neighbour may be guessed to lie, and still be asked."""
+
+
+class Descent:
+    """Looks for a good answer, within the budget of the session."""
+
+    def __init__(
+        self,
+        session: SearchSession,
+        open_nodes: OpenNodes,
+        forecast: Forecast,
+        ask: Callable[[list[Node]], None],
+        best: Callable[[], Node | None],
+    ) -> None:
+        self._session = session
+        self._open = open_nodes
+        self._forecast = forecast
+        self._ask = ask
+        self._best = best
+
+    def search(self) -> None:
+        """Paths until one teaches nothing new, then moves until none helps."""
+        for _ in range(PATHS):
+            if not self._walk(self._path()):
+                break
+        while self._moved():
+            pass
+
+    # -- paths -------------------------------------------------------------------------------------------------
+
+    def _path(self) -> list[Node]:
+        """From the bottom to the top: the steps that lower the guess most for what they cost come first."""
+        lattice, steps = self._session.evaluator.lattice, self._forecast.steps()
+        pieces = [
+            piece
+            for column, (low, high) in enumerate(zip(lattice.bottom, lattice.top, strict=True))
+            for piece in _pieces(
+                column, [(self._cost(column, level), steps[column][level]) for level in range(low, high + 1)], low
+            )
+        ]
+        node, path = lattice.bottom, [lattice.bottom]
+        for _, column, level in sorted(pieces, key=lambda piece: piece[0]):
+            node = (*node[:column], level, *node[column + 1 :])
+            path.append(node)
+        return path if node == lattice.top else [*path, lattice.top]
+
+    def _cost(self, column: int, level: int) -> float:
+        return self._open.costs[column][level]
+
+    def _walk(self, path: Sequence[Node]) -> bool:
+        """Find where acceptable nodes begin on a path; whether anything was asked."""
+        low, high, asked = -1, len(path) - 1, False
+        while high - low > 1:
+            places = sorted({low + (high - low) * part // (PLACES + 1) for part in range(1, PLACES + 1)} - {low, high})
+            nodes = [path[place] for place in places]
+            unknown = [node for node in nodes if self._accepted(node) is None]
+            if unknown:
+                asked = True
+                self._ask(unknown)
+            good = [place for place, node in zip(places, nodes, strict=True) if self._accepted(node)]
+            high = min(good, default=high)
+            low = max((place for place in places if place < high), default=low)
+            if not places:
+                break
+        return asked
+
+    def _accepted(self, node: Node) -> bool | None:
+        if node in self._session.verdicts:
+            return self._session.accepts(self._session.verdicts[node])
+        return self._open.decided(node)
+
+    # -- moves -------------------------------------------------------------------------------------------------
+
+    def _moved(self) -> bool:
+        """Ask for neighbours of the best node, the likeliest first, until one is better; whether there was one."""
+        start = self._best()
+        if start is None:
+            return False
+        best = self._open.best
+        worth = sorted(
+            (guess, node) for node in set(self._neighbours(start)) if (guess := self._promise(node)) is not None
+        )
+        nodes = (node for _, node in worth)
+        while batch := list(islice(nodes, MOVES)):
+            self._ask(batch)
+            if self._open.best < best:
+                return True
+        return False
+
+    def _promise(self, node: Node) -> float | None:
+        """How near the limit a node is guessed, below it first; None where it cannot win or is not worth a question."""
+        if node in self._session.verdicts or not self._open.may_win(node):
+            return None
+        guess = self._forecast.guess(node)
+        return guess if guess <= HOPE * self._forecast.error else None
+
+    def _neighbours(self, node: Node) -> Iterator[Node]:
+        """One column one level finer or at any finer level, and another one or two levels coarser."""
+        lattice = self._session.evaluator.lattice
+        columns = range(len(node))
+        for column in columns:
+            for level in range(lattice.bottom[column], node[column]):
+                finer = (*node[:column], level, *node[column + 1 :])
+                yield finer
+                for other in columns:
+                    if other != column:
+                        for coarser in range(node[other] + 1, min(node[other] + 2, lattice.top[other]) + 1):
+                            yield (*finer[:other], coarser, *finer[other + 1 :])
+
+
+def _pieces(column: int, points: Sequence[tuple[float, float]], bottom: int) -> Iterator[tuple[float, int, int]]:
+    """The steps of one column on the lower hull of (cost, guess): slope, column, and the level that is reached."""
+    here = 0
+    while here < len(points) - 1:
+        slopes = []
+        for there in range(here + 1, len(points)):
+            cost, guess = points[there][0] - points[here][0], points[there][1] - points[here][1]
+            slopes.append((guess / cost if cost > 0 else float("-inf") if guess <= 0 else float("inf"), -there))
+        slope, there = min(slopes)
+        here = -there
+        yield slope, column, bottom + here
