@@ -85,18 +85,18 @@ def test_a_gap_is_never_too_small(way: str, problem: Problem, nodes: int) -> Non
         return
     best = min(problem.scores(acceptable).values())
     assert result.chosen.node in acceptable
-    assert result.bound is not None
-    assert result.gap is not None
-    assert result.bound <= best + CLOSE * max(1.0, best)
-    assert best >= result.score * (1 - result.gap) - CLOSE * max(1.0, best)
-    assert 0 <= result.gap <= 1
-    assert result.gap == pytest.approx(0, abs=CLOSE) or not result.proven
+    bound, gap = result.bound, result.gap
+    assert bound is not None
+    assert gap is not None
+    assert bound <= best + CLOSE * max(1.0, best)
+    assert best >= result.score * (1 - gap) - CLOSE * max(1.0, best)
+    assert 0 <= gap <= 1
+    assert gap == pytest.approx(0, abs=CLOSE) or not result.proven
 
 
 def test_a_gap_is_relative_to_the_score() -> None:
     result = SearchResult("optimal", "loss", Verdict((0,), 0, 1), 0.5, 1, 2, False, 1, ((0,),), bound=0.4)
     assert result.gap == pytest.approx(0.2)
-    assert result.score * (1 - result.gap) == pytest.approx(0.4)
 
 
 @relaxed
