@@ -50,7 +50,7 @@ class Box(NamedTuple):
 
 
 @dataclass
-class Step:
+class FloorStep:
     """Nodes known to suppress at least so many rows, and what a level costs where that is so."""
 
     suppressed: int
@@ -72,7 +72,7 @@ class Boxes:
         heights = context.heights
         steps = steps_of_suppression(objective, limit)
         self.costs = steps[0][1]
-        self._steps = [Step(*step, Antichain(heights, highest=True)) for step in steps[1:]]
+        self._steps = [FloorStep(*step, Antichain(heights, highest=True)) for step in steps[1:]]
         self._unacceptable = Antichain(heights, highest=True)
         self._acceptable = Antichain(heights, highest=False)
         self._too_costly = Antichain(heights, highest=False)
@@ -143,7 +143,7 @@ class Boxes:
             return False
         return self.estimate(node) <= self._ceiling and not self._cutters(node)
 
-    def _loses(self, step: Step, node: Node) -> bool:
+    def _loses(self, step: FloorStep, node: Node) -> bool:
         metric, context = self._objective.metric, self._objective.context
         return metric.bound_of(self._total(node, step.costs), context, step.suppressed) > self._ceiling
 
