@@ -111,10 +111,10 @@ def _of_range(name: str, declared: DomainRange, family: Family) -> Measure:
     if family in NUMBERS:
         if not isinstance(low, Decimal) or not isinstance(high, Decimal):
             raise _refused(name, f"min and max are dates; the column holds {family.value} values")
-        if family is Family.INTEGER and (low % 1 or high % 1):
-            raise _refused(name, "the column holds integer values; give whole numbers")
         if max(abs(low), abs(high)) >= LARGEST_UNITS:
             raise _refused(name, "min and max have at most 18 digits before the point")
+        if family is Family.INTEGER and (low != int(low) or high != int(high)):
+            raise _refused(name, "the column holds integer values; give whole numbers")
         return Measure("range", low, high)
     if isinstance(low, Decimal) or isinstance(high, Decimal):
         raise _refused(name, f"min and max are numbers; the column holds {family.value} values")

@@ -10,7 +10,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+import pydantic
+from pydantic import BeforeValidator, Discriminator, Field, WithJsonSchema, model_validator
 
 from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition, Finding, Real, Whole, exact, refuse
@@ -102,6 +103,17 @@ def _comparable(bound: Decimal | datetime | date) -> Decimal | datetime:
     return bound if bound.tzinfo is None else bound.astimezone(UTC).replace(tzinfo=None)
 
 
+def _kind_of_domain(value: object) -> str:
+    return "name" if isinstance(value, str) else "range"
+
+
+Domain = Annotated[
+    Annotated[DomainRange, pydantic.Tag("range")] | Annotated[Literal["occurring", "hierarchy"], pydantic.Tag("name")],
+    Discriminator(_kind_of_domain),
+]
+"""Problems are told of the form that was written."""
+
+
 class Column(Definition):
     """One column of the source."""
 
@@ -113,7 +125,7 @@ class Column(Definition):
         None, description="How values are generalized. Default for a quasi-identifier: suppression."
     )
     levels: LevelBounds = Field(default=LevelBounds(min=0, max=None), description="The levels that may be released.")
-    domain: Literal["occurring", "hierarchy"] | DomainRange | None = Field(
+    domain: Domain | None = Field(
         None,
         description="The values that there can be, which losses and estimates are measured against: min and max; "
         "hierarchy: what its csv, tree or table lists, or interval with min and max bounds; occurring: what the source "

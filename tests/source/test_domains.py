@@ -204,6 +204,8 @@ INTERVAL = {"interval": {"widths": [5]}}
         ("date", None, RANGE, "min and max are numbers"),
         ("date", None, {"min": "2020-01-01", "max": "2021-01-01T10:00:00"}, "leave out the time"),
         ("bigint", None, {"min": 0, "max": 10**19}, "at most 18 digits"),
+        ("bigint", None, {"min": -1e30, "max": 1e300}, "at most 18 digits"),
+        ("int", None, {"min": Decimal("0.0000000000000000000000000000001"), "max": 3}, "give whole numbers"),
     ],
 )
 def test_a_domain_that_does_not_fit_is_refused(
@@ -225,13 +227,16 @@ def test_a_domain_that_does_not_fit_is_refused(
         ({"role": "quasi_identifier", "domain": {"min": 2, "max": "2020-01-01"}}, "both be numbers or both be dates"),
         ({"role": "quasi_identifier", "domain": {"min": 2}}, "max"),
         ({"role": "quasi_identifier", "domain": {"min": True, "max": 3}}, "number is expected"),
-        ({"role": "quasi_identifier", "domain": {"min": "x", "max": "y"}}, "a number or a date"),
-        ({"role": "quasi_identifier", "domain": "all"}, "domain"),
+        ({"role": "quasi_identifier", "domain": {"min": "x", "max": 3}}, "a number or a date"),
+        ({"role": "quasi_identifier", "domain": "all"}, "one of occurring, hierarchy is expected"),
+        ({"role": "quasi_identifier", "domain": [1, 2]}, "a mapping of keys is expected"),
     ],
 )
 def test_a_domain_of_the_wrong_form_is_refused(column: dict[str, Any], problem: str) -> None:
-    with pytest.raises(SpecError, match=problem):
+    """In one line, of the form that was written."""
+    with pytest.raises(SpecError, match=problem) as caught:
         spec_with({"a": column, "q": {"role": "quasi_identifier"}})
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.representative(3, postgres=1)
