@@ -366,6 +366,23 @@ def scripted(
     return compiled(spec, recoding, options, dialect=dialect, lock=lock, lookup=lookup)
 
 
+def policies(
+    spec: Spec, options: Options = DEFAULT, *, dialect: str | None = None, lock: Lock | None = None, readers: str
+) -> str:
+    """What the warehouse can do beside a release, as statements: as a lock file decided, or as a search decides now."""
+    from sqlanon.release.script import scripting_named
+    from sqlanon.release.script.policies import policies as written
+
+    scripting = None if dialect is None else scripting_named(dialect)
+    if lock is not None:
+        recoding, hierarchies = lock.recoding_for(spec), lock.hierarchies
+    else:
+        planned = plan(spec, options)
+        recoding, hierarchies = planned.recoding, planned.hierarchies
+    heights = {name: int(str(hierarchy["height"])) for name, hierarchy in hierarchies.items()}
+    return written(spec, recoding, heights, scripting, readers, options)
+
+
 def hierarchies(
     spec: Spec, options: Options = DEFAULT, *, publishable: bool = False
 ) -> Generator[HierarchyReport, None, None]:

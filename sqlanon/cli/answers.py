@@ -317,7 +317,9 @@ ANSWERS: dict[str, Callable[[], Schema]] = {
     "status": status,
     "report": report,
     "explore": lambda: keys({"url": TEXT, "lock": TEXT}),
-    "sql": lambda: keys({"dialect": TEXT, "files": named(TEXT), "sql": TEXT}),
+    "sql": lambda: {
+        "anyOf": [keys({"dialect": TEXT, "files": named(TEXT), "sql": TEXT}), keys({"policies": TEXT})],
+    },
     "hierarchies": hierarchies,
     "dbt": dbt,
     "evidence": lambda: {"anyOf": [evidence_runs(), evidence()]},

@@ -1,0 +1,79 @@
+"""The warehouse's own guard beside a release: comments with roles and levels, grants, rules for the source.
+
+Writes statements for somebody who may alter and grant; runs none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sqlanon.engines.generated_dialects import scripting_for
+from sqlanon.engines.guards import Guarded, guards
+from sqlanon.engines.scripting import Scripting
+from sqlanon.errors import UsageError
+from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.recoding import Recoding
+from sqlanon.release.script.pages import commented
+from sqlanon.source.binding import Binding, bind
+from sqlanon.source.run import DEFAULT, Options, open_for
+from sqlanon.spec import Spec
+from sqlanon.sql.relations import Table
+
+ROLES = {"quasi_identifier": "quasi-identifier", "sensitive": "sensitive", "insensitive": "not sensitive"}
+
+
+def policies(
+    spec: Spec,
+    recoding: Recoding,
+    heights: Mapping[str, int],
+    scripting: Scripting | None,
+    readers: str,
+    options: Options = DEFAULT,
+) -> str:
+    """The statements of a dialect, None: of the spec's own database; with the sentences that explain them."""
+    with open_for(spec, options) as engine:
+        binding = bind(spec, engine)
+        chosen = scripting_for(engine) if scripting is None else scripting
+        asked = _guarded(binding, recoding, heights, readers)
+    lines = [commented(f"Beside the release {binding.target}, for {chosen.name}: run by whoever may grant and alter.")]
+    for guard in guards(asked, chosen.traits):
+        lines += ["", commented(guard.sentence), *guard.statements]
+    return "\n".join(lines) + "\n"
+
+
+def _guarded(binding: Binding, recoding: Recoding, heights: Mapping[str, int], readers: str) -> Guarded:
+    if not isinstance(binding.target, Table):
+        raise UsageError("target: --policies are about a table or view; this release is a file")
+    return Guarded(
+        binding.target,
+        binding.as_view,
+        _about(binding),
+        dict(_columns(binding, recoding, heights)),
+        binding.source if isinstance(binding.source, Table) else None,
+        tuple(info.name for info in binding.columns if info.name not in binding.released),
+        binding.k,
+        None if binding.respondent is None else binding.respondent.name,
+        readers,
+    )
+
+
+def _about(binding: Binding) -> str:
+    named = ", ".join(sorted(requirement_of(binding).describe()))
+    unit = "persons" if binding.persons else "rows"
+    groups = "; ".join(
+        f"every class of {', '.join(names)} has at least {k or 1} {unit}"
+        for names, k in binding.spec.privacy.groups(binding.names).values()
+    )
+    return f"Released by sqlanon: {groups}. Required: {named}."
+
+
+def _columns(binding: Binding, recoding: Recoding, heights: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    levels = recoding.levels()
+    for name in binding.released:
+        declared = binding.spec.columns.get(name)
+        told = ROLES["insensitive" if declared is None else declared.role]
+        if name in levels:
+            told += f", level {levels[name]} of {heights[name]}"
+        elif name in binding.names:
+            told += f", generalized by {recoding.kind}"
+        yield name, told
