@@ -7,7 +7,7 @@ A function imports what a plan does without: the audit, publishing, scripts.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -374,12 +374,14 @@ def policies(
     from sqlanon.release.script.policies import policies as written
 
     scripting = None if dialect is None else scripting_named(dialect)
+    recoding: Recoding
+    hierarchies: Mapping[str, Mapping[str, Any]]
     if lock is not None:
         recoding, hierarchies = lock.recoding_for(spec), lock.hierarchies
     else:
         planned = plan(spec, options)
         recoding, hierarchies = planned.recoding, planned.hierarchies
-    heights = {name: int(str(hierarchy["height"])) for name, hierarchy in hierarchies.items()}
+    heights = {name: int(hierarchy["height"]) for name, hierarchy in hierarchies.items()}
     return written(spec, recoding, heights, scripting, readers, options)
 
 

@@ -56,7 +56,7 @@ def test_comments_stand_at_the_release(engine_url: str, tmp_path: Path, sqlanon:
         "SELECT attname, col_description(attrelid, attnum) FROM pg_attribute "
         "WHERE attrelid = 'released'::regclass AND attnum > 0"
     )
-    found = dict(query(engine, duckdb if engine_url.startswith("duckdb") else postgres))
+    found: dict[str, str] = dict(query(engine, duckdb if engine_url.startswith("duckdb") else postgres))
     engine.close()
     assert found == {HOSTILE: "quasi-identifier, level 0 of 1", "disease": "sensitive"}
 
