@@ -20,7 +20,7 @@ Words = tuple[str | exp.Expr, ...]
 
 
 @dataclass(frozen=True)
-class Guarded:
+class GuardedRelease:
     """A release and its source, as far as a warehouse can guard them."""
 
     target: Table
@@ -58,7 +58,7 @@ class Guard:
 Part = tuple[str, list[Words]]
 
 
-def guards(asked: Guarded, traits: Traits) -> list[Guard]:
+def guards(asked: GuardedRelease, traits: Traits) -> list[Guard]:
     """What the dialect has, in the order in which it is run."""
     parts = [(_COMMENTS_SAY, _COMMENTS.get(traits.dialect, _comment_on)(asked))]
     for writer in _GUARDS.get(traits.dialect, (_granted,)):
@@ -76,7 +76,7 @@ def _written(words: Words, traits: Traits) -> str:
 _COMMENTS_SAY = "What the release is, and the role and level of each column, for whoever looks at the catalog."
 
 
-def _comment_on(asked: Guarded) -> list[Words]:
+def _comment_on(asked: GuardedRelease) -> list[Words]:
     told: list[Words] = [("COMMENT ON", asked.kind, asked.relation, "IS", literal(asked.about))]
     for name, text in asked.columns.items():
         column = exp.Dot(this=asked.relation, expression=identifier(name))
@@ -84,7 +84,7 @@ def _comment_on(asked: Guarded) -> list[Words]:
     return told
 
 
-def _altered_columns(asked: Guarded) -> list[Words]:
+def _altered_columns(asked: GuardedRelease) -> list[Words]:
     """Spark and Databricks; columns of a view have the comments that they were made with."""
     told: list[Words] = [("COMMENT ON TABLE", asked.relation, "IS", literal(asked.about))]
     for name, text in {} if asked.as_view else asked.columns.items():
@@ -92,7 +92,7 @@ def _altered_columns(asked: Guarded) -> list[Words]:
     return told
 
 
-def _options(asked: Guarded) -> list[Words]:
+def _options(asked: GuardedRelease) -> list[Words]:
     """BigQuery."""
     altered = ("ALTER", asked.kind, asked.relation)
     told: list[Words] = [(*altered, "SET OPTIONS (description =", literal(asked.about), ")")]
@@ -101,7 +101,7 @@ def _options(asked: Guarded) -> list[Words]:
     return told
 
 
-def _modified(asked: Guarded) -> list[Words]:
+def _modified(asked: GuardedRelease) -> list[Words]:
     """ClickHouse."""
     told: list[Words] = [("ALTER TABLE", asked.relation, "MODIFY COMMENT", literal(asked.about))]
     for name, text in {} if asked.as_view else asked.columns.items():
@@ -112,7 +112,7 @@ def _modified(asked: Guarded) -> list[Words]:
 # -- grants and rules --------------------------------------------------------------------------------------------------
 
 
-def _granted(asked: Guarded) -> Iterator[Part]:
+def _granted(asked: GuardedRelease) -> Iterator[Part]:
     yield (
         "The readers may read the release, and nobody else may by default.",
         [
@@ -122,28 +122,28 @@ def _granted(asked: Guarded) -> Iterator[Part]:
     )
 
 
-def _granted_to(*words: str) -> Callable[[Guarded], Iterator[Part]]:
+def _granted_to(*words: str) -> Callable[[GuardedRelease], Iterator[Part]]:
     """Where nobody may read a table unless somebody lets them."""
 
-    def granted(asked: Guarded) -> Iterator[Part]:
+    def granted(asked: GuardedRelease) -> Iterator[Part]:
         told: Words = ("GRANT SELECT ON", asked.relation, *words, identifier(asked.readers))
         yield "The readers may read the release.", [told]
 
     return granted
 
 
-def _granted_by_option(asked: Guarded) -> Iterator[Part]:
+def _granted_by_option(asked: GuardedRelease) -> Iterator[Part]:
     """BigQuery: readers are groups of people."""
     told: Words = ("GRANT `roles/bigquery.dataViewer` ON", asked.kind, asked.relation, "TO", literal(asked.readers))
     yield "The readers may read the release.", [told]
 
 
-def _nothing(asked: Guarded) -> Iterator[Part]:
+def _nothing(asked: GuardedRelease) -> Iterator[Part]:
     """DuckDB has no roles: who may read its file may read all."""
     return iter(())
 
 
-def _labelled(asked: Guarded) -> Iterator[Part]:
+def _labelled(asked: GuardedRelease) -> Iterator[Part]:
     """PostgreSQL, where the extension anon masks by security labels."""
     if asked.source is not None:
         told: list[Words] = []
@@ -155,7 +155,7 @@ def _labelled(asked: Guarded) -> Iterator[Part]:
             yield "Where the extension anon is loaded: readers who reach the source see no identifier.", [masked, *told]
 
 
-def _constrained(asked: Guarded) -> Iterator[Part]:
+def _constrained(asked: GuardedRelease) -> Iterator[Part]:
     """Snowflake: who reads the source in the role of the readers aggregates, and never shows an identifier."""
     if asked.source is None:
         return
@@ -185,7 +185,7 @@ def _constrained(asked: Guarded) -> Iterator[Part]:
 _POLICIES = ("sqlanon_at_least_k", "sqlanon_never_shown")
 
 
-def _aggregated(asked: Guarded) -> Iterator[Part]:
+def _aggregated(asked: GuardedRelease) -> Iterator[Part]:
     """BigQuery: a view of the source whose every answer is about at least k persons."""
     if asked.source is None or asked.respondent is None:
         return
@@ -202,7 +202,7 @@ def _aggregated(asked: Guarded) -> Iterator[Part]:
     )
 
 
-_COMMENTS: Mapping[str, Callable[[Guarded], list[Words]]] = {
+_COMMENTS: Mapping[str, Callable[[GuardedRelease], list[Words]]] = {
     "spark": _altered_columns,
     "databricks": _altered_columns,
     "bigquery": _options,
@@ -210,7 +210,7 @@ _COMMENTS: Mapping[str, Callable[[Guarded], list[Words]]] = {
 }
 """Where comments are not written by COMMENT ON."""
 
-_GUARDS: Mapping[str, tuple[Callable[[Guarded], Iterator[Part]], ...]] = {
+_GUARDS: Mapping[str, tuple[Callable[[GuardedRelease], Iterator[Part]], ...]] = {
     "duckdb": (_nothing,),
     "sqlite": (_nothing,),
     "spark": (_nothing,),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sqlanon.engines.generated_dialects import scripting_for
-from sqlanon.engines.guards import Guarded, guards
+from sqlanon.engines.guards import GuardedRelease, guards
 from sqlanon.engines.scripting import Scripting
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
@@ -41,10 +41,10 @@ def policies(
     return "\n".join(lines) + "\n"
 
 
-def _guarded(binding: Binding, recoding: Recoding, heights: Mapping[str, int], readers: str) -> Guarded:
+def _guarded(binding: Binding, recoding: Recoding, heights: Mapping[str, int], readers: str) -> GuardedRelease:
     if not isinstance(binding.target, Table):
         raise UsageError("target: --policies are about a table or view; this release is a file")
-    return Guarded(
+    return GuardedRelease(
         binding.target,
         binding.as_view,
         _about(binding),
