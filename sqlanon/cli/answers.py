@@ -301,6 +301,26 @@ def spec() -> Schema:
     return json_schema()
 
 
+def ledger() -> Schema:
+    event = {
+        "release": COUNT,
+        "event": TEXT,
+        "target": maybe(TEXT),
+        "published": maybe(TEXT),
+        "rows joined gone deferred covered smallest": maybe(COUNT),
+    }
+    state = keys(
+        {
+            "ledger": TEXT,
+            "people": maybe(COUNT),
+            "smallest_track": told("The fewest people who share all of their history.", maybe(COUNT)),
+            "events": each(keys(event)),
+            "problems": LINES,
+        }
+    )
+    return {"anyOf": [state, keys({"forgotten": COUNT}), run()]}
+
+
 ANSWERS: dict[str, Callable[[], Schema]] = {
     "demo": demo,
     "init": draft,
@@ -324,6 +344,7 @@ ANSWERS: dict[str, Callable[[], Schema]] = {
     "dbt": dbt,
     "evidence": lambda: {"anyOf": [evidence_runs(), evidence()]},
     "cleanup": lambda: keys({"tables": LINES, "evidence": LINES, "kept": COUNT, "dry_run": FLAG}),
+    "ledger": ledger,
     "grants": lambda: keys({"role": TEXT, "statements": LINES}),
 }
 """What each command answers to --json."""

@@ -233,7 +233,15 @@ def beside_decided() -> dict[str, Schema]:
         "audit": audit(),
         "explain": told("With --explain: why this node was chosen.", OPEN),
         "recipient": TEXT,
+        "series": series_planned(),
     }
+
+
+def series_planned() -> Schema:
+    """Whom a ledger would hold back."""
+    figures = maybe(keys({"release joined gone deferred covered smallest_track": maybe(COUNT)}))
+    found = {"keeps": FLAG, "kept": figures, "new": figures, "reason": maybe(TEXT)}
+    return told("With a ledger: what it would do to this recoding, and to that of the lock file.", keys(found))
 
 
 def written_lock() -> dict[str, Schema]:
