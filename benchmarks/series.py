@@ -1,0 +1,93 @@
+"""A table published night after night with a ledger: what the tables alone tell, how many rows are held back, the cost.
+
+python -m benchmarks.series --classes 10 --seeds 5            # DuckDB; --url postgresql://... for PostgreSQL
+python -m benchmarks.series --cost --people 1000000           # a night with the ledger against one without
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from statistics import median
+
+import duckdb
+
+from benchmarks.measure import table
+from tests.kit.database import Database
+from tests.kit.trial import VARIABLE, Trial
+
+SHOWN = (1, 5, 10, 15, 20, 25, 30)
+
+
+def main() -> None:
+    """Parse the command line, and print tables in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", help="a PostgreSQL database, whose default schema is written to")
+    parser.add_argument("--people", type=int, default=19_000)
+    parser.add_argument("--classes", type=int, nargs="+", default=[10])
+    parser.add_argument("--nights", type=int, default=30)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--rate", type=float, default=0.01)
+    parser.add_argument("--cost", action="store_true", help="measure a night, not the series")
+    asked = parser.parse_args()
+    os.environ.setdefault(VARIABLE, "a secret of the benchmark, long enough")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trial.duckdb"
+        with duckdb.connect(path):
+            url = asked.url or f"duckdb:///{path}"
+            print(cost(url, asked) if asked.cost else series(url, asked))
+
+
+def series(url: str, asked: argparse.Namespace) -> str:
+    """For each number of classes, and each seed: people who stand out, and what is not released, over the nights."""
+    shown = [night for night in SHOWN if night <= asked.nights]
+    heading = ["classes", "seed", "stand out", "tracks that fail", *(f"night {night}" for night in shown)]
+    rows = []
+    for classes in asked.classes:
+        for seed in range(1, asked.seeds + 1):
+            forget(url)
+            trial = Trial(url, asked.people, classes, seed, rate=asked.rate)
+            for _ in range(asked.nights):
+                trial.publish()
+            found = [str(trial.exposed_anywhere()), str(trial.failing_tracks())]
+            rows.append([str(classes), str(seed), *found, *(f"{trial.nights[n - 1].missing:.1%}" for n in shown)])
+            print(rows[-1], flush=True)
+    return table(heading, rows)
+
+
+def cost(url: str, asked: argparse.Namespace) -> str:
+    """The median night with a ledger against the median night without one."""
+    rows = []
+    for classes in asked.classes:
+        nights = {}
+        for kept in (False, True):
+            forget(url)
+            trial = Trial(url, asked.people, classes, 1, rate=asked.rate, ledger=kept)
+            for _ in range(asked.nights):
+                trial.publish()
+            nights[kept] = trial.nights[1:]
+        clock = [median(night.seconds for night in nights[kept]) for kept in (False, True)]
+        processor = [median(night.processor for night in nights[kept]) for kept in (False, True)]
+        rows.append(
+            [
+                f"{asked.people:,}",
+                str(classes),
+                f"{clock[0]:.2f}",
+                f"{clock[1]:.2f}",
+                f"{clock[1] / clock[0]:.2f}x",
+                f"{processor[1] / processor[0]:.2f}x",
+            ]
+        )
+    return table(["people", "classes", "without, s", "with, s", "ratio", "of the processor"], rows)
+
+
+def forget(url: str) -> None:
+    """The tables of an earlier trial are dropped."""
+    names = ("released", "kept", "kept_tracks", "kept_releases")
+    Database(url).run(*(f"DROP TABLE IF EXISTS {name}" for name in names))
+
+
+if __name__ == "__main__":
+    main()
