@@ -16,6 +16,7 @@ from sqlanon.errors import HierarchyError, InfeasibleError, UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.planning.decision import prepare, prepare_combinations
+from sqlanon.planning.ledgers import LedgerState, measured
 from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.release.lock_diff import Change, diff, to_dict
@@ -78,11 +79,15 @@ class Status:
     drift: Drift | None
     """None where there is no lock file to compare with."""
     recipient: str | None = None
+    series: LedgerState | None = None
+    """The ledger as it was found, where one is kept."""
 
     @property
     def satisfied(self) -> bool | None:
         """None where the release holds to what could be measured, which is not what was required."""
-        return False if self.audit is None else self.audit.verdict
+        if self.audit is None or (self.series is not None and self.series.problems):
+            return False
+        return self.audit.verdict
 
     @property
     def drifted(self) -> bool | None:
@@ -97,16 +102,20 @@ class Status:
             "audit": None if self.audit is None else self.audit.to_dict(),
             "drifted": self.drifted,
             "drift": None if self.drift is None else self.drift.to_dict(),
+            **({} if self.series is None else {"series": self.series.to_dict()}),
         }
 
 
 def status(spec: Spec, lock: Lock | None, options: Options = DEFAULT, recipient: str | None = None) -> Status:
-    """Audit the target of a spec of one release, and compare its source with what a lock file was made from."""
+    """Audit the target of a spec of one release and its ledger; compare its source with what a lock file was made
+    from."""
     with open_for(spec, options) as engine:
         target = bind_target(spec, engine)
         there = engine.relation_kind(target) is not None if isinstance(target, Table) else Path(target.path).exists()
     audited = pipeline.audit_spec(spec, options, lock) if there else None
-    return Status(str(target), audited, None if lock is None else drift(spec, lock, options), recipient)
+    drifted = None if lock is None else drift(spec, lock, options)
+    series = None if spec.ledger is None else measured(spec, options)
+    return Status(str(target), audited, drifted, recipient, series)
 
 
 def drift(spec: Spec, lock: Lock, options: Options = DEFAULT) -> Drift:

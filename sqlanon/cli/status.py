@@ -92,6 +92,7 @@ def _facts(item: Status) -> Iterator[tuple[str, str]]:
             yield "", note
         for violation in item.audit.violations:
             yield "", violation
+    yield from _series(item)
     if item.drift is None:
         yield "source", "not compared: there is no lock file"
         return
@@ -102,3 +103,18 @@ def _facts(item: Status) -> Iterator[tuple[str, str]]:
         yield "", line
     yield from changed(item.drift.changes)
     yield "plan", "still holds" if item.drift.acceptable else "no longer holds: plan again"
+
+
+def _series(item: Status) -> Iterator[tuple[str, str]]:
+    if item.series is None:
+        return
+    last = item.series.last(item.target)
+    if last is not None:
+        smallest = number(last["smallest"])
+        yield "series", f"{counted(len(item.series.events), 'event')}, last release {last['published']}"
+        yield "", f"{number(last['deferred'])} newcomers wait, {number(last['covered'])} left with others"
+        yield "", f"smallest track {smallest}"
+    for problem in item.series.problems:
+        yield "series" if last is None else "", f"NOT in order: {problem}"
+    if item.series.people is None and not item.series.problems:
+        yield "series" if last is None else "", "not checked: the secret of the ledger is not set"

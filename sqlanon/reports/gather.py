@@ -31,6 +31,7 @@ from sqlanon.planning.decision import release_of
 from sqlanon.planning.frontier import grid_on
 from sqlanon.release.lock import Lock
 from sqlanon.release.script import ScriptWriter
+from sqlanon.release.series.ledger import RELEASES, read_events
 from sqlanon.reports.lattice_view import Searched, searched
 from sqlanon.reports.model import ColumnView, Grid, Report
 from sqlanon.reports.offline import (
@@ -178,6 +179,29 @@ def query_grid(figures: Mapping[str, Mapping[str, float]] | None) -> Iterator[Gr
     )
     text = "Relative errors of random count queries: type 1 on sensitive values alone, type 2 on another column too."
     yield Grid("Utility", "Count queries", text, ("queries", "number", "average", "median", "largest"), rows)
+
+
+TIMELINE = ("release", "target", "published", "rows", "joined", "gone", "deferred", "covered", "smallest")
+LATEST = 60
+"""Releases of a series that are listed."""
+
+
+def series_grid(run: Run) -> Iterator[Grid]:
+    """The releases of a ledger: counts only."""
+    history = run.binding.history
+    if history is None or run.engine.relation_kind(history.releases) != "table":
+        return
+    events = [event for event in read_events(run.engine, history.releases) if event["event"] in RELEASES][-LATEST:]
+    rows = tuple(
+        tuple(f"{value:,}" if isinstance(value, int) else str(value) for value in (event[name] for name in TIMELINE))
+        for event in events
+    )
+    text = (
+        "Releases that share a ledger: groups of people who are alike in all of them satisfy the requirement. Rows are "
+        "those of the source; newcomers wait, others leave with people who would be alone."
+    )
+    heading = ("release", "target", "time", "rows", "new", "gone", "wait", "leave with others", "smallest track")
+    yield Grid("Series", "Timeline", text, heading, rows)
 
 
 def _share(value: float | None) -> str:
@@ -340,6 +364,11 @@ class _Gathering:
         satisfied = after.satisfied and int(figures["suppressed"]) <= int(figures["limit"])
         leaving = released_grid(self._spec, self._lock)
         grid = recoding_grid(self._lock)
+        if binding.history is not None:
+            self._notes.append(
+                "The spec keeps a ledger: what a run holds back beside the suppressed rows is in the timeline, "
+                "not in the other figures, nor in the SQL."
+            )
         return Report(
             identity=identity,
             figures=figures,
@@ -360,7 +389,7 @@ class _Gathering:
             sql=self._script(grown),
             dialect=engine.dialect,
             evidence=evidence_lines(self._spec, self._lock),
-            more=(leaving, *(() if grid is None else (grid,)), *insights, *query_grid(queries)),
+            more=(leaving, *(() if grid is None else (grid,)), *insights, *query_grid(queries), *series_grid(run)),
             notes=tuple(self._notes),
         )
 

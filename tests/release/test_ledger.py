@@ -145,7 +145,7 @@ def test_what_is_wrong_is_told(engine_url: str) -> None:
         ledgers.forget(series.spec(), "p1")
 
 
-def test_the_commands(duckdb_url: str, tmp_path: Path, sqlanon: CommandLine) -> None:
+def test_the_commands(duckdb_url: str, tmp_path: Path, sqlanon: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     series = Series(duckdb_url)
     series.source(people(*range(1, 7)))
     path = tmp_path / "spec.yaml"
@@ -164,9 +164,22 @@ def test_the_commands(duckdb_url: str, tmp_path: Path, sqlanon: CommandLine) -> 
     assert (outcome.code, outcome.json["people"], outcome.json["smallest_track"]) == (0, 6, 3)
     assert [event["covered"] for event in outcome.json["events"]] == [0, 2]
     assert "in order" in sqlanon("ledger", "verify", path).out
+    status = sqlanon("status", path)
+    assert (status.code, "1 newcomers wait, 2 left with others" in status.out) == (0, True)
+    with monkeypatch.context() as patch:
+        patch.delenv(VARIABLE)
+        assert "not checked: the secret of the ledger is not set" in sqlanon("status", path).out
+    lock, report = path.with_name("spec.lock.json"), path.with_name("report.md")
+    assert sqlanon("report", lock, "--format", "md", "--out", report, "--no-what-if").code == 0
+    written = report.read_text(encoding="utf-8")
+    assert "Timeline" in written
+    [*_, last] = [line.split("|") for line in written.splitlines() if "| released |" in line]
+    assert [int(cell) for cell in last[4:9]] == [6, 0, 1, 1, 2]
     assert "forgotten  1 person" in sqlanon("ledger", "forget", path, "p1").out
     assert sqlanon("ledger", "forget", path, "p1").code == 2
     assert sqlanon("ledger", "show", path, "p1").code == 2
     assert "history.keep: the spec says nothing" in sqlanon("ledger", "expire", path).err
     series.database.run("DELETE FROM kept_releases")
     assert sqlanon("ledger", "verify", path).code == 1
+    assert "NOT in order" in (broken := sqlanon("status", path)).out
+    assert broken.code == 1
