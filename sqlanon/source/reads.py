@@ -37,8 +37,12 @@ _READER = re.compile(r"read|scan|glob|sniff", re.IGNORECASE)
 _ENDING = re.compile(r"\.(csv|tsv|json|jsonl|ndjson|parquet|xlsx)(\.gz|\.zst)?$", re.IGNORECASE)
 _RUNS_TEXT = re.compile(r"query(_table)?", re.IGNORECASE)
 _TABLES = ("regions", "history.ledger")
-_KEPT = re.compile(r"sqlanon_run(_\w+)?", re.IGNORECASE)
-"""The tables of evidence."""
+_KEPT = re.compile(r"sqlanon_(run(_\w+)?|differential)", re.IGNORECASE)
+"""The tables of evidence, and the ledger of samples."""
+LEDGER_ENDINGS = ("_releases", "_tracks", "")
+"""How the tables of a series' ledger are named after it."""
+LEDGER_MARKS = frozenset({"secret_mark", "contract", "state", "digest"})
+"""Columns by which the releases of a ledger are known."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +238,10 @@ def _refuse_table(engine: Engine, reads: list[Read], key: str, written: Table) -
     if engine.is_reserved(written):
         raise SpecError(f"{key}: {written} belongs to the database itself; name another {_noun(key)}")
     exists = engine.relation_kind(written) == "table"
+    if exists and key != "history.ledger" and _is_of_a_ledger(engine, written):
+        raise SpecError(
+            f"{key}: {written} is part of a ledger, which knows what was released; name another {_noun(key)}"
+        )
     for read in reads:
         if isinstance(read.place, Path):
             continue
@@ -243,6 +251,17 @@ def _refuse_table(engine: Engine, reads: list[Read], key: str, written: Table) -
             raise _refusal(key, read)
         if below.unreadable and exists:
             raise _doubt(key, read)
+
+
+def _is_of_a_ledger(engine: Engine, table: Table) -> bool:
+    """Whether a table is one of the three in which any spec's ledger lies, known by the table of its releases."""
+    for ending in LEDGER_ENDINGS:
+        if table.name.lower().endswith(ending):
+            releases = table.beside(f"{table.name[: len(table.name) - len(ending)]}{LEDGER_ENDINGS[0]}")
+            if engine.relation_kind(releases) == "table":
+                if {info.name for info in engine.columns(releases)} >= LEDGER_MARKS:
+                    return True
+    return False
 
 
 def _refuse_file(engine: Engine, reads: list[Read], key: str, written: File) -> None:

@@ -163,14 +163,30 @@ class SampleLedger:
 
     def _stands(self) -> bool:
         query = exp.select(column("source")).distinct().from_(table_expression(self._table))
+        if not {info.name for info in self._engine.columns(self._table)} >= set(LEDGER_COLUMNS):
+            raise self._changed()
         for (written,) in self._engine.query(Statement("ledger", query)):
-            kind, *parts = json.loads(str(written))
+            kind, *parts = self._read(written)
             same = [kind, *parts] == json.loads(_name_of(self._source))
             if kind == "table" and isinstance(self._source, Table):
                 same = same or self._engine.same_object(Table(tuple(parts)), self._source)
             if same:
                 return True
         return False
+
+    def _read(self, written: object) -> list[str]:
+        try:
+            found = json.loads(str(written))
+        except (ValueError, RecursionError):
+            raise self._changed() from None
+        if not isinstance(found, list) or not found or not all(isinstance(part, str) for part in found):
+            raise self._changed()
+        return found
+
+    def _changed(self) -> UsageError:
+        return UsageError(
+            f"{HERE}: {self._table} is not as a release left it, so what was released is not known; restore it"
+        )
 
 
 def _name_of(source: Relation) -> str:

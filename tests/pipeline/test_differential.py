@@ -225,6 +225,22 @@ def test_a_database_in_memory_forgets_its_ledger(tmp_path: Path, monkeypatch: py
         refused(url, UsageError, "was released before", **{**changes, "source": other})
 
 
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        "ALTER TABLE sqlanon_differential DROP COLUMN source",
+        "UPDATE sqlanon_differential SET source = 'no JSON'",
+        "UPDATE sqlanon_differential SET source = '[[]]'",
+        "UPDATE sqlanon_differential SET source = '[]'",
+    ],
+)
+def test_a_ledger_that_says_nothing_releases_nothing(people: Database, spoilt: str) -> None:
+    pipeline.run(spec_of(people.url))
+    people.run(spoilt)
+    with pytest.raises(UsageError, match="sqlanon_differential is not as a release left it"):
+        pipeline.run(spec_of(people.url, target="elsewhere"))
+
+
 def test_two_tables_are_drawn_from_independently_under_one_secret(people: Database) -> None:
     """A snapshot of other days holds the same persons: drawn alike, the two would tell more than they do one by one."""
     people.run("CREATE TABLE snapshot AS SELECT * FROM people")

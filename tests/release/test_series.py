@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlanon import pipeline
+from sqlanon.api.status import status
 from sqlanon.engines.base import TraceEvent
 from sqlanon.errors import RequirementError, SpecError, UsageError
 from sqlanon.release.results import RunResult
@@ -88,6 +89,8 @@ EDITS = {
     "a release": ("DELETE FROM kept_releases WHERE release = 2", "kept is not as"),
     "the first release": ("DELETE FROM kept_releases WHERE release = 1", "kept_releases is not as"),
     "a table": ("DROP TABLE kept_tracks", "they are not all there"),
+    "a column of the people": ("ALTER TABLE kept DROP COLUMN track", "kept is not as"),
+    "a column of a release": ("ALTER TABLE kept_releases DROP COLUMN state", "kept_releases is not as"),
 }
 
 
@@ -101,6 +104,30 @@ def test_a_ledger_that_was_edited_is_refused(duckdb_url: str, statement: str, sa
     with pytest.raises(UsageError, match=rf"^history\.ledger: .*{said}"):
         pipeline.run(series.spec())
     assert series.database.rows("released") == before
+
+
+@pytest.mark.parametrize("key", ["target", "regions"])
+def test_no_release_is_written_over_a_ledger_of_any_spec(engine_url: str, key: str) -> None:
+    """A spec without this ledger, or with another one, knows nothing of it."""
+    series = Series(engine_url)
+    series.publish(people(*range(1, 7)))
+    tables = {name: series.database.counted(name) for name in ("kept", "kept_tracks", "kept_releases")}
+    for name in tables:
+        with pytest.raises(SpecError, match=rf"^{key}: {name} is part of a ledger"):
+            pipeline.run(series.spec(history=None, **{key: name}))
+    for name, rows in tables.items():
+        assert series.database.counted(name) == rows
+
+
+def test_the_status_of_a_spoilt_ledger_is_one_line(engine_url: str) -> None:
+    series = Series(engine_url)
+    series.publish(people(*range(1, 7)))
+    series.database.run("ALTER TABLE kept_releases DROP COLUMN release")
+    said = r"^history\.ledger: kept_releases is not as the last release left it"
+    with pytest.raises(UsageError, match=said):
+        pipeline.audit_spec(series.spec())
+    with pytest.raises(UsageError, match=said):
+        status(series.spec(), None)
 
 
 def test_another_secret_or_spec_is_refused(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,7 +247,7 @@ class TestTables:
 
     def test_tables_of_evidence_are_no_targets(self, make: Callable[..., str]) -> None:
         url = make(*self.PEOPLE)
-        for name in ("sqlanon_run", "SQLANON_run_check", "sqlanon_0123456789ab_staging"):
+        for name in ("sqlanon_run", "SQLANON_run_check", "Sqlanon_differential", "sqlanon_0123456789ab_staging"):
             with pytest.raises(SpecError, match="target: names like"):
                 pipeline.run(spec_from_dict(values(url, "people", name)))
 

@@ -130,6 +130,9 @@ class Ledger:
                 raise UsageError(
                     f"history.ledger: others than its owner may read or write {table}; take these rights from them"
                 )
+        for table, names in zip(tables, (series_sql.PEOPLE, series_sql.TRACKS), strict=False):
+            if not {info.name for info in self.engine.columns(table)} >= set(names):
+                raise _edited(table)
         found = self.read()
         self._verify(found.events)
         return found
@@ -174,11 +177,10 @@ class Ledger:
         """A digest under the secret over all that the tables hold."""
         start = exp.Substring(this=column("person"), start=literal(1), length=literal(BUCKETS))
         part = exp.Paren(this=exp.Mod(this=column("track"), expression=literal(64)))
-        names = ("track", "parent", "release", "class", "forgotten")
         found = []
         for query in (
-            series_sql.in_buckets(people, start, "person", ("person", "track")),
-            series_sql.in_buckets(tracks, part, "track", names),
+            series_sql.in_buckets(people, start, "person", series_sql.PEOPLE),
+            series_sql.in_buckets(tracks, part, "track", series_sql.TRACKS),
         ):
             hashed = series_sql.hashed(query, self.keyed.of_text(column("listed")))
             rows = self.engine.query(Statement("digest of ledger", hashed))
@@ -193,8 +195,7 @@ class Ledger:
         scratch, execute = self.scratch, self.engine.execute
         groups = scratch.create("write ledger", "groups", series_sql.new_tracks(published, standing.tracks))
         rows = series_sql.tracks_of(groups, number)
-        names = ("track", "parent", "release", "class", "forgotten")
-        execute(Statement("write ledger", series_sql.insert(standing.tracks, names, rows)))
+        execute(Statement("write ledger", series_sql.insert(standing.tracks, series_sql.TRACKS, rows)))
         self._replace(standing.people, series_sql.people_now(standing.people, published, groups))
         query = series_sql.smallest_track(standing.people, standing.tracks)
         [(smallest,)] = self.engine.query(Statement("smallest track", query))
@@ -265,6 +266,8 @@ class Ledger:
 def read_events(engine: Engine, table: Table) -> tuple[Event, ...]:
     """The events of a ledger in their order, as they stand."""
     names = (*series_sql.NUMBERS, *series_sql.TEXTS)
+    if not {info.name for info in engine.columns(table)} >= set(names):
+        raise _edited(table)
     rows = engine.query(Statement("read ledger", series_sql.releases(table)))
     return tuple(
         {name: int(value) if name in series_sql.NUMBERS else str(value) for name, value in zip(names, row, strict=True)}

@@ -280,6 +280,8 @@ def no_tracks() -> exp.Select:
     )
 
 
+PEOPLE = ("person", "track")
+TRACKS = ("track", "parent", "release", "class", "forgotten")
 TEXTS = ("event", "run", "target", "published", "secret_mark", "contract", "state", "digest")
 NUMBERS = ("release", "rows", "joined", "gone", "deferred", "covered", "smallest")
 
