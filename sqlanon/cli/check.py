@@ -94,9 +94,8 @@ def _also_misnamed(settings: Settings, path: Path) -> list[str]:
             settings.working() as options,
             open_place(asked["source"], asked.get("connection"), options, path.parent) as place,
         ):
-            return misnamed(
-                [str(name) for name in asked["columns"] if str(name).isprintable()], place[0].columns(place[1])
-            )
+            names = [str(name) for name, _ in asked["columns"].items() if str(name).isprintable()]
+            return misnamed(names, place[0].columns(place[1]))
     except (SqlanonError, OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
         return []
 

@@ -258,9 +258,9 @@ def _is_of_a_ledger(engine: Engine, table: Table) -> bool:
     for ending in LEDGER_ENDINGS:
         if table.name.lower().endswith(ending):
             releases = table.beside(f"{table.name[: len(table.name) - len(ending)]}{LEDGER_ENDINGS[0]}")
-            if engine.relation_kind(releases) == "table":
-                if {info.name for info in engine.columns(releases)} >= LEDGER_MARKS:
-                    return True
+            there = engine.relation_kind(releases) == "table"
+            if there and {info.name for info in engine.columns(releases)} >= LEDGER_MARKS:
+                return True
     return False
 
 

@@ -281,3 +281,8 @@ def test_problems_of_spec_and_catalog_are_told_at_once(sqlanon: CommandLine, fol
     assert any("search.algorithm" in line for line in told)
     offline = sqlanon("check", spec, "--offline").err
     assert "the source has no column" not in offline
+    for wrong in ("zip age born", ["zip"], 7):
+        spec.write_text(yaml.safe_dump(values | {"columns": wrong}))
+        told = sqlanon("check", spec).err.splitlines()
+        assert len(told) == 1, "characters of a text are no columns"
+        assert "columns: a mapping of keys is expected" in told[0]

@@ -495,10 +495,10 @@ class Checked:
         if kind in ("(k,1)", "(k,k)") and any(len(rows) < k for rows in back.values()):
             yield Finding("class", f"a released row fits fewer than {k} original rows")
         if kind == "global (1,k)" and not gone:
-            for row in everyone:
-                if sum(1 for one in pairs[row] if matched(pairs, row, one)) < k:
-                    yield Finding("class", f"an original row can have fewer than {k} released rows")
-                    return
+            if any(row not in pairs[row] for row in everyone):
+                yield Finding("label", "a released row does not fit its own original")
+            elif any(len(reassigned(pairs, row)) < k for row in everyone):
+                yield Finding("class", f"an original row can have fewer than {k} released rows")
 
     def breaches(self, personal: Mapping[str, Any]) -> Iterator[Finding]:
         """Personalized privacy: no guarding node is inferred with more than p_breach."""
@@ -540,16 +540,19 @@ def near(one: float, other: float) -> bool:
     return abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other))
 
 
-def matched(pairs: Mapping[int, set[int]], row: int, taken: int) -> bool:
-    """Whether every other original row finds a released row of its own when this one has `taken`."""
-    owner: dict[int, int] = {}
+def reassigned(pairs: Mapping[int, set[int]], row: int) -> set[int]:
+    """The released rows that an original row can have while every other one has a row of its own that it fits.
 
-    def place(one: int, seen: set[int]) -> bool:
-        for option in pairs[one] - {taken} - seen:
-            seen.add(option)
-            if option not in owner or place(owner[option], seen):
-                owner[option] = one
-                return True
-        return False
-
-    return all(place(one, set()) for one in pairs if one != row)
+    Each row fits its own, so another one is possible where a chain of rows, each of which gives up its own for the next
+    one's, comes back to it.
+    """
+    back: dict[int, set[int]] = {one: set() for one in pairs}
+    for one, fits in pairs.items():
+        for other in fits:
+            back[other].add(one)
+    ends, waiting = {row}, [row]
+    while waiting:
+        for one in back[waiting.pop()] - ends:
+            ends.add(one)
+            waiting.append(one)
+    return pairs[row] & ends

@@ -589,7 +589,8 @@ def options(draw: Draw, case: Case, quasi: list[str]) -> None:
             columns[name]["weight"] = draw.one([0.5, 2, 3])
     strange = draw.chance(0.05)
     flat = search.get("model") in ("_TS", "_AS", "_CS")
-    if draw.chance(0.25) and not flat and (lattice or algorithm in ("mondrian", *PERSONAL, *SCHEMES) or strange):
+    least = lattice or strange or algorithm in ("mondrian", *PERSONAL, *SCHEMES, *CELLS)
+    if draw.chance(0.25) and not flat and least:
         for name in draw.some(quasi, 1, 2):
             columns[name]["levels"] = {"min": 1}
             if lattice and draw.chance(0.3):
