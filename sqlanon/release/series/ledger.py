@@ -130,8 +130,8 @@ class Ledger:
                 raise UsageError(
                     f"history.ledger: others than its owner may read or write {table}; take these rights from them"
                 )
-        for table, names in zip(tables, (series_sql.PEOPLE, series_sql.TRACKS), strict=False):
-            if not {info.name for info in self.engine.columns(table)} >= set(names):
+        for table, expected in zip(tables, (series_sql.PEOPLE, series_sql.TRACKS), strict=False):
+            if not {info.name for info in self.engine.columns(table)} >= set(expected):
                 raise _edited(table)
         found = self.read()
         self._verify(found.events)
