@@ -14,7 +14,7 @@ from functools import reduce
 from sqlglot import exp
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.metrics.base import code_name, leaves_name
+from sqlanon.metrics.base import WHOLE, code_name, leaves_name
 from sqlanon.source.frequency_statements import HierarchyTable, Layout, Shape, masked, path, united
 from sqlanon.sql.build import (
     all_of,
@@ -95,9 +95,14 @@ def left_out_by_node(table: Table, words: Sequence[str]) -> exp.Select:
 
 
 def classes_of_node(table: Table, node: int, words: Sequence[str]) -> exp.Select:
-    """The kept and the suppressed part of each class of a node, for measures of what the release loses."""
+    """The kept and the suppressed part of each class of a node, for measures of what the release loses.
+
+    `whole` is what both parts together have.
+    """
     keys = [column(word) for word in words]
-    select = exp.select(*keys, column("kept"), named(exp.Sum(this=column("n")), "n"))
+    rows = exp.Sum(this=column("n"))
+    whole = exp.Window(this=exp.Sum(this=rows.copy()), partition_by=[key.copy() for key in keys])
+    select = exp.select(*keys, column("kept"), named(rows, "n"), named(whole, WHOLE))
     select = select.from_(table_expression(table)).where(equal(column("node"), literal(node)))
     return select.group_by(*(key.copy() for key in keys), column("kept"))
 
@@ -280,6 +285,8 @@ def _measured_together(
             masks = shape.layout.column_masks(position, 0)
             code = _code([masked(column(f"g_{word}"), mask) for word, mask in masks.items()])
             select = select.select(named(code, code_name(position)), copy=False)
+    if WHOLE in wanted:
+        select = select.select(named(column("n"), WHOLE), copy=False)
     judged = select.from_(subquery(_classes_of_many(table, nodes, shape, question), "grouped"), copy=False)
     # Figures by number: a metric may call one as the counts beside it are called.
     plain = [
@@ -325,7 +332,7 @@ def measure_survivors(
     words = [f"p_{word}" for word in range(shape.layout.words)]
     return _all_of_them(
         [
-            _measured(index, node, shape, classes_of_node(table, index, words), [column("kept")], figures)
+            _measured(index, node, shape, classes_of_node(table, index, words), [column("kept")], figures, WHOLE)
             for index, node in nodes
         ]
     )
@@ -338,10 +345,14 @@ def _measured(
     grouped: exp.Select,
     satisfied: Sequence[exp.Expression],
     figures: Mapping[str, exp.Expression],
+    whole: str = "n",
 ) -> exp.Select:
+    """A node's counts and figures; `whole` names what a class has with the part of it that is not kept with it."""
     items: list[exp.Expression] = [named(literal(index), "node"), *_counts_of_classes()]
     items += [named(figure.copy(), name) for name, figure in figures.items()]
     judged = _with_values(grouped, node, shape, satisfied, _wanted(figures))
+    if WHOLE in _wanted(figures):
+        judged = judged.select(named(column(whole, "grouped"), WHOLE), copy=False)
     measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
     # A subquery, so that each node of a batch may have classes of its own.
     return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)

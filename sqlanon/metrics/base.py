@@ -160,6 +160,8 @@ def relative_level(level: int, height: int) -> float:
 CLASSES = "classes"
 ROWS = "n"
 KEPT = "kept"
+WHOLE = "whole"
+"""The rows of the class that a part is of; of a class that is kept or suppressed as one, its rows."""
 
 
 def code_name(position: int) -> str:
@@ -178,6 +180,13 @@ def suppressed_leaves(position: int) -> exp.Expression:
 def squares() -> exp.Expression:
     """Sum of n * n over all classes."""
     return _sum(_square())
+
+
+def squares_of_whole() -> exp.Expression:
+    """Sum of n * n over all classes, each counted whole also where only a part of it is kept."""
+    return _sum(
+        exp.Mul(this=exp.cast(column(ROWS), "decimal(19, 0)"), expression=exp.cast(column(WHOLE), "decimal(19, 0)"))
+    )
 
 
 def squares_of_kept() -> exp.Expression:

@@ -11,7 +11,7 @@ from math import inf, log
 
 from sqlglot import exp
 
-from sqlanon.metrics.base import Context, Metric, Verdict, squares, squares_of_kept
+from sqlanon.metrics.base import Context, Metric, Verdict, squares, squares_of_kept, squares_of_whole
 
 SQUARES = "squares"
 
@@ -52,6 +52,7 @@ class Discernible(Metric):
 
 
 SQUARES_OF_KEPT = "squares_of_kept"
+SQUARES_OF_WHOLE = "squares_of_whole"
 
 
 class Discernibility(Discernible):
@@ -109,7 +110,11 @@ class DiscernibilityStar(Discernible):
     name = "dm*"
 
     def figures(self, columns: int) -> dict[str, exp.Expression]:
-        return {SQUARES: squares()}
+        return {SQUARES_OF_WHOLE: squares_of_whole()}
 
     def score(self, verdict: Verdict, context: Context) -> float:
-        return verdict.figures[SQUARES]
+        return verdict.figures[SQUARES_OF_WHOLE]
+
+    def learned_bound(self, verdict: Verdict, context: Context) -> float:
+        """Classes only merge when a node is generalized, whatever is suppressed."""
+        return verdict.figures[SQUARES_OF_WHOLE]

@@ -184,6 +184,7 @@ class FakeEvaluator:
 def figures(table: Table, node: Node, classes: Sequence[Class]) -> Iterator[tuple[str, float]]:
     """Every figure that any metric asks for."""
     yield "squares", float(sum(item.size**2 for item in classes))
+    yield "squares_of_whole", float(sum(item.size**2 for item in classes))
     yield "squares_of_kept", float(sum(item.size**2 for item in classes if item.kept))
     yield "all_classes", float(len(classes))
     suppressed = [row for item in classes if not item.kept for row in item.rows]

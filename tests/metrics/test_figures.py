@@ -16,10 +16,10 @@ from tests.kit.search_problems import Problem, problems
 def classes_table(connection: duckdb.DuckDBPyConnection, table: Table, node: Node, classes: list[Class]) -> None:
     """The relation that figures read, as an evaluator provides it."""
     columns = "".join(f", code_{i} SMALLINT, leaves_{i} BIGINT" for i in range(len(node)))
-    connection.execute(f"CREATE OR REPLACE TABLE classes (n BIGINT, kept BOOLEAN{columns})")
+    connection.execute(f"CREATE OR REPLACE TABLE classes (n BIGINT, whole BIGINT, kept BOOLEAN{columns})")
     codes: list[dict[str, int]] = [{} for _ in node]
     for item in classes:
-        row: list[object] = [item.size, item.kept]
+        row: list[object] = [item.size, item.size, item.kept]
         for i, (level, label) in enumerate(zip(node, item.values, strict=True)):
             row += [codes[i].setdefault(label, len(codes[i])), table.leaves_under(i, label, level)]
         connection.execute(f"INSERT INTO classes VALUES ({', '.join('?' * len(row))})", row)
@@ -49,11 +49,12 @@ def test_figures_are_what_they_say(problem: Problem) -> None:
                     assert value == pytest.approx(expected[figure], rel=1e-12, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["dm", "dm*"])
-def test_squares_do_not_overflow(name: str) -> None:
+@pytest.mark.parametrize(("name", "figure"), [("dm", "squares"), ("dm*", "squares_of_whole")])
+def test_squares_do_not_overflow(name: str, figure: str) -> None:
     with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE classes AS SELECT 4000000000000::BIGINT AS n, true AS kept FROM range(3)")
-        assert ask(connection, name, 0)["squares"] == 3 * 4000000000000.0**2
+        rows = "4000000000000::BIGINT AS n, 4000000000000::BIGINT AS whole"
+        connection.execute(f"CREATE TABLE classes AS SELECT {rows}, true AS kept FROM range(3)")
+        assert ask(connection, name, 0)[figure] == 3 * 4000000000000.0**2
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))

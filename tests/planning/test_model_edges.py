@@ -145,3 +145,24 @@ def test_the_population_is_only_ever_read(engine_url: str, by_query: bool) -> No
     with pytest.raises(SpecError, match="the target is the population"):
         pipeline.run(spec_from_dict(given))
     assert len(Database(engine_url).rows("people")) == len(population)
+
+
+def test_dm_star_counts_classes_whole_where_a_part_of_them_is_suppressed(engine_url: str) -> None:
+    """Known other values split a class: six rows of x, one of which is alone with its ward, cost 36, not 25 + 1."""
+    database = Database(engine_url)
+    rows = [*(("x", "north", disease) for disease in ("flu", "gout", "flu", "gout", "flu")), ("x", "south", "flu")]
+    rows += [("y", "north", "flu"), ("y", "north", "gout")]
+    database.create("people", {"a": "text", "ward": "text", "disease": "text"}, rows)
+    values = {
+        "connection": engine_url, "source": "people", "target": "released",
+        "columns": {"a": {"role": "quasi_identifier", "levels": {"max": 0}},
+                    "ward": {"role": "sensitive"}, "disease": {"role": "sensitive"}},
+        "privacy": {"k": 2, "l_diversity": [{"column": "disease", "l": 2}], "other_sensitive": "known",
+                    "suppression": {"limit": 1}},
+        "search": {"metric": "dm*"},
+    }  # fmt: skip
+    plan = pipeline.plan(spec_from_dict(values))
+    assert plan.to_dict()["suppressed"] == 1
+    assert plan.to_dict()["score"] == {"dm*": 6 * 6 + 2 * 2}
+    parts = pipeline.plan(spec_from_dict({**values, "search": {"metric": "dm"}}))
+    assert parts.to_dict()["score"] == {"dm": 5 * 5 + 2 * 2 + 1 * len(rows)}

@@ -113,8 +113,8 @@ def test_no_release_is_written_over_a_ledger_of_any_spec(engine_url: str, key: s
     series.publish(people(*range(1, 7)))
     tables = {name: series.database.counted(name) for name in ("kept", "kept_tracks", "kept_releases")}
     for name in tables:
+        changes: dict[str, Any] = {"history": None, key: name}
         with pytest.raises(SpecError, match=rf"^{key}: {name} is part of a ledger"):
-            changes: dict[str, Any] = {"history": None, key: name}
             pipeline.run(series.spec(**changes))
     for name, rows in tables.items():
         assert series.database.counted(name) == rows
