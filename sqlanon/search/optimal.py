@@ -98,12 +98,17 @@ class _Optimal:
             self._ask([top])
             if not self._session.accepts(self._session.verdicts[top]):
                 return
+        descent = None
         if self._session.evaluator.lattice.size > SMALL_LATTICE:
-            Descent(self._session, self._open, self._suppression, self._ask, self._best).search()
+            descent = Descent(self._session, self._open, self._suppression, self._ask, self._best)
+            descent.search()
         batch = FIRST_BATCH
         while (sample := self._open.sample(self._inherit)) is not None:
+            before = self._open.best
             self._ask(self._questions(sample, batch))
             batch = min(BATCH, 2 * batch)
+            if descent is not None and self._open.best < before:
+                descent.search()
 
     def _ask(self, nodes: list[Node]) -> None:
         self._take(self._session.measure(nodes) if self._measure else self._session.check(nodes))
