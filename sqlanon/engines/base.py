@@ -70,6 +70,7 @@ class Capability(StrEnum):
     TRANSACTIONAL_DDL = "creating, renaming and dropping tables takes part in transactions"
     FILE_SOURCES = "csv and parquet files can be read as tables"
     FILE_TARGETS = "a table can be written to a csv or parquet file"
+    MEMORY = "the memory that a session works in can be bounded"
     SERVER = "the database is a server of its own: several sessions may work at once"
 
 
@@ -120,6 +121,8 @@ class Session:
     """Names of scratch tables that stand, or are kept for tables that are made again and again."""
     limit_asked: bool = True
     """Somebody wrote how long a statement may take: an engine that cannot stop one refuses. Else it does without."""
+    memory_bytes: int | None = None
+    """The most memory to work in (Capability.MEMORY)."""
 
 
 SHORTEST = 1.0

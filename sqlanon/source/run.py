@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sqlanon.engines import open_engine
-from sqlanon.engines.base import Engine, Session, TraceEvent, TraceHook
+from sqlanon.engines.base import Capability, Engine, Session, TraceEvent, TraceHook
 from sqlanon.errors import InfeasibleError, SqlanonError, UsageError
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.binding import Binding, bind
@@ -122,9 +122,14 @@ class Run:
 def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engine]:
     """The engine that a spec's connection names, closed at the end."""
     limits = spec.limits
-    session = Session(run, limits.most_seconds, list(options.hooks), limit_asked=limits.statement_seconds is not None)
+    asked = limits.statement_seconds is not None
+    session = Session(run, limits.most_seconds, list(options.hooks), limit_asked=asked, memory_bytes=limits.memory)
     engine = options.open(spec.connection.reveal(), session, spec.folder)
     try:
+        if limits.memory is not None and Capability.MEMORY not in engine.capabilities:
+            raise UsageError(
+                f"limits.memory: {engine.name} bounds memory by settings of its own, not by a session; remove the key"
+            )
         yield engine
     finally:
         engine.close()

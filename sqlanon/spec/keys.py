@@ -86,6 +86,11 @@ class Limits(Definition):
     max_scan_bytes: ByteCount | None = Field(
         None, description="Most bytes that one reading of the source may read, as 20 GB. Default: no bound."
     )
+    memory: ByteCount | None = Field(
+        None,
+        description="Most memory that the engine works in, as 4 GB; what does not fit goes to a private spill folder. "
+        "DuckDB only. Default: the engine's own bound.",
+    )
     lock_seconds: Positive = Field(
         LOCK_SECONDS, description="Longest time to wait for another run that publishes to the same target."
     )
@@ -182,7 +187,7 @@ History = Annotated[
 """How a release stands to those before it."""
 
 
-NO_LIMITS = Limits(statement_seconds=None, max_scan_bytes=None, lock_seconds=LOCK_SECONDS)
+NO_LIMITS = Limits(statement_seconds=None, max_scan_bytes=None, memory=None, lock_seconds=LOCK_SECONDS)
 USUAL_EVIDENCE = Evidence(files=True, folder=None, tables=False)
 
 

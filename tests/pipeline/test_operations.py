@@ -18,7 +18,8 @@ from sqlalchemy.exc import OperationalError
 
 from sqlanon import pipeline
 from sqlanon.api.status import drift, status
-from sqlanon.engines.base import Engine, Needs, Session, TraceEvent, told
+from sqlanon.engines.base import Engine, Needs, Session, Statement, TraceEvent, told
+from sqlanon.engines.duckdb.engine import DuckDBEngine
 from sqlanon.engines.postgres import connection as postgres_connect
 from sqlanon.errors import (
     ConnectionFailed,
@@ -272,6 +273,28 @@ def test_what_nobody_can_tell_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"limits\.max_scan_bytes: duckdb cannot tell .* to read the source query"):
         pipeline.run(spec_from_dict({**values, "limits": {"max_scan_bytes": "1 TB"}}))
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.one_engine
+def test_a_session_works_in_the_memory_that_it_is_given(duckdb_url: str) -> None:
+    """Also says what to do where it does not suffice."""
+    Database(duckdb_url).create("patients", {"zip": "text"}, [("94138",)] * 4)
+    bounded = Session(memory_bytes=3 * 10**7)
+    engine = DuckDBEngine(bounded, duckdb_url.removeprefix("duckdb:///"))
+    [(allowed,)] = engine.query(Statement("settings", parsed(engine, "SELECT current_setting('memory_limit')")))
+    assert allowed == "28.6 MiB"
+    with pytest.raises(EngineError, match=r"^step 'large': out of memory; limits\.memory of the spec may allow more$"):
+        engine.query(Statement("large", parsed(engine, "SELECT len(list(i)) FROM range(20000000) AS t(i)")))
+    engine.close()
+
+
+def test_memory_is_bounded_or_the_key_is_refused(database: Database) -> None:
+    spec = spec_on(database, limits={"memory": "1 GB"})
+    if database.url.startswith("duckdb"):
+        assert pipeline.run(spec).audit.satisfied
+        return
+    with pytest.raises(UsageError, match=r"^limits\.memory: postgresql? bounds memory by settings of its own"):
+        pipeline.run(spec)
 
 
 # -- connecting again --------------------------------------------------------------------------------------------------

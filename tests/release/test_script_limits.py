@@ -46,8 +46,14 @@ def test_a_bound_of_statements_is_set(duckdb_url: str, dialect: str, statement: 
 @pytest.mark.parametrize("dialect", [None, "snowflake", "bigquery", "spark"])
 def test_what_a_script_cannot_hold_to_stands_in_its_heading(duckdb_url: str, dialect: str | None) -> None:
     patients(duckdb_url)
-    said = heading(script(duckdb_url, dialect, {"statement_seconds": 60, "max_scan_bytes": "20 GB", "lock_seconds": 5}))
-    for key in ("statement_seconds", "max_scan_bytes", "lock_seconds"):
+    said = heading(
+        script(
+            duckdb_url,
+            dialect,
+            {"statement_seconds": 60, "max_scan_bytes": "20 GB", "memory": "1 GB", "lock_seconds": 5},
+        )
+    )
+    for key in ("statement_seconds", "max_scan_bytes", "memory", "lock_seconds"):
         assert f"limits.{key}" in said
     assert "does not hold to" in said
     assert "does not hold to" not in heading(script(duckdb_url, dialect, {}))

@@ -33,7 +33,6 @@ _TOLD: tuple[type[Exception], ...] = (
     duckdb.BinderException,
     duckdb.DependencyException,
     duckdb.IOException,
-    duckdb.OutOfMemoryException,
     duckdb.ParserException,
     duckdb.PermissionException,
     duckdb.TransactionException,
@@ -55,6 +54,8 @@ def translate(error: duckdb.Error, step: str) -> EngineError:
     detail = without_secrets(str(error))
     if isinstance(error, duckdb.InterruptException):
         return EngineError(f"step '{step}' was cancelled", detail=detail)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return EngineError(f"step '{step}': out of memory; limits.memory of the spec may allow more", detail=detail)
     if isinstance(error, duckdb.PermissionException):
         return PermissionDenied(f"step '{step}': {first_line(error)}", detail=detail)
     if isinstance(error, _TOLD):
@@ -115,7 +116,7 @@ class DuckDBEngine(Engine):
     name: ClassVar[str] = "duckdb"
     dialect: ClassVar[str] = "duckdb"
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.TRANSACTIONAL_DDL, Capability.FILE_SOURCES, Capability.FILE_TARGETS}
+        {Capability.TRANSACTIONAL_DDL, Capability.FILE_SOURCES, Capability.FILE_TARGETS, Capability.MEMORY}
     )
     traits = DUCKDB
 
@@ -134,7 +135,10 @@ class DuckDBEngine(Engine):
         self._private = ExitStack()
         self._close_to_others()
         scratch.enter(session.run)
-        for setting, value in _SETTINGS.items():
+        settings = _SETTINGS
+        if session.memory_bytes is not None:
+            settings = {**_SETTINGS, "memory_limit": f"{session.memory_bytes}B"}
+        for setting, value in settings.items():
             assignment = exp.EQ(this=exp.var(setting), expression=literal(value))
             self.execute(Statement("session", exp.Set(expressions=[exp.SetItem(this=assignment)])))
 

@@ -201,7 +201,7 @@ def _uncarried(binding: Binding, scripting: Scripting) -> Iterator[str]:
     limits = binding.spec.limits
     if limits.asked_seconds is not None and not scripting.timeout:
         yield "limits.statement_seconds"
-    for name in ("max_scan_bytes", "lock_seconds"):
+    for name in ("max_scan_bytes", "memory", "lock_seconds"):
         if getattr(limits, name) != getattr(NO_LIMITS, name):
             yield f"limits.{name}"
     if binding.spec.scratch is not None and scripting.traits.temporary_scratch:
