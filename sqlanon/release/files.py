@@ -15,7 +15,7 @@ from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import RequirementError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import count, equal, is_null, named, row_count, subquery, total_where
+from sqlanon.sql.build import equal, is_null, named, row_count, subquery, total_where
 from sqlanon.sql.relations import File, Relation, Table, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.user_sql import Formulas, escaped, is_formula, name_is_formula, unescaped
@@ -168,17 +168,24 @@ def _compare(engine: Engine, staged: Side, written: Side, infos: Sequence[Column
 
 
 def _differing(engine: Engine, staged: Side, written: Side, positions: Sequence[int]) -> int:
-    """How many rows of the first side the second does not have, of some of their columns."""
+    """How many rows of the first side the second does not have, of some of their columns.
+
+    Rows that look alike are counted together: memory grows with the different rows, not with all of them.
+    """
     key = partial(engine.traits.key, family=Family.TEXT)
+    names = [f"c{position}" for position in positions]
     parts = [
-        exp.select(*[named(key(columns[position].copy()), f"c{position}") for position in positions]).from_(
-            relation.copy()
-        )
-        for relation, columns in (staged, written)
+        exp.select(
+            *[named(key(columns[position].copy()), f"c{position}") for position in positions],
+            named(literal(sign), "side"),
+        ).from_(relation.copy())
+        for sign, (relation, columns) in ((1, staged), (-1, written))
     ]
-    missing = exp.Except(this=parts[0], expression=parts[1], distinct=False)
-    query = exp.select(count()).from_(subquery(missing, "missing"))
-    return int(engine.query(Statement("compare file", query))[0][0])
+    both = exp.union(parts[0], parts[1], distinct=False, copy=False)
+    more = named(exp.Sum(this=column("side")), "more")
+    alike = exp.select(more).from_(subquery(both, "rows_of_both")).group_by(*(column(name) for name in names))
+    query = exp.select(total_where(exp.GT(this=column("more"), expression=literal(0)), column("more")))
+    return int(engine.query(Statement("compare file", query.from_(subquery(alike, "alike"))))[0][0])
 
 
 def _differs(file: File, what: str) -> RequirementError:
