@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -16,13 +17,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks import history
 from benchmarks.diversity import audit_models, plan_with_diversity
 from benchmarks.generator import CENSUS
-from benchmarks.measure import HEADING, REPEATS, Measured, base_seconds, make, measured, published, spec_for, table
+from benchmarks.measure import (
+    HEADING,
+    HEADING_OF_PUBLISHED,
+    REPEATS,
+    Measured,
+    Published,
+    base_seconds,
+    make,
+    measured,
+    published,
+    spec_for,
+    table,
+)
 from benchmarks.mondrian import mondrian
 from benchmarks.peers import against_anjana
 from benchmarks.personalized import growth
 from benchmarks.plot import plot
+from benchmarks.shapes import grid_of_skald, of_other_shapes
 from benchmarks.subsets import subset_risk
 from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
@@ -74,7 +89,7 @@ def more_columns(url: str, rows: int) -> list[Measured]:
     return results
 
 
-def grid(url: str, rows: int) -> str:
+def requirements(url: str, rows: int) -> str:
     """Twelve requirements at once against the most expensive of them alone."""
     make(url, rows, NINE)
     spec = spec_for(url, NINE, algorithm="optimal", metric="loss")
@@ -134,14 +149,14 @@ def postgres(rows: int) -> list[Measured]:
         return [measured(f"PostgreSQL {rows:,} rows, {name}", url, NINE, base, **search) for name, search in SEARCHES]
 
 
-def publishing(url: str, rows: int) -> str:
+def publishing(url: str, rows: int) -> list[Published]:
     """What publish takes beside a copy of the table: so many rows on DuckDB, a tenth of them on PostgreSQL."""
     make(url, rows, NINE)
     lines = [published(f"DuckDB {rows:,} rows", url, NINE)]
     with postgres_server() as server:
         make(server, rows // 10, NINE)
         lines.append(published(f"PostgreSQL {rows // 10:,} rows", server, NINE))
-    return table(["what", "CREATE TABLE AS s", "publish s", "ratio"], lines)
+    return lines
 
 
 def spark(rows: int, folder: Path) -> list[Measured]:
@@ -197,7 +212,9 @@ def main() -> None:
             "large",
             "rows",
             "columns",
+            "requirements",
             "grid",
+            "shapes",
             "models",
             "risk",
             "postgres",
@@ -209,21 +226,46 @@ def main() -> None:
             "personalized",
         ],
     )
+    parser.add_argument(
+        "--no-history", action="store_true", help="neither compare with earlier runs nor record this one"
+    )
     parser.add_argument("--plot", type=Path, help="write the plot to this SVG file")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="sqlanon-bench-"))
     url = f"duckdb:///{folder / 'bench.duckdb'}"
     results: list[Measured] = []
-    parts: dict[str, Callable[[], str | list[Measured]]] = {
-        "large": lambda: duckdb_large(url, arguments.rows),
-        "rows": lambda: more_rows(url, arguments.rows),
-        "columns": lambda: more_columns(url, arguments.rows // 10),
-        "grid": lambda: grid(url, arguments.rows // 10),
+    ratios: dict[str, float] = {}
+
+    def kept(page: str, found: dict[str, float]) -> str:
+        ratios.update(found)
+        return page
+
+    def plans(found: list[Measured]) -> str:
+        results.extend(found)
+        for item in found:
+            ratios.update(item.ratios())
+        return table(HEADING, [item.row() for item in found])
+
+    def publications(found: list[Published]) -> str:
+        ratios.update({f"{item.name}: publish / copy": item.ratio for item in found})
+        return table(HEADING_OF_PUBLISHED, [item.row() for item in found])
+
+    def shapes(url: str, rows: int) -> str:
+        planned, written = of_other_shapes(url, rows)
+        return f"{plans(planned)}\n\n{publications(written)}"
+
+    parts: dict[str, Callable[[], str]] = {
+        "large": lambda: plans(duckdb_large(url, arguments.rows)),
+        "rows": lambda: plans(more_rows(url, arguments.rows)),
+        "columns": lambda: plans(more_columns(url, arguments.rows // 10)),
+        "requirements": lambda: requirements(url, arguments.rows // 10),
+        "grid": lambda: kept(*grid_of_skald(url, arguments.rows)),
+        "shapes": lambda: shapes(url, arguments.rows // 10),
         "models": lambda: models(url, arguments.rows),
         "risk": lambda: risk(url, arguments.rows),
-        "postgres": lambda: postgres(arguments.rows // 10),
-        "publish": lambda: publishing(url, arguments.rows),
-        "spark": lambda: spark(arguments.rows, folder),
+        "postgres": lambda: plans(postgres(arguments.rows // 10)),
+        "publish": lambda: publications(publishing(url, arguments.rows)),
+        "spark": lambda: plans(spark(arguments.rows, folder)),
         "scale": lambda: scale(arguments.rows, folder),
         "peers": lambda: against_anjana(folder),
         "mondrian": lambda: mondrian(url, folder),
@@ -232,15 +274,24 @@ def main() -> None:
     try:
         for name, part in parts.items():
             if arguments.only in (None, name):
-                outcome = part()
-                if isinstance(outcome, list):
-                    results += outcome
-                    outcome = table(HEADING, [item.row() for item in outcome])
-                print(f"\n## {name}\n\n{outcome}", flush=True)
+                print(f"\n## {name}\n\n{part()}", flush=True)
         if arguments.plot is not None and results:
             plot(results, arguments.plot)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if not arguments.no_history and ratios:
+        _record(ratios)
+
+
+def _record(ratios: dict[str, float]) -> None:
+    """Add the ratios to the history; exit 1 where one is much worse than the last on this class of machine."""
+    now = history.figures_of(ratios)
+    worse = history.worse(now, history.read())
+    history.append(now)
+    for line in worse:
+        print(f"worse than {history.WORSE}x of the last: {line}", file=sys.stderr)
+    if worse:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,13 @@ class Measured:
     combinations: int
     score: float
 
+    def ratios(self) -> dict[str, float]:
+        """What a history keeps of it."""
+        return {
+            f"{self.name}: search / base": self.search / self.base,
+            f"{self.name}: plan / base": self.whole / self.base,
+        }
+
     def row(self) -> list[str]:
         return [
             self.name,
@@ -115,12 +122,28 @@ def copy_seconds(url: str, attributes: tuple[Attribute, ...]) -> float:
     return taken
 
 
-def published(name: str, url: str, attributes: tuple[Attribute, ...]) -> list[str]:
-    """A copy of the table and a run to a table, in turns: the medians of copy and publish, and their ratio."""
+@dataclass(frozen=True)
+class Published:
+    """A publication beside a copy of the same columns, in turns."""
+
+    name: str
+    copied: float
+    taken: float
+    ratio: float
+
+    def row(self) -> list[str]:
+        return [self.name, f"{self.copied:.2f}", f"{self.taken:.2f}", f"{self.ratio:.2f}x"]
+
+
+HEADING_OF_PUBLISHED = ["what", "CREATE TABLE AS s", "publish s", "ratio"]
+
+
+def published(name: str, url: str, attributes: tuple[Attribute, ...]) -> Published:
+    """A copy of the table and a run to a table, in turns: the medians of copy and publish, and of their ratios."""
     spec = spec_for(url, attributes, algorithm="optimal", metric="loss")
     pairs = [(copy_seconds(url, attributes), pipeline.run(spec, Options()).seconds["publish"]) for _ in range(REPEATS)]
     copied, taken = (median(values) for values in zip(*pairs, strict=True))
-    return [name, f"{copied:.2f}", f"{taken:.2f}", f"{median(each / copy for copy, each in pairs):.2f}x"]
+    return Published(name, copied, taken, median(each / copy for copy, each in pairs))
 
 
 def spec_for(url: str, attributes: tuple[Attribute, ...], k: int = 5, **search: Any) -> Spec:
