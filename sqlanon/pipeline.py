@@ -27,7 +27,7 @@ from sqlanon.planning.decision import (
 )
 from sqlanon.recoding import FullDomain, Recoding
 from sqlanon.release.results import PlanResult, RunResult
-from sqlanon.source.binding import Binding, bind, bind_published, bind_source, formulas_of, live_domain
+from sqlanon.source.binding import Binding, bind, bind_published, formulas_of, live_domain
 from sqlanon.source.doubt import Crowding, crowding, refuse_doubted
 from sqlanon.source.frequency import Base, scan
 from sqlanon.source.hierarchies import (
@@ -245,8 +245,9 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     fits = fits or spec.privacy.anonymity != "classic"
     if not fits and not _reads_hierarchies(spec):
         with open_for(spec, options) as engine:
-            found = audit(engine, bind_published(spec, engine), request, Beside(bind_source(spec, engine)))
-            return with_policy(engine, bind(spec, engine), found)
+            binding = bind(spec, engine)
+            found = audit(engine, bind_published(spec, engine), request, Beside(binding.source))
+            return with_policy(engine, binding, found)
     with running(spec, options) as run:
         people, notes = _generalized_population(run, lock)
         ancestors = _ancestors(run) if fits else None
@@ -258,11 +259,15 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
 def with_policy(engine: Engine, binding: Binding, found: AuditResult) -> AuditResult:
     """The result with what the spec asks of its target beside the models."""
     from sqlanon.auditor.policy import audit_policy, drafted_columns, policy_of
+    from sqlanon.auditor.rules import audit_rules
     from sqlanon.release.series.ledger import waiting
 
     rows = None if found.suppressed is None else found.rows + found.suppressed - waiting(engine, binding)
     policy = policy_of(binding, drafted_columns(engine, binding), rows)
-    checks = audit_policy(engine, bind_published(binding.spec, engine), policy)
+    published = bind_published(binding.spec, engine)
+    checks = audit_policy(engine, published, policy)
+    if checks[0].satisfied:
+        checks = (*checks, *audit_rules(engine, published, binding))
     blanked = sum(check.blanked for check in checks)
     suppressed = None if found.suppressed is None else found.suppressed + blanked
     return replace(found, table=str(binding.target), policy=checks, suppressed=suppressed)

@@ -85,7 +85,7 @@ def _checked(settings: Settings, path: Path, recipient: str | None, *, offline: 
 def _also_misnamed(settings: Settings, path: Path) -> list[str]:
     """Columns that the source does not have, told beside what is wrong with the spec; none where it is not found."""
     from sqlanon.auditor.place import open_place
-    from sqlanon.source.binding import misnamed
+    from sqlanon.source.governed import misnamed
     from sqlanon.spec.load import read_document
 
     try:
@@ -94,7 +94,8 @@ def _also_misnamed(settings: Settings, path: Path) -> list[str]:
             settings.working() as options,
             open_place(asked["source"], asked.get("connection"), options, path.parent) as place,
         ):
-            names = [str(name) for name, _ in asked["columns"].items() if str(name).isprintable()]
+            listed = {str(name): column for name, column in asked["columns"].items() if str(name).isprintable()}
+            names = [name for name, column in listed.items() if not (isinstance(column, dict) and "derive" in column)]
             return misnamed(names, place[0].columns(place[1]))
     except (SqlanonError, OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
         return []
@@ -143,8 +144,9 @@ def _crowd(settings: Settings, spec: Spec) -> Crowding | None:
 def _content(
     path: Path, spec: Spec, offline: bool, hierarchies: dict[str, dict[str, Any]], crowd: Crowding | None
 ) -> dict[str, Any]:
-    from sqlanon.spec.columns import accepted_columns
+    from sqlanon.spec.columns import accepted_columns, rules_of
 
+    rules = rules_of(spec.columns)
     return {
         "spec": str(path),
         "valid": True,
@@ -153,6 +155,7 @@ def _content(
         "columns": {name: column.role for name, column in spec.columns.items()},
         "hierarchies": hierarchies,
         "accepted": accepted_columns(spec.columns),
+        **({"rules": rules} if rules else {}),
         "persons": None if crowd is None else crowd.to_dict(),
     }
 
@@ -162,7 +165,7 @@ def _show(
 ) -> None:
     from sqlanon.cli.console import facts, grid
     from sqlanon.cli.words import number
-    from sqlanon.spec.columns import accepted_columns
+    from sqlanon.spec.columns import accepted_columns, rules_of
 
     def measured(name: str) -> tuple[str, str]:
         found = hierarchies.get(name)
@@ -175,6 +178,7 @@ def _show(
     settings.console.print()
     what = "the spec, its names in the database and its hierarchies" if hierarchies else "the spec alone (offline)"
     accepted = [("accepted", f"{name}: {reason}") for name, reason in accepted_columns(spec.columns).items()]
-    settings.console.print(facts([*accepted, ("checked", what), ("result", f"{path} is valid")]))
+    ruled = [("rule", f"{name}: {words}") for name, words in rules_of(spec.columns).items()]
+    settings.console.print(facts([*ruled, *accepted, ("checked", what), ("result", f"{path} is valid")]))
     if crowd is not None:
         settings.note(f"warning: {crowd}")

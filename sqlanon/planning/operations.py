@@ -222,6 +222,10 @@ def _read(spec: Spec, engine: Engine) -> Iterator[Table | File]:
     population = spec.privacy.population
     if population is not None:
         yield from _named(bind_source(spec.model_copy(update={"source": population.source}), engine))
+    for name in spec.quasi_identifiers:
+        derive = spec.columns[name].derive
+        if derive is not None and derive.lookup is not None:
+            yield Table(derive.lookup.table)
     for name in (*spec.quasi_identifiers, *spec.sensitive):
         hierarchy = spec.hierarchy(name)
         if isinstance(hierarchy, ReferenceTable):

@@ -22,6 +22,7 @@ from sqlanon.auditor.request import Opened
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, RequirementError
 from sqlanon.hierarchies.base import TOP
+from sqlanon.recoding.averages import averaged
 from sqlanon.source import combination_statements as combinations_sql
 from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.combinations import Combinations, has_null, source_rows
@@ -159,7 +160,8 @@ class AssignedRelease:
         if asked is not None:
             released.append(ReleasedColumn(binding.true_value, source=asked.asked.column))
         rows, keys = source_rows(engine, binding, self.assignment.combinations)
-        return release(rows, keys, released, self.assignment.tables, blank=blank)
+        found = release(rows, keys, released, self.assignment.tables, blank=blank)
+        return averaged(found, binding, [item.name for item in released])
 
 
 Keys = Sequence[tuple[str, exp.Expression]]

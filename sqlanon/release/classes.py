@@ -20,6 +20,7 @@ from sqlanon.evaluation.rollups import settle
 from sqlanon.hierarchies.base import Family, Reference
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.recoding.assignment import Judgement, refuse_beyond_limit
+from sqlanon.recoding.averages import averaged, inside
 from sqlanon.release import statements as release_sql
 from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.statements import QuasiIdentifier
@@ -159,6 +160,7 @@ def release_query(
     """
     binding, columns = release.binding, release.columns(engine)
     respondent = binding.witnesses if with_respondent else ()
+    names = [*binding.released, *respondent]
     blanks: exp.Expression | None = None
     if binding.blank:
         if blank is None:
@@ -174,12 +176,14 @@ def release_query(
     rows = release_sql.release(
         engine.traits.relation(binding.source, "source"),
         columns,
-        [*binding.released, *respondent],
+        inside(binding, names),
         measured.table,
         blank=blanks,
         known=measured.known,
         fenced=fenced,
     )
+    if binding.averaged:
+        return averaged(rows, binding, names)
     # In no order that tells of the source.
     return rows.order_by(exp.Rand(), copy=False) if shuffle else rows
 

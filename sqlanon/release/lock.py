@@ -19,7 +19,7 @@ from sqlanon.engines.temporaries import write_whole
 from sqlanon.errors import UsageError
 from sqlanon.metrics.base import Verdict, accuracy, completeness
 from sqlanon.recoding import Assigned, Cuts, FullDomain, Recoding, recoding_from_dict
-from sqlanon.spec.columns import accepted_columns
+from sqlanon.spec.columns import accepted_columns, rules_of
 from sqlanon.spec.release import changed_parts
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ SEARCHED = ("algorithm", "gap", "lattice", "minimal_complete", "proven", "undeci
 """Those that say how it was found. Others follow from them, or stand in the cache."""
 REMEMBERED = ("minimal", "ties")
 """Those that the cache keeps, with the verdicts."""
-_A_LINE_EACH = ("accepted", "columns", "levels", "spec_parts", "values")
+_A_LINE_EACH = ("accepted", "columns", "levels", "rules", "spec_parts", "values")
 """Parts of the file with a line for each member, so that a diff shows which of them changed."""
 MARK = '"spec_hash"'
 """A text that stands in every lock file, also in one that was edited or merged badly."""
@@ -71,6 +71,8 @@ class Lock:
     """The recoding, where it is not full-domain."""
     accepted: Mapping[str, str] = field(default_factory=dict)
     """Columns that are released although they look like identifiers, each with the reason that the spec gives."""
+    rules: Mapping[str, str] = field(default_factory=dict)
+    """Columns that are released by a rule or derived, each with its rule in words."""
 
     @classmethod
     def of(cls, spec: Spec, plan: PlanResult, path: str, recipient: str | None = None) -> Lock:
@@ -89,6 +91,7 @@ class Lock:
             source=dict(plan.source),
             flexible=plan.flexible,
             accepted=accepted_columns(spec.columns),
+            rules=rules_of(spec.columns),
         )
 
     def knows(self, fingerprint: str, requirement: Mapping[str, Any]) -> bool:
@@ -134,6 +137,8 @@ class Lock:
                 raise UsageError(
                     f"the lock file was edited: columns.{name}.accept is otherwise in the spec; plan again"
                 )
+        if dict(self.rules) != rules_of(spec.columns):
+            raise UsageError("the lock file was edited: its rules of columns are otherwise in the spec; plan again")
         # A lock that tells of no parts says nothing wrong of them.
         for part in changed_parts(self.spec_parts, spec.parts()) if self.spec_parts else ():
             raise UsageError(
@@ -240,6 +245,8 @@ class Lock:
             content["recipient"] = self.recipient
         if self.accepted:
             content["accepted"] = dict(self.accepted)
+        if self.rules:
+            content["rules"] = dict(self.rules)
         content["seal"] = seal_of(content)
         return f"{_laid_out(content)}\n"
 
@@ -294,6 +301,7 @@ class Lock:
             content["source"]["columns"],
             recoding_from_dict(content["recoding"]),
             content.get("accepted") or {},
+            content.get("rules") or {},
         )
         return lock.remembering(cache_path(path)) if cache else lock
 

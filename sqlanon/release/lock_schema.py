@@ -143,6 +143,7 @@ class LockFile(_Part):
     sensitive: str | None = None
     recipient: Line | None = None
     accepted: dict[Name, str] | None = None
+    rules: dict[Name, str] | None = None
 
     @model_validator(mode="after")
     def _fit_each_other(self) -> LockFile:

@@ -19,6 +19,7 @@ from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, Sizes, audi
 from sqlanon.auditor.breaches import Linked
 from sqlanon.auditor.differences import Difference, compared, comparison_of, shared_columns
 from sqlanon.auditor.policy import ColumnPolicy, allowed_levels, audit_policy, policy_of
+from sqlanon.auditor.rules import audit_rules
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, RequirementError, SourceError, UsageError
 from sqlanon.hierarchies.lattice import Node
@@ -190,6 +191,7 @@ def _held_to_policy(
 ) -> AuditResult:
     """The audit with the policy of the spec, asked of what is published; refuses what does not hold."""
     checks = audit_policy(engine, published, policy_of(release.binding, columns, judged.rows))
+    checks = (*checks, *audit_rules(engine, published, release.binding))
     for check in checks:
         if not check.satisfied:
             raise RequirementError(f"the release failed its audit and was not published: {check.complaint}")

@@ -238,7 +238,8 @@ class ReleaseSteps:
         self._release = release
         self._place = place
         self._taxonomies = taxonomies or {}
-        self._repeats = repeating is not None and repeating.copies(literal(1)) is not None
+        able = repeating is not None and repeating.copies(literal(1)) is not None
+        self._repeats = able and not release.binding.averaged
         self._told_apart = told_apart
         self._alike: Table | None = None
         self._columns = release.columns(engine)

@@ -24,7 +24,7 @@ from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine, Report,
 from sqlanon.reports.values import Branch
 from sqlanon.reports.words import decision
 from sqlanon.spec import Spec
-from sqlanon.spec.columns import accepted_columns
+from sqlanon.spec.columns import accepted_columns, rules_of
 
 RUNS = 10
 """Runs of the evidence that a report lists."""
@@ -64,11 +64,12 @@ def _largest_k(spec: Spec, lock: Lock) -> int:
 
 
 def accepted_notes(spec: Spec) -> tuple[str, ...]:
-    """A line for each column that is released although it looks like an identifier."""
-    return tuple(
+    """A line for each column that is made by a rule, or released although it looks like an identifier."""
+    accepted = tuple(
         f"Column {name} looks like an identifier and is released, accepted by the spec: {reason}"
         for name, reason in accepted_columns(spec.columns).items()
     )
+    return (*(f"Column {name} is made by a rule: {words}" for name, words in rules_of(spec.columns).items()), *accepted)
 
 
 def evidence_lines(spec: Spec, lock: Lock) -> tuple[Mapping[str, Any], ...]:

@@ -6,9 +6,8 @@ its column's type is an error here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from sqlglot import exp
@@ -17,11 +16,13 @@ from sqlanon.engines.base import Capability, ColumnInfo, Engine, Statement
 from sqlanon.errors import HierarchyError, SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
-from sqlanon.source.differential import sampling_for
+from sqlanon.source.differential import with_sampling
 from sqlanon.source.domains import LISTED, Measure, measure_of
+from sqlanon.source.governed import Governed, bases_of, governed, is_released, misnamed, own_columns
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.history import BoundHistory, bind_history
 from sqlanon.source.reads import Read, file_of, reads_of, refuse_written
+from sqlanon.source.scratch import Scratch
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import count, is_null, named
 from sqlanon.sql.relations import File, Query, Relation, Table, column, literal
@@ -103,7 +104,7 @@ class Binding:
     columns: tuple[ColumnInfo, ...]
     quasi_identifiers: tuple[BoundColumn, ...]
     released: tuple[str, ...]
-    """The columns of the release, in the order of the source."""
+    """The columns of the release, in the order of the source, those that it derives last."""
     sensitive: tuple[BoundSensitive, ...] = ()
     """The sensitive columns that models read."""
     respondent: BoundSensitive | None = None
@@ -114,11 +115,32 @@ class Binding:
     personalized: BoundPersonalized | None = None
     history: BoundHistory | None = None
     """What is remembered of the releases before, where a ledger is kept."""
+    rules: Governed | None = None
+    """How columns are released and derived; `source` is the source with these rules carried out."""
+
+    @property
+    def origin(self) -> Relation:
+        """The source as it lies in the database."""
+        return self.source if self.rules is None else self.rules.origin
+
+    @property
+    def averaged(self) -> dict[str, str]:
+        """The columns of which classes show one value for all their rows: mean or median."""
+        return {name: str(column.release) for name, column in self.spec.columns.items() if column.averaged}
+
+    def spoken(self, traits: Traits) -> Binding:
+        """The same with the rules written for other traits."""
+        return self if self.rules is None else replace(self, source=self.rules.relation(traits))
+
+    def with_offsets(self, engine: Engine, scratch: Scratch) -> Binding:
+        """The same with what its rules need of a run: the secret offset of everybody whose dates are shifted."""
+        rules = None if self.rules is None else self.rules.with_offsets(engine, scratch)
+        return replace(self, rules=rules).spoken(engine.traits)
 
     @property
     def k(self) -> int:
         """The least size of a class that any quasi-identifier asks for."""
-        return max(k or 1 for _, k in self.spec.privacy.groups(()).values())
+        return _k_of(self.spec)
 
     @property
     def persons(self) -> bool:
@@ -177,13 +199,19 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     infos = engine.columns(source)
     known = {info.name: info for info in infos}
     _refuse_together(spec, infos)
-    spec = _with_sampling(_with_binsizes(spec, engine, source, known))
+    spec = with_sampling(_with_binsizes(spec, engine, source, known))
+    rules = governed(spec, engine, source, infos, _k_of(spec))
+    if rules is not None:
+        source = rules.relation(engine.traits)
+        infos = engine.columns(source)
+        known = {info.name: info for info in infos}
     _refuse_scratch(spec, engine)
     target = bind_target(spec, engine)
-    released = tuple(info.name for info in infos if _is_released(spec, info.name))
+    released = tuple(info.name for info in infos if is_released(spec, info.name))
     _refuse_header(target, released)
     population = _bind_population(spec, engine, known)
-    reads = list(reads_of(spec, source, None if population is None else population.relation))
+    origin = source if rules is None else rules.origin
+    reads = list(reads_of(spec, origin, None if population is None else population.relation))
     refuse_written(engine, reads, "target", target)
     regions = _bind_regions(spec, engine, target, reads)
     return Binding(
@@ -201,16 +229,12 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         population=population,
         personalized=_bind_personalized(spec),
         history=bind_history(spec, engine, known, target, regions, reads),
+        rules=rules,
     )
 
 
-def _with_sampling(spec: Spec) -> Spec:
-    """The spec with the k that its differential guarantee implies; whatever lies in smaller classes is left out."""
-    asked = spec.privacy.differential
-    if asked is None:
-        return spec
-    update = {"k": sampling_for(asked.epsilon, asked.delta).k}
-    return spec.model_copy(update={"privacy": spec.privacy.model_copy(update=update)})
+def _k_of(spec: Spec) -> int:
+    return max(k or 1 for _, k in spec.privacy.groups(()).values())
 
 
 def _with_binsizes(spec: Spec, engine: Engine, source: Relation, known: Mapping[str, ColumnInfo]) -> Spec:
@@ -244,9 +268,9 @@ def read_by_models(spec: Spec) -> tuple[str, ...]:
 
 
 def _found(name: str, known: Mapping[str, ColumnInfo]) -> bool:
-    if name not in known:
-        raise SourceError(f"privacy.personalized.guarding: the source has no column '{name}'")
-    return True
+    if name in known:
+        return True
+    raise SourceError(f"privacy.personalized.guarding: the source has no column '{name}'")
 
 
 def _bind_personalized(spec: Spec) -> BoundPersonalized | None:
@@ -358,8 +382,9 @@ def bind_column(spec: Spec, info: ColumnInfo) -> BoundColumn:
 def _refuse_together(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
     """Everything that is wrong about columns and their hierarchies, in one error."""
     known = {info.name: info for info in infos}
-    found: list[UsageError] = [SourceError(problem) for problem in misnamed(spec.columns, infos)]
-    unlisted = [info.name for info in infos if info.name not in spec.columns] if spec.default_role is None else []
+    found: list[UsageError] = [SourceError(problem) for problem in misnamed(own_columns(spec), infos)]
+    listed = {*spec.columns, *bases_of(spec)}
+    unlisted = [info.name for info in infos if info.name not in listed] if spec.default_role is None else []
     if unlisted:
         more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
         told = f"column '{unlisted[0]}'{more} of the source is not listed under 'columns'; "
@@ -376,18 +401,6 @@ def _refuse_together(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
         raise SourceError(*map(str, found))
 
 
-def misnamed(columns: Iterable[str], infos: Sequence[ColumnInfo]) -> list[str]:
-    """What is wrong with names of columns that the source should have."""
-    known = [info.name for info in infos]
-    problems = []
-    for name in columns:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            problems.append(f"columns.{name}: the source has no column '{name}'{hint}")
-    return problems
-
-
 def _refuse_header(target: Relation, released: Sequence[str]) -> None:
     """UsageError for a name that readers of a csv file do not give back."""
     if not isinstance(target, File) or not target.of_text:
@@ -398,11 +411,6 @@ def _refuse_header(target: Relation, released: Sequence[str]) -> None:
                 f"target: the name of column '{name}' begins or ends with a blank, which readers of a {target.format} "
                 f"file leave out; rename it in the source query, or write parquet or a table"
             )
-
-
-def _is_released(spec: Spec, name: str) -> bool:
-    role = spec.columns[name].role if name in spec.columns else spec.default_role
-    return role != "identifier"
 
 
 def bind_target(spec: Spec, engine: Engine) -> Table | File:

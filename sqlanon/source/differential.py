@@ -20,6 +20,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import comb
 
+from sqlanon.spec import Spec
 from sqlanon.spec.models import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
 
 HASH_BITS = 256
@@ -168,3 +169,12 @@ def _power(base: Decimal, exponent: int, context: Context) -> Decimal:
         base = context.multiply(base, base)
         exponent >>= 1
     return found
+
+
+def with_sampling(spec: Spec) -> Spec:
+    """The spec with the k that its differential guarantee implies; whatever lies in smaller classes is left out."""
+    asked = spec.privacy.differential
+    if asked is None:
+        return spec
+    update = {"k": sampling_for(asked.epsilon, asked.delta).k}
+    return spec.model_copy(update={"privacy": spec.privacy.model_copy(update=update)})

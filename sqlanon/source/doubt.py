@@ -35,10 +35,12 @@ class Doubt:
 
     column: str
     reason: str
+    how: str = "as it is"
+    """How it is released."""
 
     def __str__(self) -> str:
         return (
-            f"columns.{self.column}: it is released as it is, but {self.reason}; give it the role identifier, "
+            f"columns.{self.column}: it is released {self.how}, but {self.reason}; give it the role identifier, "
             f"or say under columns.{self.column}.accept why it may be released"
         )
 
@@ -79,12 +81,19 @@ def doubts(engine: Engine, binding: Binding) -> Iterator[Doubt]:
         for (info, role), profile in zip(part, _profiles(engine, binding, [info for info, _ in part]), strict=True):
             reason = doubted(profile, role)
             if reason is not None:
-                yield Doubt(info.name, reason)
+                listed = binding.spec.columns.get(info.name)
+                words = "" if listed is None else listed.words()
+                yield Doubt(info.name, reason, words or "as it is")
 
 
 def _unchanged(binding: Binding, name: str) -> Role | None:
-    """The role of a column whose values are released as they are; None of others, and of one that is accepted."""
+    """The role of a column whose values are released as they are, or as a rule makes them, each for itself.
+
+    None of others, and of one that is accepted. Averages and dates that moved in secret are nobody's values.
+    """
     listed = binding.spec.columns.get(name)
+    if listed is not None and (listed.dropped or listed.averaged or (listed.rule and listed.rule.shift)):
+        return None
     role = binding.spec.default_role if listed is None else listed.role
     if role not in ("sensitive", "insensitive") or (listed is not None and listed.accept is not None):
         return None

@@ -167,6 +167,9 @@ def _named_files(spec: Spec) -> Iterator[Read]:
     for name in spec.columns:
         definition = spec.columns[name].hierarchy
         yield from _of_hierarchy(definition, written_path(("columns", name, "hierarchy")))
+        derive = spec.columns[name].derive
+        if derive is not None and derive.lookup is not None:
+            yield Read(written_path(("columns", name, "derive", "lookup")), Table(derive.lookup.table))
     personalized = spec.privacy.personalized
     if personalized is not None:
         yield from _of_hierarchy(personalized.taxonomy, "privacy.personalized.taxonomy")

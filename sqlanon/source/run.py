@@ -164,7 +164,7 @@ def running(
                     if ledger is not None and publishes is not None:
                         ledger.require()
                     with watch.phase("bind"):
-                        binding = sampled(engine, binding, scratch)
+                        binding = sampled(engine, binding, scratch).with_offsets(engine, scratch)
                     yield Run(engine, binding, scratch, watch, options, recorder, ledger)
             if recorder is not None:
                 recorder.store()
@@ -209,7 +209,7 @@ def require_schemas(engine: Engine, binding: Binding, *, publishes: bool) -> Non
 def refuse_writes(engine: Engine, binding: Binding, options: Options) -> None:
     """SpecError when a file that the caller is to write is one that the spec reads."""
     population = None if binding.population is None else binding.population.relation
-    reads = list(reads_of(binding.spec, binding.source, population))
+    reads = list(reads_of(binding.spec, binding.origin, population))
     for path in options.writes:
         refuse_file(engine, reads, path)
     if options.writes_lock is not None:
@@ -223,7 +223,7 @@ def require_target(spec: Spec, beside: Mapping[str, Spec], options: Options) -> 
         binding = bind(spec, engine)
         require_schemas(engine, binding, publishes=True)
         population = None if binding.population is None else binding.population.relation
-        reads = list(reads_of(spec, binding.source, population))
+        reads = list(reads_of(spec, binding.origin, population))
         for name, other in beside.items():
             refuse_written(engine, reads, f"recipients.{name}.target", bind(other, engine).target)
 
@@ -250,7 +250,7 @@ def refuse_large_scan(engine: Engine, binding: Binding) -> None:
     most = binding.spec.limits.max_scan_bytes
     if most is None:
         return
-    for relation in [binding.source, *([binding.population.relation] if binding.population else [])]:
+    for relation in [binding.origin, *([binding.population.relation] if binding.population else [])]:
         size = engine.scan_bytes(relation)
         if size is None:
             raise UsageError(

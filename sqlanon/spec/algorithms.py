@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, Literal, Protocol, TypeVar
 
 from sqlanon.spec.places import ViewTarget
+from sqlanon.spec.rules import AVERAGES
 
 Kind = Literal["lattice", "local", "mu_argus", "mondrian", "scheme", "cuts", "cells", "personalized"]
 """What an algorithm decides.
@@ -70,11 +71,7 @@ KEYS = (
     Key("tag", "`columns.*.tag`", (("columns", "*", "tag"),), counts=lambda value: value is not None),
     Key("mu_argus", "`search.mu_argus`", (("search", "mu_argus"),)),
     Key("respondent", "`respondent`", (("respondent",),)),
-    Key(
-        "models",
-        "models of sensitive columns (`l_diversity` ...)",
-        (("privacy", "*"),),
-    ),
+    Key("models", "models of sensitive columns (`l_diversity` ...)", (("privacy", "*"),)),
     Key("population", "`k_map`, `delta_presence`", (("privacy", "k_map"), ("privacy", "delta_presence"))),
     Key(
         "several",
@@ -98,6 +95,7 @@ KEYS = (
         counts=lambda value: not value.is_zero,
     ),
     Key("differential", "`privacy.differential`", (("privacy", "differential"),), "write privacy.k"),
+    Key("averages", "`release: mean`, `median`", (("columns", "*", "release"),), counts=AVERAGES.__contains__),
     Key("blank", "`suppression.mode: blank`", (("privacy", "suppression", "mode"),), "write drop"),
     Key("ledger", "`history` with a ledger", (("history",),), counts=lambda value: value != "required"),
     Key("history_required", "`history: required`", (("history",),), counts=lambda value: value == "required"),
@@ -221,7 +219,7 @@ _SEARCH = _keys("constraints", "budget", "satisfies")
 PASSED_ON = _keys("constraints", "weights", "prefer", "budget", "satisfies")
 """Keys that `local` honours only if the search of its iterations does."""
 _ASKED = _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "differential")
-_LATTICE = _RELEASE | _SEARCH | _ASKED | _keys("script", "dbt", "grid")
+_LATTICE = _RELEASE | _SEARCH | _ASKED | _keys("script", "dbt", "grid", "averages")
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")
 _CELLS = _keys("ledger", "history_required") | _keys(
@@ -346,7 +344,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.mondrian.recoder:mondrian",
             "Mondrian: regions of rows are cut in two as long as both halves satisfy the requirement.",
             "heuristic",
-            (_RELEASE | _keys("mondrian", "bounds", "script")),
+            (_RELEASE | _keys("mondrian", "bounds", "script", "averages")),
             {"metric": _REPORTED, "respondent": _STRICT, "script": _STRICT},
             _NOTHING_SUPPRESSED,
         ),

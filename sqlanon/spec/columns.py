@@ -17,13 +17,13 @@ from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition, Finding, Real, Whole, exact, refuse
 from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.amounts import Share
+from sqlanon.spec.rules import AVERAGES, DROP, Derive, ReleaseRule, RowRule, moment, release_words
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 if TYPE_CHECKING:
     Scheme = str
 else:
     Scheme = Literal[names_of("scheme")]
-ColumnName = Annotated[str, Field(min_length=1)]
 LevelNumber = Annotated[Whole, Field(ge=0)]
 Weight = Annotated[Real, Field(gt=0)]
 Tag = Annotated[Whole, Field(ge=0, le=3)]
@@ -49,14 +49,7 @@ def _bound(value: object) -> object:
     (datetime.date(1964, 9, 27), Decimal('2.5'))
     """
     if isinstance(value, str):
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            pass
-        try:
-            return datetime.fromisoformat(value)
-        except ValueError:
-            raise ValueError("a number or a date like 1964-09-27 is expected") from None
+        return moment(value)
     if isinstance(value, date | Decimal):
         return value
     found = exact(value)
@@ -119,7 +112,7 @@ class Column(Definition):
 
     role: Role = Field(
         description="identifier: never released. quasi_identifier: generalized. sensitive: released, protected by "
-        "models such as l-diversity. insensitive: released as it is."
+        "models such as l-diversity. insensitive: released as it is, or as release says."
     )
     hierarchy: HierarchySpec | None = Field(
         None, description="How values are generalized. Default for a quasi-identifier: suppression."
@@ -150,6 +143,15 @@ class Column(Definition):
         None, description="Why the column may be released as it is although it looks like an identifier."
     )
 
+    release: ReleaseRule | None = Field(
+        None,
+        description="How the values are released, where not as they are: round, truncate, cap, bucket or shift, or one "
+        "of the words mean, median, drop. Sensitive and insensitive columns only.",
+    )
+    derive: Derive | None = Field(
+        None, description="How a quasi-identifier that the source does not have is made from a column that it has."
+    )
+
     @model_validator(mode="after")
     def _check_role(self) -> Self:
         findings: list[Finding] = []
@@ -159,12 +161,41 @@ class Column(Definition):
             for key in ("levels", "domain", "scheme", "weight", "tag", "anonymity"):
                 if key in self.model_fields_set:
                     findings.append(((key,), f"only a quasi_identifier has this, not {self.role}"))
-        if self.accept is not None and self.role not in ("sensitive", "insensitive"):
-            findings.append((("accept",), f"only a sensitive or insensitive column has this, not {self.role}"))
+        for key in ("accept", "release"):
+            if getattr(self, key) is not None and self.role not in ("sensitive", "insensitive"):
+                findings.append(((key,), f"only a sensitive or insensitive column has this, not {self.role}"))
+        if self.derive is not None and self.role != "quasi_identifier":
+            findings.append((("derive",), f"only a quasi_identifier has this, not {self.role}"))
         refuse(findings)
         return self
+
+    @property
+    def rule(self) -> RowRule | None:
+        """What becomes of each value, where something does."""
+        return self.release if isinstance(self.release, RowRule) else None
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the column is left out by its rule."""
+        return self.release == DROP
+
+    @property
+    def averaged(self) -> bool:
+        """Whether classes show one value for all their rows."""
+        return self.release in AVERAGES
+
+    def words(self) -> str:
+        """What its rule does; empty where it has none."""
+        if self.derive is not None:
+            return self.derive.words()
+        return "" if self.release is None else release_words(self.release)
 
 
 def accepted_columns(columns: Mapping[str, Column]) -> dict[str, str]:
     """The columns that are released although they look like identifiers, each with the reason."""
     return {name: column.accept for name, column in columns.items() if column.accept is not None}
+
+
+def rules_of(columns: Mapping[str, Column]) -> dict[str, str]:
+    """The columns that are released by a rule or derived, each with its rule in words."""
+    return {name: words for name, column in columns.items() if (words := column.words())}

@@ -1,9 +1,9 @@
 """What is wrong with a spec across its keys: each finding names its key, and none of them is ignored.
 
-Pure. Three kinds: keys that the algorithm does not honour (only those that somebody wrote, with a value that asks for
+Pure. Four kinds: keys that the algorithm does not honour (only those that somebody wrote, with a value that asks for
 something); what voids the guarantee of a differential release, which holds for a rule that was fixed before anybody saw
 the data (levels of hierarchies that are written out, every released column a part of the class, one row a person, one
-release of a table); what a ledger cannot be kept of.
+release of a table); what a ledger cannot be kept of; rules of columns that do not fit what is asked of them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sqlanon.spec.algorithms import ALGORITHMS, ITSELF, KEYS, PASSED_ON, Algorit
 from sqlanon.spec.keys import REQUIRED, KeptHistory, SpecKeys
 from sqlanon.spec.places import QuerySource, TableSource, TableTarget, ViewTarget
 from sqlanon.spec.privacy import MODELS
+from sqlanon.spec.rules import Shift
 
 WRITTEN_OUT = (Csv, Date, Interval, Mask, Suppression, Tree)
 """Hierarchies whose labels the spec and its files give; `table` and `sql` read the database."""
@@ -52,6 +53,9 @@ def differential_findings(spec: SpecKeys) -> Iterator[Finding]:
         yield ("history",), "with privacy.differential a table is released once; remove it"
     if spec.regions is not None:
         yield ("regions",), "with privacy.differential nothing but the sample is released; remove it"
+    for name, column in spec.columns.items():
+        if column.derive is not None:
+            yield ("columns", name, "derive"), "with privacy.differential a column of the table itself must stand here"
 
 
 def _columns(spec: SpecKeys) -> Iterator[Finding]:
@@ -145,6 +149,79 @@ def _requirement(spec: SpecKeys) -> Iterator[Finding]:
             yield ("privacy", key), "a ledger cannot be kept with it; remove it, or remove history"
 
 
+def rules_findings(spec: SpecKeys) -> Iterator[Finding]:
+    """What is wrong with the rules by which columns are released or derived."""
+    judged = judged_columns(spec)
+    for name, column in spec.columns.items():
+        if column.derive is not None:
+            yield from _derived(spec, name)
+        if column.release is None:
+            continue
+        path = ("columns", name, "release")
+        if name in judged and (column.dropped or column.averaged or (column.rule and column.rule.shift)):
+            yield path, f"models judge what is published of {name}; take another rule, or remove the model"
+        if spec.privacy.personalized is not None and name in judged:
+            yield path, "privacy.personalized generalizes this column itself; remove one of them"
+        if column.averaged and spec.ledger is not None:
+            yield path, "the ledger of history holds people back once classes are made; take another rule"
+        if (column.averaged or (column.rule and column.rule.cap)) and not (spec.privacy.asks_for_k or spec.profiled):
+            yield path, "it needs privacy.k: the people whom a value stands for must be at least k"
+    yield from _shifts(spec)
+
+
+def judged_columns(spec: SpecKeys) -> frozenset[str]:
+    """The sensitive columns that classes are judged by."""
+    personalized = spec.privacy.personalized
+    own = () if personalized is None else (personalized.column, personalized.guarding)
+    return frozenset((*own, *(spec.sensitive if spec.privacy.other_sensitive == "known" else spec.measured_sensitive)))
+
+
+def _derived(spec: SpecKeys, name: str) -> Iterator[Finding]:
+    derive = spec.columns[name].derive
+    base = None if derive is None else spec.columns.get(derive.base)
+    path = ("columns", name, "derive")
+    if derive is None or base is None:
+        return
+    if derive.base == name:
+        yield path, "it is made from a column of the source; give the derived one another name"
+    elif base.derive is not None:
+        yield path, f"{derive.base} is derived itself; name the column of the source"
+    elif base.role in ("sensitive", "insensitive") and not base.dropped:
+        yield path, f"{derive.base} is released beside it; give {derive.base} the role identifier or quasi_identifier"
+
+
+def _shifts(spec: SpecKeys) -> Iterator[Finding]:
+    shifts = shifts_of(spec)
+    first = next(iter(shifts.values()), None)
+    for name, shift in shifts.items():
+        path = ("columns", name, "release", "shift")
+        if spec.respondent is None:
+            yield path, "all dates of a person move alike: name the column that tells persons apart as respondent"
+        if shift != first:
+            yield path, f"all dates of a person move alike: write what stands at {next(iter(shifts))}"
+        if isinstance(spec.own_target, ViewTarget):
+            yield path, "a view cannot hold a secret; name a table as target, or take another rule"
+
+
+def shifts_of(spec: SpecKeys) -> dict[str, Shift]:
+    """The columns of dates that are shifted."""
+    rules = {name: column.rule for name, column in spec.columns.items()}
+    return {name: rule.shift for name, rule in rules.items() if rule is not None and rule.shift is not None}
+
+
+WITHOUT_SECRETS = {
+    "script": "a script would show it; publish with sqlanon run or apply",
+    "dbt": "a model would show it; publish with sqlanon run or apply",
+}
+"""What is written down, and so cannot hold a secret."""
+
+
+def refuse_secrets(spec: SpecKeys, name: str) -> None:
+    """UsageError where a command writes down what is made with a secret."""
+    for column in shifts_of(spec) if name in WITHOUT_SECRETS else ():
+        raise UsageError(f"columns.{column}.release.shift: it is made with a secret, and {WITHOUT_SECRETS[name]}")
+
+
 WITHOUT_HISTORY = {
     "script": "a script does not look at earlier releases; publish with sqlanon run or apply",
     "dbt": "a model built by dbt does not look at earlier releases; publish with sqlanon run or apply",
@@ -171,6 +248,7 @@ def require_honoured(spec: SpecKeys, name: str) -> None:
     message = _refusal(spec, row, _key(name), None)
     if message is not None:
         raise UsageError(f"search.algorithm: {message}")
+    refuse_secrets(spec, name)
     if spec.history is not None and name in WITHOUT_HISTORY:
         raise UsageError(f"history: {WITHOUT_HISTORY[name]}")
     if spec.privacy.differential is not None:

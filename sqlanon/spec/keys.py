@@ -31,9 +31,10 @@ from sqlanon.errors import SpecError
 from sqlanon.hierarchies import HierarchySpec, Suppression
 from sqlanon.hierarchies.base import TOP
 from sqlanon.hierarchies.definition import Definition, KeyPath, NameParts, not_boolean
-from sqlanon.spec.columns import Column, ColumnName, Role
+from sqlanon.spec.columns import Column, Role
 from sqlanon.spec.places import IN_MEMORY, Connection, NamedSecret, Secret, Source, Target
 from sqlanon.spec.privacy import Privacy
+from sqlanon.spec.rules import ColumnName
 from sqlanon.spec.search import LIFTED, Budget, Constraints, Positive, Search, Seconds
 
 LOCK_SECONDS = 60.0

@@ -17,8 +17,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, fie
 from sqlanon.hierarchies.definition import Definition, Exact, Whole, refuse
 from sqlanon.hierarchies.tree import scalar_text
 from sqlanon.spec.amounts import Count, PositiveShare, PositiveThreshold, Share, normal
-from sqlanon.spec.columns import ColumnName
 from sqlanon.spec.places import NamedSecret, Source
+from sqlanon.spec.rules import ColumnName
 
 AtLeastOne = Annotated[Whole, Field(ge=1)]
 

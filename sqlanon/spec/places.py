@@ -360,5 +360,5 @@ def names_secret(path: tuple[str | int, ...]) -> bool:
     if path[:1] == ("recipients",):
         path = path[2:]
     return path in (("history", "secret"), ("privacy", "differential", "secret")) or (
-        path[:1] == ("columns",) and path[2:] == ("pseudonym", "secret")
+        path[:1] == ("columns",) and path[2:] in (("pseudonym", "secret"), ("release", "shift", "secret"))
     )

@@ -16,7 +16,7 @@ from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition
 from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.amounts import Limit, PositiveShare, Share, SuppressionLimit
-from sqlanon.spec.columns import ColumnName, Weight
+from sqlanon.spec.columns import Weight
 from sqlanon.spec.models import (
     Alpha,
     AtLeastOne,
@@ -32,6 +32,7 @@ from sqlanon.spec.models import (
     SensitiveModel,
     TCloseness,
 )
+from sqlanon.spec.rules import ColumnName
 
 DEFAULT_ALGORITHM = "personalized"
 PERSONALIZED = names_of("personalized")

@@ -23,6 +23,7 @@ from sqlanon.spec.findings import (
     history_findings,
     honoured_findings,
     recipients_finding,
+    rules_findings,
     shared_ledger_findings,
 )
 from sqlanon.spec.keys import SpecKeys, replaced
@@ -63,6 +64,7 @@ def _across_keys(spec: SpecKeys) -> Iterator[Finding]:
     yield from _profile(spec)
     yield from history_findings(spec)
     yield from differential_findings(spec)
+    yield from rules_findings(spec)
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:

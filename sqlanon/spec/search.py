@@ -24,7 +24,8 @@ from pydantic import (
 from sqlanon.hierarchies.definition import Definition, Real, Whole
 from sqlanon.spec.algorithms import ALGORITHMS, inside_local, names_of
 from sqlanon.spec.amounts import SuppressionLimit
-from sqlanon.spec.columns import ColumnName, LevelNumber, Weight
+from sqlanon.spec.columns import LevelNumber, Weight
+from sqlanon.spec.rules import ColumnName
 
 
 @dataclass(frozen=True)

@@ -111,9 +111,11 @@ class Query:
     """A SELECT of the user's, already parsed in the engine's dialect."""
 
     select: exp.Query
+    words: str = "the source query"
+    """What it is called in messages."""
 
     def __str__(self) -> str:
-        return "the source query"
+        return self.words
 
 
 Relation = Table | File | Query

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlanon.hierarchies.base import Family
-from sqlanon.sql.relations import File, Query, Relation, Table, cast, identifier, table_expression, unquoted
+from sqlanon.sql.relations import File, Query, Relation, Table, cast, identifier, literal, table_expression, unquoted
 
 LINE = 90
 """How long a line of pretty SQL may become before it is broken, less its indentation."""
@@ -175,6 +175,13 @@ class Traits:
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         """The ISO week-numbering year."""
         return exp.Extract(this=exp.var("ISOYEAR"), expression=value)
+
+    def days_later(self, value: exp.Expression, days: exp.Expression, family: Family) -> exp.Expression:
+        """A date so many days on; a moment so many times 24 hours, whatever clocks do meanwhile."""
+        if family is Family.DATE:
+            return exp.Paren(this=exp.Add(this=value, expression=days))
+        hours = exp.Interval(this=literal("24"), unit=exp.var("HOUR"))
+        return exp.Paren(this=exp.Add(this=value, expression=exp.Mul(this=days, expression=hours)))
 
     def keyed_hash(self, text: exp.Expression, inner: exp.Expression, outer: exp.Expression) -> exp.Expression | None:
         """HMAC-SHA-256 of a text's UTF-8 bytes as 64 lower-case hexadecimal digits; None: the engine has no such hash.

@@ -179,6 +179,36 @@ def test_the_written_model_releases_what_brute_force_keeps(
     assert len(kept) == planned["rows"] - planned["suppressed"] < len(people)
 
 
+def test_rules_of_columns_are_part_of_the_query(
+    engine_url: str, project: FakeProject, people: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    done(engine_url, "CREATE TABLE places (area text, district text)")
+    done(engine_url, "INSERT INTO places VALUES ('ab1', 'north'), ('ab2', 'north'), ('cd1', '{{ south }}')")
+    lookup = {"of": "area", "table": "places", "key": "area", "value": "district"}
+    columns: dict[str, dict[str, Any]] = {
+        "district": {"role": "quasi_identifier", "derive": {"lookup": lookup}, "levels": {"max": 0}},
+        "illness": {"role": "sensitive", "release": "drop"},
+        "stage": {"role": "sensitive", "release": {"round": 4}},
+        "marital": {"role": "identifier"},
+        "person": {"role": "identifier"},
+    }
+    project.write({"source": "ref('staged')", "k": 2, "suppression": {"limit": "60%"}}, columns)
+    assert run(command(project, engine_url)) == 0, capsys.readouterr().err
+    load_seeds(engine_url, project)
+    released = found(engine_url, project.query())
+    districts = {"ab1": "north", "ab2": "north", "cd1": "{{ south }}", None: None}
+    rounded = {None: None, 1: 0, 2: 4, 10: 12}
+    wanted = Counter((rounded[row["stage"]], districts[row["area"]]) for row in people)
+    assert Counter(tuple(row) for row in released) == wanted
+    shift = {"shift": {"days": 3, "secret": "${SQLANON_KEY}"}}
+    project.write(
+        {"source": "ref('staged')", "k": 2, "respondent": "person"},
+        {**columns, "stage": {"role": "insensitive", "release": shift}},
+    )
+    assert run(command(project, engine_url)) == 2
+    assert "columns.stage.release.shift: it is made with a secret, and a model would show it" in capsys.readouterr().err
+
+
 def outside(project: FakeProject, url: str) -> None:
     """A release written for the people, and then a person whom no hierarchy covers."""
     project.write({"source": "staged", "k": 2, "suppression": {"limit": "60%"}}, {**COLUMNS, "marital": MARITAL_LISTED})

@@ -299,6 +299,17 @@ def holds_blank(url: str, algorithm: str) -> None:
     assert len(published(url, algorithm, asking)) == len(ROWS)
 
 
+def holds_averages(url: str, algorithm: str) -> None:
+    """Rows of one class show one number, the mean of theirs."""
+    Database(url).run("ALTER TABLE people ADD COLUMN w double", "UPDATE people SET w = length(s) + ascii(person)")
+    given = values(url, algorithm, {})
+    given["columns"]["w"] = {"role": "insensitive", "release": "mean"}
+    pipeline.run(spec_from_dict(given))
+    found = Database(url).run("SELECT count(DISTINCT (a, b)), count(DISTINCT (a, b, w)), sum(w) FROM released")
+    assert found[0][0] == found[0][1]
+    assert found[0][2] is not None
+
+
 KEPT = {"key": "person", "ledger": "kept", "secret": "${SQLANON_TEST_KEY}"}
 
 
@@ -396,6 +407,7 @@ REFUSED: dict[str, tuple[str, Asking]] = {
     ),
     "differential": ("privacy.differential", {"privacy": {"differential": DIFFERENTIAL}, "respondent": "person"}),
     "limit": ("privacy.suppression.limit", {"privacy": {"suppression": {"limit": 2}}}),
+    "averages": ("columns.s.release", {"columns": {"s": {"release": "mean"}}}),
     "view": ("target", {"target": {"view": "released"}}),
     "ledger": ("history", {"history": KEPT}),
     "history_required": ("history", {"history": "required"}),
@@ -418,6 +430,7 @@ BESIDE_THE_SEARCH = {
         "profile",
         "differential",
         "limit",
+        "averages",
         "blank",
         "ledger",
         "history_required",

@@ -111,6 +111,9 @@ class SparkTraits(Traits):
 
         return hashed(outer, _called("UNHEX", hashed(inner, _called("ENCODE", text, literal("UTF-8")))))
 
+    def days_later(self, value: exp.Expression, days: exp.Expression, family: Family) -> exp.Expression:
+        return _called("DATE_ADD", value, days) if family is Family.DATE else super().days_later(value, days, family)
+
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         return exp.Extract(this=exp.var("YEAROFWEEK"), expression=value)
 

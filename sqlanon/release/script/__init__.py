@@ -34,6 +34,7 @@ from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.hierarchies import describe_hierarchies, fingerprint
 from sqlanon.source.run import DEFAULT, Options, open_for, refuse_writes
 from sqlanon.spec import Spec
+from sqlanon.spec.findings import refuse_secrets
 from sqlanon.sql.relations import File, Relation
 
 
@@ -67,7 +68,8 @@ class ScriptWriter:
     ) -> None:
         self._scripting = scripting_for(engine) if dialect is None else scripting_named(dialect)
         self._engine = neutral(engine)
-        self._binding = binding
+        refuse_secrets(binding.spec, "script")
+        self._binding = binding.spoken(self._engine.traits)
         self._requirement = requirement
         self._recoding = FullDomain.from_levels(binding.names, levels)
         self._lookup = lookup
@@ -149,7 +151,7 @@ def scripting_named(dialect: str) -> Scripting:
 
 def _refuse_files(binding: Binding, scripting: Scripting) -> None:
     """A script reads files only where the database's own statements do."""
-    read: dict[str, Relation] = {"source": binding.source}
+    read: dict[str, Relation] = {"source": binding.origin}
     if binding.population is not None:
         read["privacy.population.source"] = binding.population.relation
     for key, relation in read.items():

@@ -16,7 +16,7 @@ from sqlanon.recoding.kinds import FullDomain
 from sqlanon.release.steps import PublishStep
 from sqlanon.source.binding import Binding
 from sqlanon.spec import Limit, Privacy
-from sqlanon.spec.columns import accepted_columns
+from sqlanon.spec.columns import accepted_columns, rules_of
 from sqlanon.spec.keys import NO_LIMITS
 from sqlanon.sql.build import create_table_as, create_text_table, drop_table, insert_text
 from sqlanon.sql.relations import File, Table, table_expression
@@ -154,6 +154,8 @@ def heading(binding: Binding, recoding: FullDomain, scripting: Scripting) -> Ite
     yield from _requirement(binding)
     most = rows_within(binding.spec.privacy.suppression.limit)
     suppressed = "blanked" if binding.blank else "left out"
+    for name, words in rules_of(binding.spec.columns).items():
+        yield f"Column {name}: {words}."
     for name, reason in accepted_columns(binding.spec.columns).items():
         yield f"Column {name} looks like an identifier and is released, accepted by the spec: {reason}"
     yield f"At most {most} are {suppressed}. Where this does not hold, the script stops and publishes nothing."

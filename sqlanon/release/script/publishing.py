@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlanon.auditor.policy_statements import LabelQuestion, LabelsShown, Published
 from sqlanon.auditor.questions import Sides, against_population, asked_models, audited_values, sizes_of_classes
 from sqlanon.auditor.request import Opened, Request
+from sqlanon.auditor.rules import Ruled
 from sqlanon.auditor.statements.classes import AuditQuestion
 from sqlanon.auditor.statements.columns import ColumnDomain, ColumnStatement
 from sqlanon.auditor.statements.values import domain_question
@@ -100,7 +101,7 @@ class Auditor:
         taxonomies: Taxonomies,
         everybody: exp.Select | None,
     ) -> None:
-        binding = release.binding
+        self._binding = binding = release.binding
         spec = binding.spec
         self._pages = pages
         self._traits: Traits = engine.traits
@@ -225,6 +226,13 @@ class Auditor:
                 " shows labels of another level",
             )
 
+    def expect_rules(self) -> None:
+        """Stop unless columns show what their rules say."""
+        ruled = Ruled(self._binding, self._audited.relation, self._audited.columns, self._traits)
+        for question in ruled.questions() if self._binding.rules is not None else ():
+            comment = f"Audit: stop unless {question.column} shows what its rule says: {question.asked}."
+            self._pages.stop_unless(comment, question.holds, f"{FAILS}: {question.complaint}")
+
     def expect_listed(self, allowed: Labels, blank: bool) -> None:
         """Stop unless columns that regions recode show labels of a list that the spec was asked about."""
         shown = []
@@ -299,6 +307,7 @@ def write_table(
     auditor.write()
     auditor.expect_labels(engine, release)
     auditor.expect_listed(allowed, binding.blank)
+    auditor.expect_rules()
     if isinstance(target, File):
         auditor.expect_fields(binding.released, target)
     auditor.expect_rows(total_where(verdicts.released(), column("n")), verdicts.measured.table)
@@ -332,6 +341,7 @@ def write_view(pages: Pages, engine: Engine, live: LiveRelease, classes_table: T
     auditor = Auditor(pages, engine, release, audited, taxonomies, live.population(engine))
     auditor.write()
     auditor.expect_labels(engine, live.release, live.steps)
+    auditor.expect_rules()
     auditor.expect_rows(_shown(release), classes_table)
     pages.open("swap", "the audited view takes the place of the target.")
     for step in show_view(staging, target, query, traits):
