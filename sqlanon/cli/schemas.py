@@ -207,6 +207,7 @@ def decided() -> dict[str, Schema]:
         "lattice": told("Nodes of the lattice.", COUNT),
         "algorithm": TEXT,
         "proven": told("Whether nothing better can exist.", FLAG),
+        "gap": told("How much better an answer could be at most, relative to this one; null: no bound.", FIGURE),
         "undecided": COUNT,
         "verified": FLAG,
         "satisfied": VERDICT,
@@ -229,7 +230,6 @@ def beside_decided() -> dict[str, Schema]:
     """What some plans have."""
     return {
         "accuracy": FIGURE,
-        "gap": told("How much better an answer could be at most, relative to this one.", FIGURE),
         "audit": audit(),
         "explain": told("With --explain: why this node was chosen.", OPEN),
         "recipient": TEXT,
