@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,6 +30,11 @@ __all__ = ["postgres_owner", "postgres_password_url", "postgres_server", "postgr
 
 ENGINES = ("duckdb", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.no_cover]))
 """What runs on both engines is traced for coverage on one; the contract suite covers what PostgreSQL has of its own."""
+
+# Bytecode is kept, whatever the environment says: else each worker rewrites every test anew, and each of the processes
+# that tests start compiles the whole package.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How long a loaded machine takes to draw an example says nothing of the code.
 for name in ONE_IN:
@@ -88,7 +95,7 @@ def pytest_collection_finish() -> None:
     """What stands now stands until the end: looking through it for garbage time and again took a tenth of the run."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    gc.set_threshold(200_000, 20, 50)
 
 
 def pytest_sessionfinish() -> None:

@@ -43,7 +43,7 @@ def duckdb_database() -> Iterator[Database]:
     database.close()
 
 
-@pytest.mark.representative(2)
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_random_releases_on_duckdb(duckdb_database: Database, first: int) -> None:
     run_cases(duckdb_database, range(first, first + 20))

@@ -86,6 +86,7 @@ def chunks() -> Iterator[list[str]]:
         yield (NAMES + NAMES)[start : start + CHUNK]
 
 
+@pytest.mark.representative(8)
 @pytest.mark.parametrize("names", list(chunks()), ids=lambda names: ascii(names[0]))
 def test_names_of_schemas_tables_and_columns(urls: tuple[str, str], names: list[str]) -> None:
     table = [[f"{letter}{column}" for column in range(CHUNK)] for letter in "aab"]

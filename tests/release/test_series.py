@@ -17,6 +17,7 @@ from sqlanon.release.results import RunResult
 from sqlanon.release.series.tracks import HistoryFigures
 from sqlanon.source.run import Options
 from tests.kit.database import Database
+from tests.kit.examples import share
 from tests.kit.series import SECRET, VARIABLE, Row, Series, hash_of
 
 
@@ -222,7 +223,7 @@ NIGHT = st.dictionaries(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(16), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     nights=st.lists(st.tuples(NIGHT, st.sampled_from([0, 1]), st.sampled_from(TARGETS)), min_size=2, max_size=4),
     k=st.integers(1, 3),
