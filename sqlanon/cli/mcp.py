@@ -1,7 +1,8 @@
 """`sqlanon mcp`: checks, plans and measurements as tools of the Model Context Protocol, for agents.
 
-Each tool is a command run by another process with --json; of its answer only counts, names and levels are handed on.
-No tool publishes or writes, and none can ask for values.
+Each tool is a command run by another process with --json. Of its answer numbers are handed on, and texts under keys
+that hold names of columns, tables and models: labels, notes and whatever a later command adds are left out. No tool
+publishes or writes, and none can ask for values.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ PLANNED = (
 )
 """What is told of a plan: a recoding in groups names values, and is left out."""
 
+NAMES = frozenset(
+    {"spec", "connection", "table", "source", "target", "column", "columns", "role", "quasi_identifier", "respondent"}
+    | {"attack", "explained", "headline", "model", "kind", "group", "counted", "engine", "algorithm", "metric"}
+)
+"""Keys whose texts are names, paths or words of sqlanon."""
+
 SECONDS = 3600
 
 
@@ -76,7 +83,8 @@ def check(spec: str) -> Answer:
 def plan(spec: str, k: int | None = None, limit: str | None = None) -> Answer:
     """Search for the generalization that a spec file asks for; k and limit (rows or percent) ask what if."""
     found = asked("plan", spec, "--dry-run", *_flag("--k", k), *_flag("--limit", limit))
-    return found if "error" in found or "grid" in found else {name: found[name] for name in PLANNED if name in found}
+    kept = (*PLANNED, "error", "grid")
+    return {name: found[name] for name in kept if name in found}
 
 
 def audit(table: str, quasi_identifiers: list[str], k: int | None = None, connection: str | None = None) -> Answer:
@@ -96,11 +104,49 @@ def attack(spec: str) -> Answer:
 
 
 def asked(name: str, operand: str, *arguments: str) -> Answer:
-    """What a command answers with --json; an error as its line and exit code."""
+    """What a command answers with --json, without a value; an error as its line and exit code."""
     words: Sequence[str] = (sys.executable, "-m", "sqlanon", name, "--json", *arguments, "--", operand)
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
-    answer: Answer = json.loads(done.stdout) if done.stdout.strip() else {"error": done.stderr.strip()}
-    return answer | {"exit_code": done.returncode}
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"{name} took longer than {SECONDS} seconds and was stopped", "exit_code": 3}
+    try:
+        found: Answer = json.loads(done.stdout)
+    except ValueError:
+        return {"error": f"{name} ended without an answer", "exit_code": done.returncode or 4}
+    if "error" in found:
+        return {"error": found["error"]["message"], "exit_code": done.returncode}
+    return {**without_values(found), "exit_code": done.returncode}
+
+
+def without_values(found: Answer) -> Answer:
+    """Numbers, and texts under keys of names.
+
+    >>> without_values({"rows": 9, "top": "kuru", "columns": ["zip"], "levels": {"zip": 1}, "notes": ["of kuru"]})
+    {'rows': 9, 'columns': ['zip'], 'levels': {'zip': 1}, 'notes': []}
+    """
+    return {key: _numbers(value, names=key in NAMES) for key, value in found.items() if not _is_text(key, value)}
+
+
+def _numbers(value: object, *, names: bool) -> object:
+    match value:
+        case dict():
+            # Roles by column: the words of a key of names may stand one mapping below.
+            return {
+                key: _numbers(item, names=names or key in NAMES)
+                for key, item in value.items()
+                if names or not _is_text(key, item)
+            }
+        case list():
+            return [_numbers(item, names=names) for item in value if names or not isinstance(item, str)]
+        case _:
+            return value
+
+
+def _is_text(key: str, value: object) -> bool:
+    return isinstance(value, str) and key not in NAMES
 
 
 def _flag(name: str, value: object) -> list[str]:

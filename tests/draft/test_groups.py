@@ -184,6 +184,8 @@ def test_drafted_hierarchies_are_files_of_their_owner_and_pass_a_plan(
     assert rows["Atlantis"] == ["other countries"]
     planned = sqlanon("plan", "spec.yaml", "--json")
     assert planned.code == 0, planned.err
+    levels: dict[str, int] = planned.json["levels"]
+    return levels
 
 
 def test_values_of_every_kind_stand_in_the_file_as_they_are(
@@ -221,6 +223,8 @@ def test_files_that_stand_already_are_kept_unless_the_replaced_draft_named_them(
     assert sqlanon("init", "people.csv", "--force", "--no-values").code == 0
     assert "suppression" in (folder / "spec.yaml").read_text(encoding="utf-8")
 
+
+ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult" / "adult.csv"
 
 TRIALS = {
     "visits": (
@@ -292,7 +296,19 @@ def test_a_draft_needs_no_edit(sqlanon: CommandLine, folder: Path, name: str) ->
     engine = open_at("duckdb:///trial.duckdb")
     execute(engine, f"CREATE TABLE {name} AS {rows}")
     engine.close()
-    outcome = sqlanon("init", name, "--connection", "duckdb:///trial.duckdb", "--json")
+    accepted(sqlanon, (name, "--connection", "duckdb:///trial.duckdb"), person, identifiers)
+
+
+@pytest.mark.adult
+@pytest.mark.skipif(not ADULT.is_file(), reason="the Adult data of ../shared/data/adult is absent")
+def test_a_draft_of_adult_needs_no_edit(sqlanon: CommandLine, folder: Path) -> None:
+    levels = accepted(sqlanon, (str(ADULT), "--target", "released.csv"), None, set())
+    assert len(levels) == 8
+
+
+def accepted(sqlanon: CommandLine, given: tuple[str, ...], person: str | None, identifiers: set[str]) -> dict[str, int]:
+    """The levels of a plan of a draft as it is."""
+    outcome = sqlanon("init", *given, "--json")
     assert outcome.code == 0, outcome.err
     columns = outcome.json["columns"]
     assert outcome.json["respondent"] == person
@@ -308,3 +324,5 @@ def test_a_draft_needs_no_edit(sqlanon: CommandLine, folder: Path, name: str) ->
     assert len(deep) >= 0.8 * len(several), several - deep
     planned = sqlanon("plan", "spec.yaml", "--json")
     assert planned.code == 0, planned.err
+    levels: dict[str, int] = planned.json["levels"]
+    return levels
