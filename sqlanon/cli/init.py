@@ -19,7 +19,7 @@ from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.draft.drafting import Draft
+    from sqlanon.draft.drafting import Draft, Places
     from sqlanon.engines.base import Engine
     from sqlanon.sql.relations import File, Relation, Table
 
@@ -39,6 +39,7 @@ PASSWORD = "SQLANON_PASSWORD"
 )
 @click.option("--target", help="The name of the release. Default: the source's name with _release.")
 @click.option("--k", type=click.IntRange(min=1), default=5, show_default=True, help="The k to ask for.")
+@click.option("--interactive", is_flag=True, help="Talk every guess over on this terminal before it is written.")
 @click.option("--no-values", is_flag=True, help="Look at no values, and write no csv files of hierarchies.")
 @click.option("--force", is_flag=True, help="Replace a spec that exists.")
 @flags()
@@ -49,6 +50,7 @@ def command(
     out: Path,
     target: str | None,
     k: int,
+    interactive: bool,
     no_values: bool,
     force: bool,
 ) -> None:
@@ -61,25 +63,38 @@ def command(
     URL is not written down: the draft reads it from the environment.
     """
     from sqlanon.auditor.place import open_place
-    from sqlanon.draft.drafting import draft_spec, yaml_value
+    from sqlanon.cli.conversation import Conversation, require_terminal
+    from sqlanon.draft.drafting import LIMIT, draft_spec, proposal_for, yaml_value
+    from sqlanon.draft.values import ValueQuestions
     from sqlanon.source.reads import Read, refuse_file
 
+    if interactive:
+        if settings.as_json or no_values or out == STDOUT:
+            raise click.UsageError("--interactive goes with none of --json, --no-values and --out -")
+        require_terminal()
+    limit = LIMIT
     if out != STDOUT:
         require_writable(out)
         if out.exists() and not force:
             raise UsageError(f"{out}: exists already; --force replaces a spec, --out names another file")
-    with settings.working() as options, open_place(table, connection, options) as (engine, relation):
+    with settings.working(quiet=interactive) as options, open_place(table, connection, options) as (engine, relation):
         if out != STDOUT:
             refuse_file(engine, [Read("source", relation)], out)
             if out.exists() and not is_spec(out):
                 raise UsageError(f"{out}: exists and is no spec, which --force would replace; name another file")
         draft = draft_spec(engine, relation, look_at_values=out != STDOUT and not no_values)
+        if interactive:
+            values = ValueQuestions(engine, relation, [column.profile for column in draft.columns])
+            here = _places(engine, relation, None, target, STDOUT)
+            conversation = Conversation(lambda drafted: drafted.text(here, k), connection, options)
+            agreed = conversation.talk(draft, k, lambda column: proposal_for(engine, column.profile, values))
+            draft, k, limit = agreed.draft, agreed.k, agreed.limit
         files = {} if out == STDOUT else listing_files(draft.listings, out)
         for path in files.values():
             require_writable(path)
             refuse_file(engine, [Read("source", relation)], path)
         draft = draft.with_files({name: yaml_value(path.name) for name, path in files.items()})
-        text = _text(draft, engine, relation, connection, target, k, out)
+        text = draft.text(_places(engine, relation, connection, target, out), k, limit)
     for name, path in files.items():
         write_text(path, csv_text(draft.listings[name].rows), private=True)
     if out != STDOUT:
@@ -104,9 +119,8 @@ def command(
         settings.note(f"the password is not in the draft: set {PASSWORD} before you use it")
 
 
-def _text(
-    draft: Draft, engine: Engine, relation: Relation, connection: str | None, target: str | None, k: int, out: Path
-) -> str:
+def _places(engine: Engine, relation: Relation, connection: str | None, target: str | None, out: Path) -> Places:
+    """What the draft reads and writes, told from where it will lie."""
     from sqlanon.draft.drafting import Places, yaml_value
     from sqlanon.engines.base import Capability
 
@@ -114,8 +128,7 @@ def _text(
     named = yaml_value(target) if target is not None else _place(_target(engine, relation), folder)
     server = Capability.SERVER in engine.capabilities
     url = None if connection is None else connection_text(connection, folder, server=server)
-    places = Places(_place(relation, folder), named, url)
-    return draft.text(places, k)
+    return Places(_place(relation, folder), named, url)
 
 
 def _place(relation: Relation, folder: Path) -> str:

@@ -325,11 +325,11 @@ class Draft:
         )
         return replace(self, columns=columns)
 
-    def text(self, places: Places, k: int) -> str:
+    def text(self, places: Places, k: int, limit: str = LIMIT) -> str:
         """The spec as commented YAML."""
-        return "\n".join(self._lines(places, k)) + "\n"
+        return "\n".join(self._lines(places, k, limit)) + "\n"
 
-    def _lines(self, places: Places, k: int) -> Iterator[str]:
+    def _lines(self, places: Places, k: int, limit: str) -> Iterator[str]:
         yield f"# A draft by `sqlanon init`, from {self.rows} rows and {len(self.columns)} columns."
         yield "# Every role and hierarchy is a guess with its reason above it. Read each, REVIEW first; correct it;"
         yield "# then run `sqlanon check` and `sqlanon plan` on this file."
@@ -346,7 +346,7 @@ class Draft:
             yield from _column_lines(column)
         yield "privacy:"
         yield f"  k: {k}  # every person hides among at least {k}"
-        yield f"  suppression: {{limit: {LIMIT}}}  # so many rows may be left out to keep the others precise"
+        yield f"  suppression: {{limit: {limit}}}  # so many rows may be left out to keep the others precise"
 
 
 def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = False) -> Draft:
@@ -360,13 +360,16 @@ def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = Fal
     generalized = [profile for profile, guess in drafted if guess.role == "quasi_identifier"]
     values = ValueQuestions(engine, relation, generalized) if look_at_values else None
     columns = tuple(
-        DraftedColumn(profile, guess, _proposal(engine, profile, values) if guess.role == "quasi_identifier" else None)
+        DraftedColumn(
+            profile, guess, proposal_for(engine, profile, values) if guess.role == "quasi_identifier" else None
+        )
         for profile, guess in drafted
     )
     return Draft(profiles[0].rows, columns, _respondent(columns))
 
 
-def _proposal(engine: Engine, profile: Profile, values: ValueQuestions | None) -> Proposal:
+def proposal_for(engine: Engine, profile: Profile, values: ValueQuestions | None) -> Proposal:
+    """The hierarchy that suits a column, of any type."""
     other = profile.family is Family.OTHER
     return _of_other(profile, engine.traits) if other else propose_hierarchy(profile, values)
 
