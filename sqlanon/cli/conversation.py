@@ -14,16 +14,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
-try:
-    import termios
-    import tty
-except ImportError:  # pragma: no cover (no terminal of POSIX)
-    termios = None  # type: ignore[assignment]
 
 from sqlanon.cli.console import console, grid
 from sqlanon.cli.files import csv_text, write_text
@@ -306,7 +301,7 @@ def _limit(text: str) -> str:
 def choose(question: str, choices: Sequence[str], default: str, meanings: dict[str, str]) -> str:
     """One of some choices: arrows or first letters move, Enter takes; by number on a terminal that cannot go back."""
     place = choices.index(default)
-    if termios is None or os.environ.get("TERM", "dumb") == "dumb":
+    if find_spec("termios") is None or os.environ.get("TERM", "dumb") == "dumb":
         listed = ", ".join(f"{number} {choice}" for number, choice in enumerate(choices, 1))
         kind = click.IntRange(1, len(choices))
         return choices[click.prompt(f"{question} ({listed})", default=place + 1, type=kind, err=True) - 1]
@@ -337,6 +332,9 @@ def _moved(key: str, place: int, choices: Sequence[str]) -> int:
 @contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
     """Keys one by one as they are pressed, also those that were typed ahead; Ctrl-C interrupts as always."""
+    import termios
+    import tty
+
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     typed: list[str] = []
