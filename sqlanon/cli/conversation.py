@@ -61,7 +61,7 @@ class Agreed:
 
 
 @dataclass(frozen=True)
-class Level:
+class ShownLevel:
     """One level of a hierarchy as far as it may be shown."""
 
     labels: int
@@ -170,7 +170,7 @@ class Conversation:
                 columns[place], previews = changed, {**previews, **found}
         return replace(draft, columns=tuple(columns))
 
-    def _preview(self, column: DraftedColumn, levels: Sequence[Level], k: int) -> None:
+    def _preview(self, column: DraftedColumn, levels: Sequence[ShownLevel], k: int) -> None:
         assert column.proposal is not None
         self._say("")
         self._say(f"{column.profile.name}: {column.proposal.hierarchy}")
@@ -184,7 +184,7 @@ class Conversation:
                 grid(("level", "labels", f"the most frequent, each with at least {k} rows"), rows, right=(0, 1))
             )
 
-    def _previews(self, draft: Draft, k: int) -> dict[str, tuple[Level, ...]]:
+    def _previews(self, draft: Draft, k: int) -> dict[str, tuple[ShownLevel, ...]]:
         """The levels of every quasi-identifier of the draft."""
         from sqlanon.reports.values import trees
         from sqlanon.source.frequency import scan, store_hierarchies
@@ -198,7 +198,7 @@ class Conversation:
             labels = {item.column: report_hierarchy(run.engine, item).labels for item in stored}
         return {
             name: tuple(
-                Level(labels[name][level], tuple(_most_frequent(tree, level, base.rows)))
+                ShownLevel(labels[name][level], tuple(_most_frequent(tree, level, base.rows)))
                 for level in range(len(labels[name]))
             )
             for name, tree in grown.items()
