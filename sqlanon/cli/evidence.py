@@ -26,8 +26,11 @@ FILE = click.Path(path_type=Path)
 @click.argument("run", required=False)
 @click.option("--list", "listed", metavar="SPEC", type=FILE, help="List the runs of this spec, newest first.")
 @click.option("--spec", type=FILE, help="The spec of RUN. Default: look in every *.evidence folder here.")
+@click.option(
+    "--openlineage", is_flag=True, help="Send the run as an event of OpenLineage, where its client is told to."
+)
 @flags()
-def command(settings: Settings, run: str | None, listed: Path | None, spec: Path | None) -> None:
+def command(settings: Settings, run: str | None, listed: Path | None, spec: Path | None, openlineage: bool) -> None:
     """Show the evidence of a run: what was asked, decided, measured and run, with counts and times but no data values.
 
     RUN is the id of a run, or its beginning. --json prints all of it, with step, seconds and rows of each statement.
@@ -37,13 +40,30 @@ def command(settings: Settings, run: str | None, listed: Path | None, spec: Path
     if listed is not None:
         if spec is not None:
             raise click.UsageError("--spec goes with RUN; --list names the spec itself")
+        if openlineage:
+            raise click.UsageError("--openlineage goes with RUN")
         _list(settings, listed)
         return
     document = _document(settings, run or "", spec)
+    if openlineage:
+        _send(settings, document)
     if settings.as_json:
         settings.emit(document)
     else:
         _show(settings, document)
+
+
+def _send(settings: Settings, document: Document) -> None:
+    try:
+        from sqlanon.api.openlineage import emit
+    except ImportError:
+        raise UsageError("--openlineage needs an extra: pip install 'sqlanon[openlineage]'") from None
+    try:
+        emit(document)
+    except Exception as error:
+        # The client raises whatever its transport raises; its text may name a host or a key.
+        raise UsageError(f"--openlineage: the event was not sent ({type(error).__name__})") from None
+    settings.note(f"sent run {document['run']} to OpenLineage")
 
 
 def _list(settings: Settings, path: Path) -> None:
