@@ -87,6 +87,7 @@ KEYS = (
         "write privacy.k,",
         counts=lambda value: value is not None,
     ),
+    Key("anonymity", "`privacy.anonymity` other than `classic`", (("privacy", "anonymity"),), "write classic"),
     Key(
         "limit",
         "`suppression.limit` above 0",
@@ -219,10 +220,10 @@ _SEARCH = _keys("constraints", "budget", "satisfies")
 PASSED_ON = _keys("constraints", "weights", "prefer", "budget", "satisfies")
 """Keys that `local` honours only if the search of its iterations does."""
 _ASKED = _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "differential")
-_LATTICE = _RELEASE | _SEARCH | _ASKED | _keys("script", "dbt", "grid", "averages")
+_LATTICE = _RELEASE | _SEARCH | _ASKED | _keys("anonymity", "script", "dbt", "grid", "averages")
 _CHOOSING = _LATTICE | {"prefer"}
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")
-_CELLS = _keys("ledger", "history_required") | _keys(
+_CELLS = _keys("ledger", "history_required", "anonymity") | _keys(
     "levels", "levels_max", "constraints", "weights", "prefer", "metric", "budget", "model", "limit", "blank"
 )
 _PERSONALIZED = _keys(
@@ -333,7 +334,8 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.mu_argus:recode",
             "mu-Argus: combinations of at most three columns are looked at, and rare ones lose a cell.",
             "none: the release may fail its audit",
-            (_RELEASE - {"blank", "ledger"}) | _keys("levels_max", "constraints", "budget", "tag", "mu_argus"),
+            (_RELEASE - {"blank", "ledger"})
+            | _keys("levels_max", "constraints", "budget", "tag", "mu_argus", "anonymity"),
             {"metric": _REPORTED},
             {"limit": "yes: the most rows that lose cells"},
             verified=False,
@@ -354,7 +356,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.local:local",
             "Rows that the best vector would suppress are recoded again, by a coarser vector of their own.",
             "heuristic",
-            (_RELEASE | _SEARCH | _keys("levels_max", "local", "prefer")),
+            (_RELEASE | _SEARCH | _keys("levels_max", "local", "prefer", "anonymity")),
             {
                 "blank": Only(
                     "for k of rows alone",

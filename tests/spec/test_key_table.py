@@ -266,6 +266,21 @@ def holds_profile(url: str, algorithm: str) -> None:
     assert min(Counter(b for _, b, _ in rows).values()) >= 2
 
 
+def holds_anonymity(url: str, algorithm: str) -> None:
+    """Each row of the source fits two released ones, and each released one two of the source."""
+    kind = "global (1,k)" if algorithm == "fitting" else "(k,k)"
+    k = 1 if algorithm == "mu_argus" else 2
+    rows = published(
+        url,
+        algorithm,
+        {"privacy": {"k": k, "anonymity": kind}, "search": {"mu_argus": {"binsize": 2}} if k == 1 else {}},
+    )
+    above = {value: {value, label, "*"} for name in "ab" for label, part in TREES[name].items() for value in part}
+    fits = [[a in above[row[1]] and b in above[row[2]] for a, b, _ in rows] for row in ROWS]
+    assert min(map(sum, fits)) >= 2
+    assert min(map(sum, zip(*fits, strict=True))) >= 2
+
+
 DIFFERENTIAL = {"epsilon": 3, "delta": 0.2, "secret": "${SQLANON_KEY_TABLE}"}
 
 
@@ -406,6 +421,7 @@ REFUSED: dict[str, tuple[str, Asking]] = {
         {"privacy": {"quasi_identifiers": {"x": {"columns": ["a"]}, "y": {"columns": ["b"]}}}},
     ),
     "differential": ("privacy.differential", {"privacy": {"differential": DIFFERENTIAL}, "respondent": "person"}),
+    "anonymity": ("privacy.anonymity", {"privacy": {"anonymity": "(k,k)"}}),
     "limit": ("privacy.suppression.limit", {"privacy": {"suppression": {"limit": 2}}}),
     "averages": ("columns.s.release", {"columns": {"s": {"release": "mean"}}}),
     "view": ("target", {"target": {"view": "released"}}),
@@ -429,6 +445,7 @@ BESIDE_THE_SEARCH = {
         "several",
         "profile",
         "differential",
+        "anonymity",
         "limit",
         "averages",
         "blank",
