@@ -230,7 +230,7 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     """
     from sqlanon.auditor import Beside, Request, audit
 
-    if spec.profiled or spec.privacy.differential is not None:
+    if spec.profiled or spec.privacy.differential is not None or spec.privacy.margin is not None:
         with open_for(spec, options) as engine:
             spec = bind(spec, engine).spec
     if spec.privacy.differential is not None:

@@ -9,7 +9,7 @@ Reads a release and hierarchy tables; makes scratch tables. In the statements, `
 hierarchy, the lowest and the highest level that it stands at (`low`, `high`) and its `code` at the lowest; `up` tables
 every code `ca` of a level `a` with its code `cb` at each level `b` from there on. `classes` has `id`, rows `n`, for
 each column its level `g_i` and code `k_i`, the number of its `node` (the vector of levels), and `sure`: 1 where no
-label stands at a second level, so that the node is known.
+label stands at a second level, so that the node is known; `everybody`: 1 where all labels are tops.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def downcoding(
         known_labels = known_of(listed, item.height, has_null=item.has_null)
         known.append(scratch.create("labels of levels", f"dk{place}", known_labels))
         scratch.drop(listed)
-    classes = scratch.create("classes by levels", "dc", classes_of(released, known))
+    heights = [item.height for item in hierarchies]
+    classes = scratch.create("classes by levels", "dc", classes_of(released, known, heights))
     nodes = scratch.create("nodes of classes", "dn", nodes_of(classes, len(hierarchies)))
     read = exp.select(exp.Star()).from_(table_expression(nodes))
     vectors = scratch.engine.query(Statement("nodes of classes", read, fresh=True))
@@ -96,8 +97,7 @@ def downcoding(
         levels = sorted({int(vector[1 + place]) for vector in vectors}) or [0]
         above = steps_between(item.table, item.height, levels, has_null=item.has_null)
         ups.append(scratch.create("labels above labels", f"du{place}", above))
-    heights = [item.height for item in hierarchies]
-    return Downcoding(classes, judged_by(classes, nodes, ups, heights, rule))
+    return Downcoding(classes, judged_by(classes, nodes, ups, rule))
 
 
 _OF_CLASSES = """
@@ -190,12 +190,13 @@ def _pair(low: int, below: exp.Expression, high: int, above: exp.Expression) -> 
     return [named(value, name) for name, value in values.items()]
 
 
-def classes_of(released: exp.Query, tables: Sequence[Table]) -> exp.Select:
+def classes_of(released: exp.Query, tables: Sequence[Table], heights: Sequence[int]) -> exp.Select:
     """The classes of a release (`id`, `n`, texts `q_i`) by levels and codes; those with a label that nobody knows have
     no node."""
     width = range(len(tables))
     items: list[exp.Expression] = [column("id", "r"), column("n", "r")]
     select = exp.select().from_(subquery(released, "r"))
+    at_top = all_of(equal(column("high", f"known_{place}"), literal(height)) for place, height in enumerate(heights))
     for place in width:
         alias = f"known_{place}"
         on = _same(column(f"q_{place}", "r"), column("label", alias))
@@ -206,7 +207,9 @@ def classes_of(released: exp.Query, tables: Sequence[Table]) -> exp.Select:
     sure = exp.Case().when(one, literal(1)).else_(literal(0))
     order = exp.Order(expressions=[exp.Ordered(this=column("low", f"known_{place}")) for place in width])
     node = exp.Case().when(read, exp.Window(this=exp.DenseRank(), order=order))
-    return select.select(*items, named(sure, "sure"), named(node, "node"), copy=False)
+    everybody = exp.Case().when(at_top, literal(1)).else_(literal(0))
+    more = {"sure": sure, "everybody": everybody, "node": node}
+    return select.select(*items, *(named(value, name) for name, value in more.items()), copy=False)
 
 
 def _same(left: exp.Expression, right: exp.Expression) -> exp.Expression:
@@ -236,7 +239,7 @@ def nodes_of(classes_table: Table, width: int) -> exp.Select:
 
 _JUDGED = """
 select id, n, total, cells, :slack as slack
-from (select id, n, total, total - coalesce(held, 0) as cells from each as e) as f
+from (select id, n, total, everybody, first, total - coalesce(held, 0) as cells from each as e) as f
 where total > 1
 """
 
@@ -255,14 +258,12 @@ def _under_label(counts: str, label: tuple[str, str], below: str, place: int) ->
     )
 
 
-def judged_by(
-    classes_table: Table, nodes_table: Table, ups: Sequence[Table], heights: Sequence[int], rule: KnownRule
-) -> exp.Select:
+def judged_by(classes_table: Table, nodes_table: Table, ups: Sequence[Table], rule: KnownRule) -> exp.Select:
     """For each class and each node below it: `cells` of the node that its rows can come from, of `total`, and `slack`.
 
     A cell is impossible where it, or all of it, was released: its rows would be there. A possible one holds at most
-    its cap of rows, or it would have been released. Where classes without slack were refused (pooled), rows of refused
-    classes lie in the class of everybody: of it, only the first node tells something.
+    its cap of rows, or it would have been released. Where classes without slack were refused (pooled), whole ones may
+    lie in the class of everybody: of it, only the cells of the first node have a cap.
     """
     width = range(len(ups))
     steps_of = {f"lo_{place}": _under(table) for place, table in enumerate(ups)}
@@ -286,12 +287,12 @@ def judged_by(
     cells = [(f"h.k_{place}", f"c.k_{place}") for place in width]
     on = _matched(("h.above", "c.node"), ("h.below", "p.below"), *cells)
     select = select.join(_step("held", "h"), on=on, join_type="left", copy=False)
-    if rule.pooled:
-        everybody = all_of(equal(column(f"g_{place}", "c"), literal(height)) for place, height in enumerate(heights))
-        select = select.where(
-            exp.Or(this=exp.Not(this=exp.Paren(this=everybody)), expression=expression("p.first = 1"))
-        )
-    slack = expression("cells * :cap - n", cap=rule.cap) if rule.cap is not None else cast(exp.Null(), "double")
+    select = select.select(column("everybody", "c"), column("first", "p"), copy=False)
+    slack: exp.Expression = cast(exp.Null(), "double")
+    if rule.cap is not None:
+        slack = expression("cells * :cap - n", cap=rule.cap)
+    if rule.cap is not None and rule.pooled:
+        slack = exp.Case().when(expression("everybody = 0 or first = 1"), slack)
     outer = query(_JUDGED, {"each": select}, slack=slack)
     ctes: dict[str, exp.Query] = {"pairs": pairs, **steps_of, "full": full, "held": held}
     for name, found in ctes.items():

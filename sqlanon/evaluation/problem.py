@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 
 from sqlanon.errors import InfeasibleError, UsageError
+from sqlanon.evaluation.defence import defended
 from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.matrix import MatrixEvaluator
 from sqlanon.evaluation.requirements import requirement_of
@@ -90,6 +91,7 @@ def answer(problem: Problem, asked: Evaluator) -> SearchResult:
     budget = Budget(settings.budget.nodes, settings.budget.most_seconds)
     started = monotonic()
     found = algorithm_named(settings.algorithm)(asked, objective, preferences, budget, run.options.progress)
+    found = defended(run, problem.frequency, asked, objective, found)
     if not run.options.all_minimal or found.minimal_complete:
         return found
     left = budget.after(found.checks, monotonic() - started)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlanon.errors import UsageError
 from sqlanon.spec import search
-from sqlanon.spec.algorithms import Loaded
+from sqlanon.spec.registry import Loaded
 
 if TYPE_CHECKING:
     from sqlanon.metrics.base import Metric

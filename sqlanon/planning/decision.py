@@ -124,7 +124,7 @@ def require_fit(run: Run, lock: Lock) -> None:
 
 def still_fits(run: Run, stored: Sequence[StoredHierarchy], known: Lock) -> Recoding:
     """The recoding of a lock file; UsageError where it was made for another spec, schema or hierarchy."""
-    recoding = known.recoding_for(run.binding.spec)
+    recoding = known.recoding_for(run.binding.asked or run.binding.spec)
     require_fit(run, known)
     known.require_hierarchies(describe_hierarchies(stored))
     return recoding
@@ -210,7 +210,7 @@ def _search(run: Run, frequency: FrequencySet, known: Lock | None) -> PlanResult
         seconds=run.watch.seconds,
         fingerprint=frequency.fingerprint,
         verdicts=verdicts,
-        warnings=tuple(_warnings(frequency)),
+        warnings=(*_warnings(frequency), *_drawn(found)),
         source=run.binding.schema,
         sizes=_sizes(run, frequency, found.chosen.node),
         explanation=explanation,
@@ -245,6 +245,11 @@ def _warnings(frequency: FrequencySet) -> Iterator[str]:
                 f"privacy.alpha: {len(values.absent)} of the {len(values.item.flagged)} values named for column "
                 f"'{values.item.name}' do not occur in the source; are they spelled right?"
             )
+
+
+def _drawn(found: SearchResult) -> Iterator[str]:
+    if found.drawn_from is not None:
+        yield f"privacy.adversary.choice: one vector of {found.drawn_from} whose scores are close enough, by the secret"
 
 
 def packed(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> FrequencySet:

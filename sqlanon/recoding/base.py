@@ -6,7 +6,7 @@ Recoders are deterministic: the same combinations and settings give the same rec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from sqlanon.errors import UsageError
@@ -102,6 +102,16 @@ def least_levels(run: Run, stored: Sequence[StoredHierarchy]) -> tuple[int, ...]
         if bounds.max is not None and bounds.max < hierarchy.height:
             raise UsageError(f"columns.{name}.levels.max: {algorithm} generalizes as far as it must; leave it out")
     return tuple(columns[hierarchy.column].levels.min for hierarchy in stored)
+
+
+def with_slack(run: Run) -> Run:
+    """The run as a recoder of groups sees it, whose labels end at values of their rows: of two rows under a label of
+    two values each has one, of more rows so many less two could have either."""
+    privacy = run.binding.spec.privacy
+    if not privacy.slack:
+        return run
+    asked = privacy.model_copy(update={"k": max(privacy.k or 1, privacy.slack + 2)})
+    return replace(run, binding=replace(run.binding, spec=run.binding.spec.model_copy(update={"privacy": asked})))
 
 
 def requirement_for(run: Run) -> Requirement:

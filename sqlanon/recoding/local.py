@@ -24,6 +24,7 @@ from sqlanon.recoding.assignment import Assignment
 from sqlanon.recoding.base import Recoded, recoded_by, requirement_for
 from sqlanon.recoding.mondrian import regions as regions_sql
 from sqlanon.recoding.mondrian.cuts import CutQuestion, satisfies
+from sqlanon.recoding.slack import PinnedClasses, classes_by_labels
 from sqlanon.search.base import SearchResult
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.combinations import Combinations, combine
@@ -32,7 +33,7 @@ from sqlanon.source.frequency_statements import Shape
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import all_of, equal, named, subquery, union_all
+from sqlanon.sql.build import all_of, equal, named, query, subquery, union_all
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import whole
 
@@ -73,6 +74,7 @@ class Iterations:
         self.checks = 0
         self._classes = 0
         self._parts: tuple[Table, Table] | None = None
+        self._refused: dict[str, object] = {}
 
     @property
     def counts(self) -> list[str]:
@@ -103,6 +105,8 @@ class Iterations:
             if not number or not self._satisfied(rows):
                 break
             limit = number - 1
+        if self.run.binding.spec.privacy.slack:
+            rows = self._with_slack(rows, self.run.binding.spec.privacy.slack)
         return self._assigned(rows)
 
     def at(self, node: Node) -> Recoded:
@@ -110,6 +114,75 @@ class Iterations:
         kept = self._kept_by(node, self.made.table, 1)
         self._put_away(kept, self.made.rows - kept.rows)
         return self._assigned(kept.left)
+
+    # -- slack: classes that tell where their rows come from ---------------------------------------------------------
+
+    def _with_slack(self, left: Table, least: int) -> Table:
+        """Refuse the classes whose rows somebody who knows the algorithm can place in finer cells; what is left.
+
+        Their rows join the class of everybody, or are suppressed. Where that would be pinned itself, the classes of the
+        last round join it too. What is refused leaves the others more possibilities, never fewer.
+        """
+        if self._parts is None:
+            raise ValueError("there is at least one iteration")
+        pinned = PinnedClasses(self.run, self.made, self.stored, least)
+        refused = 0
+        while True:
+            parts, named = self._parts
+            merged = self.run.scratch.create("labels", "merged", merged_labels(named, len(self.stored)))
+            chosen, number = pinned.of(classes_by_labels(parts, merged, left, pinned.tops), pooled=refused > 0)
+            if not number:
+                self.run.scratch.drop(merged, chosen)
+                break
+            refused += number
+            left = self._without(merged, chosen, left)
+        return self._pooled(left, pinned.tops, refused) if refused else left
+
+    def _without(self, merged: Table, chosen: Table, left: Table) -> Table:
+        """Take classes out; what is left with their rows."""
+        if self._parts is None:
+            raise ValueError("there is at least one iteration")
+        create, tables = self.run.scratch.create, {"merged": merged, "chosen": chosen}
+        parts, named = (
+            create(step, name, query(_KEPT, {**tables, "parts": table}))
+            for (step, name), table in zip((("classes", "parts"), ("labels", "named")), self._parts, strict=True)
+        )
+        on = all_of([equal(column(name, "r"), column(name, "a")) for name in self.made.ordinals])
+        select = exp.select(*(column(name, "r") for name in self.carried)).from_(table_expression(self.made.table, "r"))
+        select = select.join(table_expression(parts, "a"), on=on, join_type="left", copy=False)
+        rows = create("rows left", "pooled", select.where(exp.Is(this=column("class", "a"), expression=exp.Null())))
+        self.run.scratch.drop(merged, chosen, *self._parts, *([] if left == self.made.table else [left]))
+        self._parts = parts, named
+        return rows
+
+    def _pooled(self, left: Table, tops: Sequence[str], refused: int) -> Table:
+        """Release the rows of refused classes as the class of everybody, or leave them suppressed."""
+        if self._parts is None:
+            raise ValueError("there is at least one iteration")
+        scratch, spec = self.run.scratch, self.run.binding.spec
+        merged = scratch.create("labels", "merged", merged_labels(self._parts[1], len(tops)))
+        where = all_of([equal(column(f"label_{place}"), literal(top)) for place, top in enumerate(tops)])
+        chosen = exp.select(named(column("released"), "id")).from_(table_expression(merged)).where(where)
+        left = self._without(merged, scratch.create("class of everybody", "refused", chosen), left)
+        [(_, rows)] = self.run.engine.query(Statement("count rows", total_rows(left)))
+        self._refused = {"slack": {"refused_classes": refused, "rows": int(rows)}}
+        highest = [
+            (spec.columns[name].levels.max, item.height)
+            for name, item in zip(self.run.binding.names, self.stored, strict=True)
+        ]
+        free = all(most is None or most >= height for most, height in highest)
+        constraints = spec.search.constraints
+        if free and not constraints.before and not constraints.forbidden and self._satisfied(left):
+            kept = self._kept_by(tuple(height for _, height in highest), left, spec.search.local.iterations + 1)
+            self._put_away(kept, int(rows))
+            scratch.drop(left)
+            return kept.left
+        if int(rows) > self.allowed:
+            raise InfeasibleError(
+                f"privacy.adversary.slack: {rows} rows are in classes that tell where they come from, or in none, and "
+                f"{self.allowed} may be suppressed; raise suppression.limit or k"
+            )
+        return left
 
     def _satisfied(self, rows: Table) -> bool:
         found = self.run.engine.query(Statement("judge all rows", satisfies(rows, self.asked)))
@@ -205,9 +278,14 @@ class Iterations:
         table = scratch.create("assignment", "assignment", released_parts(parts, merged, ordinals))
         scratch.drop(left, parts, named, merged)
         assignment = Assignment(self.made, table, labels, whole=True)
-        recoded = recoded_by(self.run, assignment, {"iterations": self.steps})
+        recoded = recoded_by(self.run, assignment, {"iterations": self.steps, **self._refused})
         return replace(recoded, checks=self.checks, trace=tuple(self.steps))
 
+
+_KEPT = """
+select * from parts as p
+where class not in (select m.class from merged as m join chosen as c on c.id = m.released)
+"""
 
 BLANK = -1
 """The code of a cell that was blanked; NULL has 0, labels are numbered from 1."""

@@ -12,7 +12,8 @@ from sqlanon.recoding.kinds import Assigned, Cuts, FullDomain, RegionLookup
 from sqlanon.source.frequency import Base
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
-from sqlanon.spec.algorithms import ALGORITHMS, Loaded
+from sqlanon.spec.algorithms import ALGORITHMS
+from sqlanon.spec.registry import Loaded
 
 if TYPE_CHECKING:
     from sqlanon.recoding.base import Recoder

@@ -15,7 +15,7 @@ from sqlanon.auditor.breaches import Linked
 from sqlanon.auditor.policy import ColumnPolicy, level_shown
 from sqlanon.auditor.policy_statements import LabelQuestion, Published
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
-from sqlanon.errors import HierarchyError, SpecError, UsageError
+from sqlanon.errors import HierarchyError, InfeasibleError, SpecError, UsageError
 from sqlanon.evaluation.rollups import settle
 from sqlanon.hierarchies.base import Family, Reference
 from sqlanon.hierarchies.lattice import Node
@@ -37,9 +37,9 @@ from sqlanon.source import hierarchy_statements as hierarchy_sql
 from sqlanon.source.binding import Binding
 from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import all_of, equal, named, with_queries
+from sqlanon.sql.build import all_of, equal, named, subquery, with_queries
 from sqlanon.sql.relations import Query, Relation, Table, column, named_tables, table_expression
-from sqlanon.sql.values import Counted, classes, relation
+from sqlanon.sql.values import Counted, classes, relation, whole
 
 MARK = "release_"
 """What the names of these tables begin with, beside those of the search in the same run."""
@@ -248,6 +248,8 @@ class LevelsRelease(Release):
         )
         _refuse_uncovered([item for item in columns if not item.at_top], outside)
         refuse_beyond_limit(self.binding, int(rows), int(suppressed), kept=bool(kept))
+        if suppressed and self.binding.spec.privacy.crowd:
+            _require_crowds(engine, self, measured)
         blank = self.binding.blank and suppressed > 0 and blanked_class_satisfies(engine, self, measured)
         query = release_query(engine, self, measured, blank=blank, shuffle=shuffle, with_respondent=True)
         return Judgement(int(rows), int(suppressed), blank, query, dict(measured.taxonomies), measured.scratch)
@@ -263,6 +265,42 @@ class LevelsRelease(Release):
     def linked(self, engine: Engine, audited: Relation) -> Linked | None:
         """Nobody has a requirement of his own."""
         return None
+
+
+def _require_crowds(engine: Engine, release: Release, measured: MeasuredClasses) -> None:
+    """InfeasibleError where fewer rows are suppressed than the adversary may know of, all of them or of some class with
+    every column one level further."""
+    crowd = release.binding.spec.privacy.crowd
+    [(rows, fewest)] = engine.query(Statement("suppressed crowds", _crowds(engine, release, measured.table)))
+    if int(rows or 0) < crowd or int(fewest or 0) < crowd:
+        raise InfeasibleError(
+            f"privacy.adversary.suppression: this generalization would suppress {rows} rows, and {fewest} of them in "
+            f"the smallest class one level further; at least {crowd} are asked for: plan again"
+        )
+
+
+def _crowds(engine: Engine, release: Release, classes_table: Table) -> exp.Select:
+    """One row: the suppressed rows, and the fewest of them in one class with every column one level further."""
+    select = exp.select(column("n", "failing")).from_(table_expression(classes_table, "failing"))
+    keys: list[str] = []
+    for place, (item, hierarchy) in enumerate(zip(release.columns(engine), release.hierarchies, strict=True)):
+        if item.at_top or item.level + 1 == hierarchy.height:
+            continue
+        alias, name = f"further_{place}", f"further_code_{place}"
+        codes = {"below": column(f"code_{item.level}"), "above": column(f"code_{item.level + 1}")}
+        steps = exp.select(*(named(code, which) for which, code in codes.items())).distinct()
+        steps = steps.from_(table_expression(hierarchy.table.table))
+        on = equal(column(item.key_name, "failing"), column("below", alias))
+        select = select.join(subquery(steps, alias), on=on, join_type="left", copy=False)
+        # NULL stays NULL below the top.
+        above = exp.Coalesce(this=column("above", alias), expressions=[column(item.key_name, "failing")])
+        select, keys = select.select(named(above, name), copy=False), [*keys, name]
+    select = select.where(exp.Not(this=column("kept", "failing")))
+    crowds = exp.select(named(exp.Sum(this=column("n")), "n")).from_(subquery(select, "further"))
+    crowds = crowds.group_by(*(column(name) for name in keys)) if keys else crowds
+    return exp.select(whole(exp.Sum(this=column("n"))), whole(exp.Min(this=column("n")))).from_(
+        subquery(crowds, "crowds")
+    )
 
 
 def _refuse_uncovered(columns: Sequence[QuasiIdentifier], outside: Sequence[int]) -> None:

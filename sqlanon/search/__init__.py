@@ -11,6 +11,7 @@ from sqlanon.errors import UsageError
 from sqlanon.search.base import Budget, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.session import Preferences
 from sqlanon.spec import algorithms
+from sqlanon.spec.registry import Loaded
 
 
 class Algorithm(Protocol):
@@ -26,9 +27,7 @@ class Algorithm(Protocol):
     ) -> SearchResult: ...
 
 
-ALGORITHMS: algorithms.Loaded[Algorithm] = algorithms.Loaded(
-    {name: algorithms.ALGORITHMS[name] for name in algorithms.names_of("lattice")}
-)
+ALGORITHMS: Loaded[Algorithm] = Loaded({name: algorithms.ALGORITHMS[name] for name in algorithms.names_of("lattice")})
 
 
 def algorithm_named(name: str) -> Algorithm:

@@ -185,6 +185,8 @@ class SearchResult:
     verdicts: Mapping[Node, Verdict] = field(default_factory=dict)
     """What the database said of the nodes reported above, as far as the budget went."""
     trace: tuple[Step, ...] = ()
+    drawn_from: int | None = None
+    """How many vectors the chosen one was drawn from by a secret; None: it was not drawn."""
     verified: bool = True
     """Whether the algorithm itself establishes that the chosen node satisfies the requirement."""
     bound: float | None = None

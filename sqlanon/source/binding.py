@@ -21,6 +21,7 @@ from sqlanon.source.domains import LISTED, Measure, measure_of
 from sqlanon.source.governed import Governed, bases_of, governed, is_released, misnamed, own_columns
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.history import BoundHistory, bind_history
+from sqlanon.source.keyed_hash import with_margin
 from sqlanon.source.reads import Read, file_of, reads_of, refuse_written
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
@@ -115,6 +116,10 @@ class Binding:
     personalized: BoundPersonalized | None = None
     history: BoundHistory | None = None
     """What is remembered of the releases before, where a ledger is kept."""
+    asked: Spec | None = None
+    """The spec as it was written, which lock files are made for, where k follows from more than itself."""
+    unknown_k: int = 0
+    """By how much k could be greater, for whoever lacks the secret of a margin."""
     rules: Governed | None = None
     """How columns are released and derived; `source` is the source with these rules carried out."""
 
@@ -140,7 +145,7 @@ class Binding:
     @property
     def k(self) -> int:
         """The least size of a class that any quasi-identifier asks for."""
-        return _k_of(self.spec)
+        return self.spec.privacy.greatest_k
 
     @property
     def persons(self) -> bool:
@@ -195,18 +200,19 @@ class Binding:
 
 def bind(spec: Spec, engine: Engine) -> Binding:
     """Look everything up. Reads the catalog, and hierarchy files; the source only where its rows have to be counted."""
-    source = bind_source(spec, engine)
+    written, source = spec, bind_source(spec, engine)
     infos = engine.columns(source)
     known = {info.name: info for info in infos}
     _refuse_together(spec, infos)
     spec = with_sampling(_with_binsizes(spec, engine, source, known))
-    rules = governed(spec, engine, source, infos, _k_of(spec))
+    _refuse_scratch(spec, engine)
+    target = bind_target(spec, engine)
+    spec, unknown_k = with_margin(spec, source, target)
+    rules = governed(spec, engine, source, infos, spec.privacy.greatest_k)
     if rules is not None:
         source = rules.relation(engine.traits)
         infos = engine.columns(source)
         known = {info.name: info for info in infos}
-    _refuse_scratch(spec, engine)
-    target = bind_target(spec, engine)
     released = tuple(info.name for info in infos if is_released(spec, info.name))
     _refuse_header(target, released)
     population = _bind_population(spec, engine, known)
@@ -230,11 +236,9 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         personalized=_bind_personalized(spec),
         history=bind_history(spec, engine, known, target, regions, reads),
         rules=rules,
+        asked=written if spec is not written else None,
+        unknown_k=unknown_k,
     )
-
-
-def _k_of(spec: Spec) -> int:
-    return max(k or 1 for _, k in spec.privacy.groups(()).values())
 
 
 def _with_binsizes(spec: Spec, engine: Engine, source: Relation, known: Mapping[str, ColumnInfo]) -> Spec:

@@ -18,9 +18,10 @@ from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.scratch import Scratch
+from sqlanon.spec import Spec
 from sqlanon.spec.places import variable_of
 from sqlanon.sql.build import scalar
-from sqlanon.sql.relations import Table, column, literal, table_expression
+from sqlanon.sql.relations import File, Relation, Table, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 
 BLOCK = hashlib.sha256().block_size
@@ -72,6 +73,17 @@ def secret_of(path: str, written: str) -> HashSecret:
             f"make one, for example by openssl rand -hex 32"
         )
     return HashSecret(found)
+
+
+def with_margin(spec: Spec, source: Relation, target: Table | File) -> tuple[Spec, int]:
+    """The spec with the k that its margin makes of it, once; and how much greater it could have become."""
+    margin, asked, k = spec.privacy.margin, spec.privacy.adversary, spec.privacy.k
+    if margin is None or asked is None or k is None:
+        return spec, 0
+    secret = secret_of("privacy.adversary.margin.secret", margin.secret).for_purpose(f"margin of {source} for {target}")
+    more = int(secret.digest("k"), 16) % (margin.most + 1)
+    update = {"k": k + more, "adversary": asked.model_copy(update={"margin": None})}
+    return spec.model_copy(update={"privacy": spec.privacy.model_copy(update=update)}), margin.most - more
 
 
 @dataclass(frozen=True)

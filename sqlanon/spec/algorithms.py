@@ -6,11 +6,10 @@ docs. To add an algorithm, write its file and one row here; the row names the fu
 
 from __future__ import annotations
 
-from collections import UserDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal
 
 from sqlanon.spec.places import ViewTarget
 from sqlanon.spec.rules import AVERAGES
@@ -97,6 +96,10 @@ KEYS = (
     ),
     Key("differential", "`privacy.differential`", (("privacy", "differential"),), "write privacy.k"),
     Key("averages", "`release: mean`, `median`", (("columns", "*", "release"),), counts=AVERAGES.__contains__),
+    Key("slack", "`privacy.adversary.slack`", (("privacy", "adversary", "slack"),)),
+    Key("crowd", "`privacy.adversary.suppression`", (("privacy", "adversary", "suppression"),)),
+    Key("margin", "`privacy.adversary.margin`", (("privacy", "adversary", "margin"),)),
+    Key("choice", "`privacy.adversary.choice`", (("privacy", "adversary", "choice"),)),
     Key("blank", "`suppression.mode: blank`", (("privacy", "suppression", "mode"),), "write drop"),
     Key("ledger", "`history` with a ledger", (("history",),), counts=lambda value: value != "required"),
     Key("history_required", "`history: required`", (("history",),), counts=lambda value: value == "required"),
@@ -175,38 +178,6 @@ class AlgorithmRow:
         return getattr(import_module(module), name)
 
 
-class Loadable(Protocol):
-    """A row that names what it stands for as module:name."""
-
-    def load(self) -> Any: ...
-
-
-Made = TypeVar("Made")
-
-
-class Loaded(UserDict[str, Made]):
-    """What the rows of a table stand for, each imported when it is first asked for; `make` finishes what was loaded."""
-
-    def __init__(self, rows: Mapping[str, Loadable], make: Callable[[Any], Made] = lambda loaded: loaded) -> None:
-        super().__init__()
-        self._make = make
-        self._waiting = dict(rows)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self._waiting, **self.data})
-
-    def __len__(self) -> int:
-        return len({**self._waiting, **self.data})
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._waiting or name in self.data
-
-    def __getitem__(self, name: str) -> Made:
-        if name not in self.data and name in self._waiting:
-            self.data[name] = self._make(self._waiting[name].load())
-        return self.data[name]
-
-
 def _keys(*names: str) -> frozenset[str]:
     unknown = set(names) - set(KEY_NAMES)
     if unknown:
@@ -214,7 +185,9 @@ def _keys(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
-_RELEASE = _keys("levels", "weights", "metric", "respondent", "models", "limit", "blank", "ledger", "history_required")
+_RELEASE = _keys(
+    "levels", "weights", "metric", "respondent", "models", "limit", "blank", "margin", "ledger", "history_required"
+)
 """What every algorithm for classes of rows honours."""
 _SEARCH = _keys("constraints", "budget", "satisfies")
 PASSED_ON = _keys("constraints", "weights", "prefer", "budget", "satisfies")
@@ -222,8 +195,10 @@ PASSED_ON = _keys("constraints", "weights", "prefer", "budget", "satisfies")
 _ASKED = _keys("levels_max", "model", "population", "several", "profile", "recipients", "view", "differential")
 _LATTICE = _RELEASE | _SEARCH | _ASKED | _keys("anonymity", "script", "dbt", "grid", "averages")
 _CHOOSING = _LATTICE | {"prefer"}
+_LISTING = _CHOOSING | _keys("crowd", "choice")
+"""What searches honour that list every acceptable vector."""
 _GROUPS = _RELEASE | _keys("budget", "scheme", "seed", "script")
-_CELLS = _keys("ledger", "history_required", "anonymity") | _keys(
+_CELLS = _keys("ledger", "history_required", "anonymity", "margin") | _keys(
     "levels", "levels_max", "constraints", "weights", "prefer", "metric", "budget", "model", "limit", "blank"
 )
 _PERSONALIZED = _keys(
@@ -242,6 +217,19 @@ _STRICT = Only(
     "strict yes, relaxed refused",
     ({"search.mondrian.kind": ("strict",)},),
 )
+_ONLY_K = Only(
+    "for k of rows alone",
+    "with k of rows alone, else refused",
+    ({"privacy.only_k": (True,), "respondent": (None,)},),
+)
+_NO_ATTRIBUTES = Only(
+    "with search.model: CG_ or _CS", "`CG_`, `_CS` yes, else refused", ({"search.model": ("CG_", "_CS")},)
+)
+_TRIPLES = Only(
+    "for 1, groups of three, with search.model: CG_ or _CS",
+    "1 with `CG_`, `_CS`, else refused",
+    ({ITSELF: (0, 1), "search.model": ("CG_", "_CS")},),
+)
 _COLUMNS_FIRST = Only("with search.model: AG_CS", "`AG_CS` yes, else refused", ({"search.model": ("AG_CS",)},))
 
 _NOTHING_SUPPRESSED = {"limit": "yes: no row is suppressed", "blank": "yes: no row is suppressed"}
@@ -256,6 +244,7 @@ _CELL_CONDITIONS = {
     "prefer": _COLUMNS_FIRST,
     "budget": _COLUMNS_FIRST,
     "limit": _COLUMNS_FIRST,
+    "slack": _NO_ATTRIBUTES,
     "metric": Only(
         "for loss, dm, hdm and aecs, or with search.model: AG_CS",
         "`AG_CS` yes, else reported: `loss`, `dm`, `hdm`, `aecs`; others refused",
@@ -274,6 +263,7 @@ def _lattice(
     inside_local: bool = False,
 ) -> AlgorithmRow:
     notes = {"metric": "minimized" if promise == "optimal" else "reported"}
+    only = {"crowd": _ONLY_K} if "crowd" in honours else {}
     return AlgorithmRow(
         name,
         "lattice",
@@ -281,6 +271,7 @@ def _lattice(
         sentence,
         promise,
         honours,
+        only,
         notes=notes,
         minimal=minimal,
         inside_local=inside_local,
@@ -312,6 +303,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "incognito",
             "Incognito: every acceptable vector, by subsets of the columns.",
             "minimal, all acceptable vectors listed",
+            _LISTING,
             inside_local=True,
         ),
         _lattice("optimal", "The acceptable vector that costs least under the metric.", "optimal", inside_local=True),
@@ -323,7 +315,11 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             inside_local=True,
         ),
         _lattice(
-            "exhaustive", "Every vector is evaluated, the cheapest acceptable one taken.", "optimal", inside_local=True
+            "exhaustive",
+            "Every vector is evaluated, the cheapest acceptable one taken.",
+            "optimal",
+            _LISTING,
+            inside_local=True,
         ),
         _lattice(
             "minimal", "Every minimal vector, the preferred one taken.", "minimal, all of them listed", minimal=True
@@ -346,7 +342,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.mondrian.recoder:mondrian",
             "Mondrian: regions of rows are cut in two as long as both halves satisfy the requirement.",
             "heuristic",
-            (_RELEASE | _keys("mondrian", "bounds", "script", "averages")),
+            (_RELEASE | _keys("mondrian", "bounds", "script", "averages", "slack")),
             {"metric": _REPORTED, "respondent": _STRICT, "script": _STRICT},
             _NOTHING_SUPPRESSED,
         ),
@@ -356,7 +352,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.local:local",
             "Rows that the best vector would suppress are recoded again, by a coarser vector of their own.",
             "heuristic",
-            (_RELEASE | _SEARCH | _keys("levels_max", "local", "prefer", "anonymity")),
+            (_RELEASE | _SEARCH | _keys("levels_max", "local", "prefer", "anonymity", "slack")),
             {
                 "blank": Only(
                     "for k of rows alone",
@@ -372,7 +368,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.cells.recoder:recode",
             "Cells are generalized in groups of rows that a forest of nearest neighbours joins.",
             "at most 3k - 3 times the optimum",
-            _CELLS,
+            _CELLS | {"slack"},
             _CELL_CONDITIONS,
             _NOTHING_SUPPRESSED,
         ),
@@ -382,8 +378,8 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.cells.matching:recode",
             "Cells are generalized in groups of two to five rows, from a matching; for k = 2 and 3.",
             "at most twice the optimum; three times for k = 3 where a column has three values or more",
-            _CELLS,
-            _CELL_CONDITIONS,
+            (_CELLS - {"margin"}) | {"slack"},
+            {**_CELL_CONDITIONS, "slack": _TRIPLES},
             _NOTHING_SUPPRESSED,
         ),
         AlgorithmRow(
@@ -392,7 +388,7 @@ ALGORITHMS: dict[str, AlgorithmRow] = {
             "sqlanon.recoding.cells.exact:recode",
             "Cells are generalized in the groups that cost least of all there are; for some thirty rows.",
             "optimal",
-            _CELLS,
+            _CELLS | {"slack"},
             {key: condition for key, condition in _CELL_CONDITIONS.items() if key != "budget"},
             _NOTHING_SUPPRESSED,
         ),

@@ -86,6 +86,27 @@ SuppressionLimit = Annotated[
 """The limit of a spec."""
 
 
+def _percentage(value: object) -> Limit:
+    """A limit that is a percentage.
+
+    >>> str(_percentage("5%"))
+    '5%'
+    """
+    found = Limit.parse(value)
+    if found.percent is None:
+        raise ValueError("a percentage like 5% is expected")
+    return found
+
+
+Percentage = Annotated[
+    Limit,
+    PlainValidator(_percentage),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?%$", "examples": ["5%"]}),
+]
+"""A percentage, from 0% to 100%."""
+
+
 DECIMALS = 9
 LARGEST = 10**6
 

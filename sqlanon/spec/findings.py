@@ -222,6 +222,39 @@ def refuse_secrets(spec: SpecKeys, name: str) -> None:
         raise UsageError(f"columns.{column}.release.shift: it is made with a secret, and {WITHOUT_SECRETS[name]}")
 
 
+def adversary_findings(spec: SpecKeys) -> Iterator[Finding]:
+    """What is wrong with the defences of a spec against somebody who knows the algorithm."""
+    asked = spec.privacy.adversary
+    if asked is None:
+        return
+    here = ("privacy", "adversary")
+    row = ALGORITHMS[spec.search.algorithm]
+    if row.kind == "cells" and asked.slack is None and _refusal(spec, row, _key("slack"), 1) is not None:
+        yield (*here, "slack"), f"{row.name} does not see to it; write slack: 0, or use forest with model CG_ or _CS"
+    if asked.margin is not None:
+        if spec.privacy.k is None:
+            yield (*here, "margin"), "it raises privacy.k, which is not written; write k"
+        if spec.privacy.quasi_identifiers or spec.profiled:
+            yield (*here, "margin"), "it raises one k; leave a single quasi-identifier with privacy.k, or remove it"
+        if isinstance(spec.own_target, ViewTarget):
+            yield (*here, "margin"), "whoever reads a view can read its query, and k with it; name a table as target"
+    if asked.suppression is not None:
+        if isinstance(spec.own_target, ViewTarget):
+            yield (*here, "suppression"), "a view suppresses what it must when it is read; name a table as target"
+        if spec.ledger is not None:
+            yield (*here, "suppression"), "a ledger holds people back one by one; remove it, or remove history"
+    if asked.choice is not None and spec.search.prefer:
+        yield ("search", "prefer"), "privacy.adversary.choice draws the vector; remove one of the two"
+
+
+WITHOUT_DEFENCE = {
+    "script": ("margin", "suppression"),
+    "dbt": ("margin", "suppression"),
+    "grid": ("margin", "suppression", "choice"),
+}
+"""Defences that something is not made for: a script and a model show k, and suppress what they must when they run."""
+
+
 WITHOUT_HISTORY = {
     "script": "a script does not look at earlier releases; publish with sqlanon run or apply",
     "dbt": "a model built by dbt does not look at earlier releases; publish with sqlanon run or apply",
@@ -251,6 +284,11 @@ def require_honoured(spec: SpecKeys, name: str) -> None:
     refuse_secrets(spec, name)
     if spec.history is not None and name in WITHOUT_HISTORY:
         raise UsageError(f"history: {WITHOUT_HISTORY[name]}")
+    for defence in WITHOUT_DEFENCE.get(name, ()):
+        if spec.privacy.adversary is not None and getattr(spec.privacy.adversary, defence) is not None:
+            raise UsageError(
+                f"privacy.adversary.{defence}: {_key(name).words} does not honour it; publish with sqlanon run or apply"
+            )
     if spec.privacy.differential is not None:
         raise UsageError(
             f"privacy.differential: {_key(name).words} draws no sample and keeps no ledger; publish it with sqlanon run"
@@ -306,6 +344,8 @@ def _at(model: BaseModel, path: tuple[str, ...], start: KeyPath, key: Key, row: 
     if name not in model.model_fields_set:
         return
     value = getattr(model, name)
+    if below and value is None:
+        return
     if below:
         yield from _at(value, tuple(below), (*start, name), key, row)
         return

@@ -355,10 +355,17 @@ def variable_of(written: str) -> str:
     return match[1]
 
 
+_SECRETS = (
+    ("history", "secret"),
+    ("privacy", "differential", "secret"),
+    ("privacy", "adversary", "margin", "secret"),
+    ("privacy", "adversary", "choice", "secret"),
+)
+
+
 def names_secret(path: tuple[str | int, ...]) -> bool:
     """Whether a secret is named at a path of the spec: it is not expanded there."""
     if path[:1] == ("recipients",):
         path = path[2:]
-    return path in (("history", "secret"), ("privacy", "differential", "secret")) or (
-        path[:1] == ("columns",) and path[2:] in (("pseudonym", "secret"), ("release", "shift", "secret"))
-    )
+    of_column = (("pseudonym", "secret"), ("release", "shift", "secret"))
+    return path in _SECRETS or (path[:1] == ("columns",) and path[2:] in of_column)

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field
 
 from sqlanon.hierarchies import HierarchySpec
-from sqlanon.hierarchies.definition import Definition
+from sqlanon.hierarchies.definition import Definition, Whole
 from sqlanon.spec.algorithms import names_of
-from sqlanon.spec.amounts import Limit, PositiveShare, Share, SuppressionLimit
+from sqlanon.spec.amounts import LARGEST, Limit, Percentage, PositiveShare, Share, SuppressionLimit
 from sqlanon.spec.columns import Weight
 from sqlanon.spec.models import (
     Alpha,
@@ -32,6 +32,7 @@ from sqlanon.spec.models import (
     SensitiveModel,
     TCloseness,
 )
+from sqlanon.spec.places import NamedSecret
 from sqlanon.spec.rules import ColumnName
 
 DEFAULT_ALGORITHM = "personalized"
@@ -85,6 +86,46 @@ class SuppressionRule(Definition):
     )
 
 
+class SuppressedCrowd(Definition):
+    """Rows are suppressed in crowds, or not at all."""
+
+    at_least: Annotated[Whole, Field(ge=2)] = Field(
+        description="None or at least so many rows are suppressed, and at least so many of each class that they come "
+        "to with every column one level further."
+    )
+
+
+class Margin(Definition):
+    """The requirement is asked with more than it says, by how much a secret decides."""
+
+    most: Annotated[Whole, Field(ge=1, le=LARGEST)] = Field(
+        description="k is raised by a whole number from 0 to this one, the same for every run with this secret."
+    )
+    secret: NamedSecret = Field(
+        description="${NAME}: the environment variable with the key that the number is drawn by."
+    )
+
+
+class RandomChoice(Definition):
+    """One of the vectors that are about as good as the best one, by a secret."""
+
+    within: Percentage = Field(description="How much worse the score of a vector may be than the best one, as 5%.")
+    secret: NamedSecret = Field(description="${NAME}: the environment variable with the key that a vector is drawn by.")
+
+
+class Adversary(Definition):
+    """What is done against somebody who knows the algorithm."""
+
+    slack: Annotated[Whole, Field(ge=0, le=LARGEST)] | None = Field(
+        None,
+        description="Classes that leave somebody who knows the algorithm fewer other possibilities are refused. "
+        "Default where classes are made in rounds, in cells or by cuts: 1, the least that leaves nobody pinned.",
+    )
+    suppression: SuppressedCrowd | None = Field(None, description="How many rows are suppressed if any.")
+    margin: Margin | None = Field(None, description="Ask for more than k, by a number that nobody knows.")
+    choice: RandomChoice | None = Field(None, description="Take one of several good vectors by a secret.")
+
+
 class Privacy(Definition):
     """The requirement of a release."""
 
@@ -108,6 +149,7 @@ class Privacy(Definition):
     differential: Differential | None = Field(
         None, description="Truthful differential privacy of a sample at given levels; stands alone."
     )
+    adversary: Adversary | None = Field(None, description="Against somebody who knows how the release was made.")
     other_sensitive: Literal["unknown", "known"] = Field(
         "unknown",
         description="Whether somebody may know a person's other sensitive values. known: the models of a sensitive "
@@ -131,6 +173,29 @@ class Privacy(Definition):
     def most_suppressed(self) -> Limit:
         """Most rows that may be left out: under differential privacy all that lie in small classes."""
         return self.suppression.limit if self.differential is None else Limit(percent=Decimal(100))
+
+    @property
+    def slack(self) -> int:
+        """The least slack of a class, where classes have one; 0: none is asked for."""
+        if self.adversary is None:
+            return 0
+        return 1 if self.adversary.slack is None else self.adversary.slack
+
+    @property
+    def margin(self) -> Margin | None:
+        """By how much k is raised, where it is."""
+        return None if self.adversary is None else self.adversary.margin
+
+    @property
+    def choice(self) -> RandomChoice | None:
+        """How a vector is drawn, where it is."""
+        return None if self.adversary is None else self.adversary.choice
+
+    @property
+    def crowd(self) -> int:
+        """The least number of rows that are suppressed if any; 0: any number."""
+        asked = None if self.adversary is None else self.adversary.suppression
+        return 0 if asked is None else asked.at_least
 
     def models(self) -> tuple[SensitiveModel, ...]:
         """Every entry that protects a sensitive column, in the order of the reference."""
@@ -159,6 +224,11 @@ class Privacy(Definition):
             name: (group.columns, self.k if group.k is None else group.k)
             for name, group in self.quasi_identifiers.items()
         }
+
+    @property
+    def greatest_k(self) -> int:
+        """The least size of a class that any quasi-identifier asks for."""
+        return max(k or 1 for _, k in self.groups(()).values())
 
     @property
     def asks_for_k(self) -> bool:

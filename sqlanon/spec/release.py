@@ -19,6 +19,7 @@ from sqlanon.hierarchies import Sql
 from sqlanon.hierarchies.definition import Finding, refuse
 from sqlanon.spec.algorithms import ALGORITHMS, names_of
 from sqlanon.spec.findings import (
+    adversary_findings,
     differential_findings,
     history_findings,
     honoured_findings,
@@ -65,6 +66,7 @@ def _across_keys(spec: SpecKeys) -> Iterator[Finding]:
     yield from history_findings(spec)
     yield from differential_findings(spec)
     yield from rules_findings(spec)
+    yield from adversary_findings(spec)
 
 
 def _places(spec: SpecKeys) -> Iterator[Finding]:

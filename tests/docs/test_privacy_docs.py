@@ -17,7 +17,7 @@ DOCS = ROOT / "docs" / "privacy"
 RECORDS = ROOT / "docs" / "adr"
 REFERENCE = ROOT / "sql" / "reference"
 OVERVIEW = "index.md"
-NOT_OF_CLASSES = {"personalized.md", "differential.md", "series.md"}
+NOT_OF_CLASSES = {"personalized.md", "differential.md", "series.md", "adversary.md"}
 """Pages that are about something else than a model of classes."""
 PAGES = sorted({path.name for path in DOCS.glob("*.md")} - NOT_OF_CLASSES)
 
@@ -38,7 +38,7 @@ PAGE_OF = {
 }
 NO_MODEL = {"suppression", "population"}
 """Keys of `privacy` that ask for nothing by themselves."""
-OWN_PAGE = {"personalized": "personalized.md", "differential": "differential.md"}
+OWN_PAGE = {"personalized": "personalized.md", "differential": "differential.md", "adversary": "adversary.md"}
 """What classes are not judged by: every row by its own, or the way in which the whole release was made."""
 OF_RECIPIENTS = {"intersection.sql"}
 

@@ -253,12 +253,12 @@ def bound(world: World, release: Release, k: int) -> Iterator[tuple[Cell, Node, 
             if any(low > high for low, high in zip(below, node, strict=True)):
                 continue
             cells = {world.at(leaf, below) for leaf in inside}
-            possible = [part for part in cells if not _covered(world, part, below, kept)]
+            possible = [part for part in cells if not covered(world, part, below, kept)]
             if len(cells) > 1:
                 yield cell, below, len(possible), len(possible) * (k - 1) - number
 
 
-def _covered(world: World, part: Cell, node: Node, kept: dict[Cell, int]) -> bool:
+def covered(world: World, part: Cell, node: Node, kept: dict[Cell, int]) -> bool:
     """Whether all of a cell was released, by classes of one node."""
     origin: dict[Node, set[Cell]] = defaultdict(set)
     for cell in kept:

@@ -300,6 +300,57 @@ def holds_differential(url: str, algorithm: str) -> None:
     assert sum(classes.values()) < 400
 
 
+def two_alone(url: str) -> None:
+    """A row of a1, one of a2, and many of each other value."""
+    rows = [f"('p{n}', 'a{value}', 'b1', 'flu', NULL)" for n, value in enumerate((1, 2, *[3] * 14, *[4] * 8))]
+    Database(url).run("DELETE FROM people", f"INSERT INTO people VALUES {', '.join(rows)}")
+
+
+def holds_slack(url: str, algorithm: str) -> None:
+    """Of an a1 and an a2 released as their parent whoever knows the algorithm knows that it is one of each."""
+    two_alone(url)
+    more = {"mondrian": {"bounds": "values"}} if algorithm == "mondrian" else {}
+    more |= {"local": {"leave": 4}} if algorithm == "local" else {}
+    loose, held = (
+        Counter(a for a, _, _ in published(url, algorithm, {"privacy": {"adversary": asked}, "search": more}))
+        for asked in ({"slack": 0}, {"slack": 1})
+    )
+    assert loose["low"] == 2
+    assert "low" not in held
+
+
+def holds_crowd(url: str, algorithm: str) -> None:
+    """Two rows can be suppressed; a crowd of three, which the limit allows as well, is asked for."""
+    asking: Asking = {"privacy": {"suppression": {"limit": 3}}}
+    two_alone(url)
+    assert len(published(url, algorithm, asking)) == 22
+    asking["privacy"]["adversary"] = {"suppression": {"at_least": 3}}
+    assert len(published(url, algorithm, asking)) == 24
+
+
+def holds_margin(url: str, algorithm: str) -> None:
+    """By some of these secrets more than k is asked for."""
+    found = set()
+    for number in range(6):
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("SQLANON_KEY_TABLE", f"sixteen bytes or more {number}")
+            margin = {"most": 1, "secret": "${SQLANON_KEY_TABLE}"}
+            asking: Asking = {"privacy": {"adversary": {"slack": 0, "margin": margin}}}
+            found.add(str(planned(url, algorithm, asking).requirement["k"]))
+    assert len(found) == 2
+
+
+def holds_choice(url: str, algorithm: str) -> None:
+    found = set()
+    for number in range(8):
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("SQLANON_KEY_TABLE", f"sixteen bytes or more {number}")
+            choice = {"within": "100%", "secret": "${SQLANON_KEY_TABLE}"}
+            asking = {"privacy": {"adversary": {"choice": choice}}, "search": {"metric": "height"}}
+            found.add(tuple(planned(url, algorithm, asking).levels.items()))
+    assert len(found) > 1
+
+
 def holds_limit(url: str, algorithm: str) -> None:
     asking: Asking = {"privacy": {"suppression": {"limit": 2}}}
     if algorithm == "mu_argus":
@@ -422,6 +473,16 @@ REFUSED: dict[str, tuple[str, Asking]] = {
     ),
     "differential": ("privacy.differential", {"privacy": {"differential": DIFFERENTIAL}, "respondent": "person"}),
     "anonymity": ("privacy.anonymity", {"privacy": {"anonymity": "(k,k)"}}),
+    "slack": ("privacy.adversary.slack", {"privacy": {"adversary": {"slack": 1}}, "search": {"model": "AG_CS"}}),
+    "crowd": (
+        "privacy.adversary.suppression",
+        {"privacy": {"adversary": {"slack": 0, "suppression": {"at_least": 2}}}, "respondent": "person"},
+    ),
+    "margin": ("privacy.adversary.margin", {"privacy": {"adversary": {"margin": {"most": 1, "secret": "${KEY}"}}}}),
+    "choice": (
+        "privacy.adversary.choice",
+        {"privacy": {"adversary": {"slack": 0, "choice": {"within": "5%", "secret": "${KEY}"}}}},
+    ),
     "limit": ("privacy.suppression.limit", {"privacy": {"suppression": {"limit": 2}}}),
     "averages": ("columns.s.release", {"columns": {"s": {"release": "mean"}}}),
     "view": ("target", {"target": {"view": "released"}}),
@@ -446,6 +507,7 @@ BESIDE_THE_SEARCH = {
         "profile",
         "differential",
         "anonymity",
+        "margin",
         "limit",
         "averages",
         "blank",

@@ -83,8 +83,11 @@ def counted(run: Run, found: Downcoding) -> Exposure:
 
 def rule_of(run: Run) -> KnownRule:
     """What is known of the rounds: how many rows a cell that failed can have."""
-    only_k = run.binding.spec.privacy.only_k and not run.binding.persons
-    return KnownRule(run.binding.k - 1 if only_k else None, pooled=False)
+    privacy = run.binding.spec.privacy
+    # A ledger holds whole classes back for reasons of its own.
+    only_k = privacy.only_k and not run.binding.persons and run.binding.history is None
+    cap = run.binding.k + run.binding.unknown_k - 1 if only_k else None
+    return KnownRule(cap, pooled=privacy.slack > 0 and ALGORITHMS[run.binding.spec.search.algorithm].kind == "local")
 
 
 def hierarchies_of(run: Run) -> list[LabelLevels]:

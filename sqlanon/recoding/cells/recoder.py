@@ -20,7 +20,7 @@ from sqlanon.evaluation.problem import problem_of, solve
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.recoding.assignment import Assignment
-from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for
+from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for, with_slack
 from sqlanon.recoding.cells import fitting_statements as fitting_sql
 from sqlanon.recoding.cells import statements as cells_sql
 from sqlanon.recoding.cells.fitting_statements import Mode
@@ -258,6 +258,7 @@ def recode(
 ) -> Recoded:
     """Recode cells: of whole columns first for AG_CS, then of groups of vertices."""
     _refuse_more_than_k(run)
+    run = with_slack(run)
     if run.binding.spec.search.model != "AG_CS":
         least_levels(run, stored)
     made = combine(run.engine, run.binding, base, stored, run.scratch)

@@ -18,7 +18,7 @@ from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.privacy.base import Grouping
 from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.recoding.assignment import Assignment
-from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for
+from sqlanon.recoding.base import Recoded, least_levels, recoded_by, requirement_for, with_slack
 from sqlanon.recoding.kinds import RegionLookup
 from sqlanon.recoding.mondrian import cuts as cuts_sql
 from sqlanon.recoding.mondrian import labels as labels_sql
@@ -338,7 +338,7 @@ def places_of_values(engine: Engine, made: Combinations) -> tuple[tuple[tuple[st
 
 
 def _partition(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> tuple[Combinations, Partition]:
-    grouping = requirement_for(run).whole
+    grouping = requirement_for(with_slack(run) if run.binding.spec.search.mondrian.bounds == "values" else run).whole
     if grouping is None:
         raise TypeError("recoders judge classes of the whole quasi-identifier")
     if run.binding.spec.search.mondrian.kind == "relaxed" and run.binding.persons:
