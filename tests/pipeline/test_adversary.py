@@ -211,8 +211,9 @@ def test_a_vector_is_drawn_from_those_that_are_good_enough(
         assert tuple(found.levels.values()) == wanted
         assert any(f"one vector of {len(good)} " in text for text in found.warnings)
         drawn.add(wanted)
+        if number == 4:
+            assert pipeline.run(spec).levels == found.levels
     assert len(drawn) > 1
-    assert pipeline.run(spec).levels == found.levels
 
 
 def test_a_search_that_is_cut_short_draws_nothing(people: Database) -> None:

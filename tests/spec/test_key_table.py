@@ -309,7 +309,7 @@ def two_alone(url: str) -> None:
 def holds_slack(url: str, algorithm: str) -> None:
     """Of an a1 and an a2 released as their parent whoever knows the algorithm knows that it is one of each."""
     two_alone(url)
-    more = {"mondrian": {"bounds": "values"}} if algorithm == "mondrian" else {}
+    more: Asking = {"mondrian": {"bounds": "values"}} if algorithm == "mondrian" else {}
     more |= {"local": {"leave": 4}} if algorithm == "local" else {}
     loose, held = (
         Counter(a for a, _, _ in published(url, algorithm, {"privacy": {"adversary": asked}, "search": more}))
