@@ -318,11 +318,13 @@ def measure_breaches(engine: Engine, linked: Linked, asked: Personalized, *, pri
         buckets[int(bucket)] = buckets.get(int(bucket), 0) + int(rows)
     if counted[UNKNOWN]:
         raise SourceError(
-            f"column '{asked.column}': {counted[UNKNOWN]} rows of the release show what is no node of its taxonomy"
+            f"column '{asked.column}': {counted[UNKNOWN]} rows of the release show a value that its "
+            "taxonomy does not have"
         )
     if counted[NO_PATH]:
         raise SourceError(
-            f"column '{asked.guarding}': {counted[NO_PATH]} rows guard what is no node between the root and their value"
+            f"column '{asked.guarding}': {counted[NO_PATH]} guarding nodes do not lie between "
+            "the root and the row's value"
         )
     return BreachFigures(
         asked.column,

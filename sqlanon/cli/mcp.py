@@ -41,7 +41,7 @@ PLANNED = (
     "seconds",
     "exit_code",
 )
-"""What is told of a plan: a recoding in groups names values, and is left out."""
+"""The parts of a plan that a tool returns. A recoding in groups is left out, because it names values."""
 
 NAMES = frozenset(
     {"spec", "connection", "table", "source", "target", "column", "columns", "role", "quasi_identifier", "respondent"}

@@ -1,7 +1,7 @@
 """Vocabularies that `init` knows: countries, states, education, occupations, diagnoses; matched with a column's values.
 
 Pure. Each vocabulary is a csv file in the folder `vocabularies`: the spellings of a term, separated by `|`, then its
-label at each level. Diagnoses of ICD-10 and regions of NUTS are told by the structure of their codes.
+label at each level. Diagnoses of ICD-10 and regions of NUTS are recognized by the structure of their codes.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class GroupMeans:
 
 @dataclass(frozen=True)
 class Classification:
-    """How often a sensitive column is told rightly from the rows that look alike, leaving out the row itself."""
+    """How often the sensitive value of a row is guessed right from the rows that look like it, itself left out."""
 
     target: str
     usual_before: float

@@ -261,9 +261,9 @@ def group_means(
 
 
 def stump(base: Table, keys: Sequence[str], target: str) -> exp.Select:
-    """One row: rows, and rows whose target the other rows of their group say rightly (leave one out).
+    """One row: the rows, and those whose target is guessed right from the other rows of their group (leave one out).
 
-    A group says its most frequent value, where that is one; a row alone is told what most rows have.
+    The guess is the most frequent value of a group, if there is exactly one; for a row alone, that of all rows.
     """
     group = [column(name) for name in keys]
     cells = exp.select(

@@ -57,7 +57,7 @@ def require_groups(engine: Engine, binding: Binding, recoding: Recoding) -> None
             if not whole and not _tells_of(group, leaves, ordered=policy.family in RANGED):
                 raise UsageError(
                     f"the lock file has a label for group {number + 1} of column '{policy.name}' that does not "
-                    f"tell of its values: plan again"
+                    f"fit its values: plan again"
                 )
 
 

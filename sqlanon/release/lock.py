@@ -135,15 +135,13 @@ class Lock:
         for name in dict.fromkeys((*self.accepted, *given)):
             if self.accepted.get(name) != given.get(name):
                 raise UsageError(
-                    f"the lock file was edited: columns.{name}.accept is otherwise in the spec; plan again"
+                    f"the lock file was edited: the spec says otherwise at columns.{name}.accept; plan again"
                 )
         if dict(self.rules) != rules_of(spec.columns):
-            raise UsageError("the lock file was edited: its rules of columns are otherwise in the spec; plan again")
+            raise UsageError("the lock file was edited: the spec has other rules for columns; plan again")
         # A lock that tells of no parts says nothing wrong of them.
         for part in changed_parts(self.spec_parts, spec.parts()) if self.spec_parts else ():
-            raise UsageError(
-                f"the lock file was edited: spec_parts tells of another '{part}' than the spec; plan again"
-            )
+            raise UsageError(f"the lock file was edited: its spec_parts do not fit '{part}' of the spec; plan again")
 
     def _require_sums(self, spec: Spec) -> None:
         """UsageError when figures that follow from others and from the levels are not what follows."""
@@ -172,7 +170,7 @@ class Lock:
         """The levels, for the spec that they were found for; UsageError when it is another by now."""
         self._require_spec(spec)
         if self.flexible is not None:
-            raise UsageError(f"{self.result.get('algorithm')} gives columns no levels, which are compared here")
+            raise UsageError(f"{self.result.get('algorithm')} gives columns no levels to compare")
         if not self.levels.keys() == self.hierarchies.keys() == set(spec.quasi_identifiers):
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
         for name, level in self.levels.items():
@@ -285,7 +283,7 @@ class Lock:
         if problem is not None:
             raise UsageError(f"{path}: is not a lock file: {problem}")
         if content["seal"] != seal_of(content):
-            raise UsageError(f"{path}: the lock file was edited: its seal is that of another content; plan again")
+            raise UsageError(f"{path}: the lock file was edited: its seal does not fit its content; plan again")
         levels = content["recoding"].get("levels", {})
         lock = cls(
             content["spec"],

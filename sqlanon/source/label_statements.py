@@ -87,7 +87,7 @@ def _not_finite(case: exp.Case, level: IntervalLevel, value: exp.Expression, fam
 
 
 def not_finite(value: exp.Expression, family: Family) -> dict[str, exp.Expression]:
-    """Floats have NaN and infinities on every engine, decimals on some: those are told by their text."""
+    """Floats have NaN and infinities on every engine, decimals on some: those are recognized by their text."""
     if family is Family.INTEGER:
         return {}
     special = {name: literal(name) if family is Family.DECIMAL else double(name) for name in NOT_FINITE}

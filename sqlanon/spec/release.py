@@ -282,9 +282,9 @@ def _profile(spec: SpecKeys) -> Iterator[Finding]:
             yield (*path, name), f"{name} is not a column of role quasi_identifier"
     asked = [name for name in spec.quasi_identifiers if spec.columns[name].anonymity and spec.known(name)]
     if not asked:
-        yield path, "nothing is asked of any column: no anonymity above 0 that the recipient can link by"
+        yield path, "it requires nothing: no column that the recipient can link by has an anonymity above 0"
     elif privacy.k is not None and all(spec.known(name) < 1 for name in asked):
-        yield ("privacy", "k"), "with a profile k is asked of the columns whose weight is 1: there are none, remove it"
+        yield ("privacy", "k"), "with a profile it applies to the columns of weight 1, and there are none: remove it"
     others = {
         "quasi_identifiers": bool(privacy.quasi_identifiers),
         "anonymity": privacy.anonymity != "classic",
@@ -293,7 +293,7 @@ def _profile(spec: SpecKeys) -> Iterator[Finding]:
     }
     for key, stands in others.items():
         if stands:
-            yield ("privacy", key), "not with a profile and levels of anonymity, which say what is asked"
+            yield ("privacy", key), "remove it: a profile and levels of anonymity are the whole requirement"
     if privacy.suppression.mode == "blank":
         yield ("privacy", "suppression", "mode"), "not with a profile: write drop"
     if isinstance(spec.target, ViewTarget):

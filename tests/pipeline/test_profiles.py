@@ -263,18 +263,18 @@ REFUSED: dict[str, tuple[Sequence[float], Sequence[float] | None, dict[str, Any]
     "a level above 1": ((2, 0.1), None, {}, "anonymity: "),
     "a weight below 0": ((0.1, 0.1), (1, -1), {}, "privacy.profile"),
     "a column without a weight": ((0.1, 0.1), (1,), {}, "privacy.profile: quasi-identifier b.c is missing"),
-    "nothing to ask": ((0, 0.1), (1, 0), {}, "privacy.profile: nothing is asked of any column"),
-    "k of nobody": ((0.1, 0.1), (0.5, 0.5), {"privacy": {"k": 3}}, "privacy.k: with a profile k is asked of the"),
+    "nothing to ask": ((0, 0.1), (1, 0), {}, "privacy.profile: it requires nothing"),
+    "k of nobody": ((0.1, 0.1), (0.5, 0.5), {"privacy": {"k": 3}}, "privacy.k: with a profile it applies to"),
     "blanked rows": (
         (0.1, 0.1), None, {"privacy": {"suppression": {"limit": 1, "mode": "blank"}}}, "privacy.suppression.mode: not",
     ),
     "a view": ((0.1, 0.1), None, {"target": {"view": "shown"}}, "target: a view cannot count"),
     "groups beside it": (
         (0.1, 0.1), None, {"privacy": {"quasi_identifiers": {"one": {"columns": list(NAMES[:2]), "k": 2}}}},
-        "privacy.quasi_identifiers: not with a profile",
+        "privacy.quasi_identifiers: remove it: a profile",
     ),
     "another k-anonymity": (
-        (0.1, 0.1), None, {"privacy": {"anonymity": "(k,k)", "k": 2}}, "privacy.anonymity: not with a profile",
+        (0.1, 0.1), None, {"privacy": {"anonymity": "(k,k)", "k": 2}}, "privacy.anonymity: remove it: a profile",
     ),
     "the matrix": ((0.1, 0.1), None, {"search": {"satisfies": "matrix"}}, "search.satisfies: matrix decides"),
     "another recoding": ((0.1, 0.1), None, {"search": {"algorithm": "mondrian"}}, "anonymity: mondrian does not"),

@@ -147,7 +147,7 @@ LABELS = {"foreign": foreign, "raw": raw, "exchanged": exchanged, "shrunk": shru
 @pytest.mark.parametrize("command", ["apply", "sql"])
 def test_a_label_that_does_not_tell_of_its_group(grouped: Path, sqlanon: CommandLine, command: str, name: str) -> None:
     edit_lock(grouped, LABELS[name])
-    refused(sqlanon(command, grouped), "a label for group", "does not tell of its values: plan again")
+    refused(sqlanon(command, grouped), "a label for group", "does not fit its values: plan again")
 
 
 def twice(lock: Any) -> None:

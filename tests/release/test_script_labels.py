@@ -141,6 +141,6 @@ def test_no_script_is_written_of_a_lock_whose_labels_were_edited(duckdb_url: str
     assert isinstance(lock.flexible, Cuts)
     first, *others = lock.flexible.groups[0]
     edited = replace(lock.flexible, groups=((replace(first, label="a1"), *others), *lock.flexible.groups[1:]))
-    with pytest.raises(UsageError, match="a label for group 1 of column 'a' that does not tell of its values"):
+    with pytest.raises(UsageError, match="a label for group 1 of column 'a' that does not fit its values"):
         pipeline.script(spec, replace(lock, flexible=edited))
     assert pipeline.script(spec, lock)

@@ -126,7 +126,7 @@ def homogeneity(engine: Engine, table: Relation, columns: Sequence[str], sensiti
 
 
 def background(engine: Engine, table: Relation, columns: Sequence[str], sensitive: str, excluded: int) -> Exposure:
-    """How many rows lie in a class of which somebody who can exclude so many values knows the value."""
+    """Rows whose value becomes known to somebody who can exclude that many values."""
     if excluded < 0:
         raise UsageError("the number of excluded values must be at least 0")
     opened = _opened(engine, table, columns, sensitive)

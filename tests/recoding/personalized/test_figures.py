@@ -272,7 +272,7 @@ def test_a_guard_that_lies_elsewhere_is_refused_with_the_count(url: str) -> None
         run(engine, "UPDATE microdata SET guard = 'colon disease' WHERE name IN ('Andy', 'Ken')")
     with pytest.raises(UsageError, match="2 rows have in column 'guard'"):
         pipeline.plan(spec_from_dict(figure_spec(url)))
-    with pytest.raises(SqlanonError, match="2 rows guard"):
+    with pytest.raises(SqlanonError, match="2 guarding nodes"):
         breaches(figure_spec(url), '"figure 3"')
 
 
@@ -303,7 +303,7 @@ def test_greedy_says_which_column_has_too_many_values(few_url: str, monkeypatch:
 def test_without_a_label_that_the_taxonomy_knows_nothing_is_measured(one_url: str) -> None:
     with database(one_url) as engine:
         run(engine, "UPDATE \"figure 3\" SET disease = 'fever' WHERE age = '21'")
-    with pytest.raises(SqlanonError, match="1 rows of the release show what is no node"):
+    with pytest.raises(SqlanonError, match="1 rows of the release show a value that its taxonomy does not have"):
         breaches(figure_spec(one_url), '"figure 3"')
     with database(one_url) as engine:
         run(engine, "UPDATE \"figure 3\" SET disease = 'flu', zip = 'far away' WHERE age = '21'")
