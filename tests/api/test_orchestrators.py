@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -115,3 +116,45 @@ def test_a_release_in_an_orchestrator(script: str, example: str, duckdb_url: str
         )
         assert done.returncode == 0, done.stderr
     assert len(rows_of(duckdb_url, "patients_release")) >= 8
+
+
+# -- audits of SQLMesh -------------------------------------------------------------------------------------------------
+
+SQLMESH = ROOT / ".venv-sqlmesh" / "bin" / "sqlmesh"
+PROJECT = """
+gateways: {local: {connection: {type: duckdb, database: mesh.duckdb}}}
+default_gateway: local
+model_defaults: {dialect: duckdb, start: 2026-01-01}
+"""
+MODEL = """
+MODEL (name main.released, kind FULL, audits (AUDITED));
+SELECT * FROM (VALUES
+  ('94*', 'f', 'flu', 'a'), ('94*', 'f', 'cold', 'b'), (NULL, 'm', 'flu', 'c'), (NULL, 'm', 'flu', 'c')
+) AS t(zip, sex, disease, person) WHERE KEPT
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("audited", "kept", "passes"),
+    [
+        ("k_anonymity(columns := (zip, sex), k := 2)", "TRUE", True),
+        ("k_anonymity(columns := (zip, sex), k := 3)", "TRUE", False),
+        ("k_anonymity(columns := (zip, sex), k := 2, respondent := person)", "TRUE", False),
+        ("k_anonymity(columns := (zip, sex), k := 1, respondent := person)", "TRUE", True),
+        ("k_anonymity(columns := (zip, sex), k := 1)", "FALSE", False),
+        ("l_diversity(columns := (zip, sex), sensitive := disease, l := 1)", "TRUE", True),
+        ("l_diversity(columns := (zip, sex), sensitive := disease, l := 2)", "TRUE", False),
+    ],
+)
+def test_audits_of_sqlmesh(audited: str, kept: str, passes: bool, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(PROJECT, encoding="utf-8")
+    (tmp_path / "models").mkdir()
+    model = MODEL.replace("AUDITED", audited).replace("KEPT", kept)
+    (tmp_path / "models" / "released.sql").write_text(model, encoding="utf-8")
+    shutil.copytree(ROOT / "sql" / "sqlmesh", tmp_path / "audits")
+    asked = [SQLMESH, "plan", "--auto-apply", "--no-prompts"]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+    name = audited.partition("(")[0]
+    assert (done.returncode == 0, f"'{name}' audit error" in done.stdout) == (passes, not passes), done.stdout
