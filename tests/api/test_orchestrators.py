@@ -154,7 +154,7 @@ def test_audits_of_sqlmesh(audited: str, kept: str, passes: bool, tmp_path: Path
     model = MODEL.replace("AUDITED", audited).replace("KEPT", kept)
     (tmp_path / "models" / "released.sql").write_text(model, encoding="utf-8")
     shutil.copytree(ROOT / "sql" / "sqlmesh", tmp_path / "audits")
-    asked = [SQLMESH, "plan", "--auto-apply", "--no-prompts"]
+    asked = [str(SQLMESH), "plan", "--auto-apply", "--no-prompts"]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
     name = audited.partition("(")[0]
     assert (done.returncode == 0, f"'{name}' audit error" in done.stdout) == (passes, not passes), done.stdout
