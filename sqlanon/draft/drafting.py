@@ -242,7 +242,7 @@ def interval_widths(extent: Decimal, *, whole: bool) -> list[Decimal]:
     """
     if extent <= 0:
         return []
-    first = _round_number(extent / 20)
+    first = round_number(extent / 20)
     if whole:
         first = max(first, Decimal(2))
     if first < SMALLEST_WIDTH:
@@ -250,7 +250,7 @@ def interval_widths(extent: Decimal, *, whole: bool) -> list[Decimal]:
     return [width for width in (first * 2**step for step in range(4)) if width < extent]
 
 
-def _round_number(number: Decimal) -> Decimal:
+def round_number(number: Decimal) -> Decimal:
     """The nearest of 1, 2, 5, 10 and so on that is not below."""
     magnitude = Decimal(1).scaleb(number.adjusted())
     factor = next(factor for factor in (1, 2, 5, 10) if magnitude * factor >= number)

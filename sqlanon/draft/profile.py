@@ -78,19 +78,19 @@ def count_shape(
     return total_where(like, each.copy())
 
 
-def _ordinary(value: exp.Expression) -> exp.Expression:
+def is_ordinary(value: exp.Expression) -> exp.Expression:
     """Neither NaN nor infinite, nor too large: both engines hold NaN for larger than any number."""
     return exp.Between(this=value, low=literal(-ORDINARY), high=literal(ORDINARY))
 
 
 def least(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
     """The least of the ordinary numbers, as text."""
-    return traits.text(exp.Min(this=exp.Case().when(_ordinary(value), value.copy())), family)
+    return traits.text(exp.Min(this=exp.Case().when(is_ordinary(value), value.copy())), family)
 
 
 def greatest(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
     """The greatest of the ordinary numbers, as text."""
-    return traits.text(exp.Max(this=exp.Case().when(_ordinary(value), value.copy())), family)
+    return traits.text(exp.Max(this=exp.Case().when(is_ordinary(value), value.copy())), family)
 
 
 def _extraordinary(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:
@@ -99,7 +99,7 @@ def _extraordinary(value: exp.Expression, family: Family, traits: Traits) -> exp
 
 def unusual(value: exp.Expression) -> exp.Expression:
     """How many numbers are not ordinary."""
-    return total_where(exp.Not(this=exp.Paren(this=_ordinary(value))), literal(1))
+    return total_where(exp.Not(this=exp.Paren(this=is_ordinary(value))), literal(1))
 
 
 def _first_year(value: exp.Expression, family: Family, traits: Traits) -> exp.Expression:

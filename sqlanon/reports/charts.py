@@ -165,8 +165,34 @@ def risks(before: Sizes, after: Sizes) -> str:
     return svg("risks", "Risk before and after", "Share of rows whose risk is at least so high, log scale.", draw)
 
 
+def histogram(name: str, found: SensitiveShares) -> str:
+    """The intervals of a sensitive column of numbers, overall as bars, in the worst class as steps."""
+    labels = [label for label, _ in found.overall.shares]
+    places = range(len(labels))
+
+    def draw(axes: Any) -> None:
+        axes.bar(places, [share for _, share in found.overall.shares], width=0.94, color=SERIES[0], label="overall")
+        # A class whose intervals all have fewer than k rows has nothing to be drawn.
+        for worst in [item for item in found.worst if item.shares][:1]:
+            known = dict(worst.shares)
+            axes.step(
+                places, [known.get(label, 0.0) for label in labels], where="mid", color=SERIES[1], label=worst.name
+            )
+        every = max(1, -(-len(labels) // 8))
+        axes.set_xticks(list(places)[::every], [label.partition(" to ")[0] for label in labels][::every])
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        axes.set_ylabel("rows")
+        axes.set_xlabel(f"{shortened(found.column)}, from this number on; intervals of {found.width:f}")
+        axes.legend(loc="upper right", fontsize=8.5)
+
+    text = "Shares of rows by intervals of numbers, none with fewer than k rows."
+    return svg(name, f"Numbers of {found.column}", text, draw, bottom=0.2)
+
+
 def shares(name: str, found: SensitiveShares) -> str:
-    """The values of a sensitive column overall and in the worst classes, as stacked bars."""
+    """The values of a sensitive column overall and in the worst classes, as stacked bars; of numbers a histogram."""
+    if found.width is not None:
+        return histogram(name, found)
     rows = [found.overall, *found.worst]
     values = [value for value, _ in found.overall.shares][: len(SERIES) - 1]
 

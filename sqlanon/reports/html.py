@@ -32,6 +32,7 @@ TITLES = {
     "search": "Search",
     "sql": "SQL",
     "evidence": "Evidence",
+    "absent": "Not in this report",
     "glossary": "Glossary",
 }
 
@@ -150,6 +151,7 @@ def _contents(report: Report, drawn: Mapping[str, Any], groups: Sequence[Mapping
         "frontier": drawn["frontier"],
         "search": drawn["search"],
         "sql": report.sql,
+        "absent": report.absent,
     }
     found = [("decision", "Decision")]
     for name, title in TITLES.items():

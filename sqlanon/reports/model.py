@@ -159,6 +159,32 @@ class Report:
     """Risk, attacks and utility, as far as they were measured."""
     notes: tuple[str, ...] = ()
 
+    @property
+    def absent(self) -> tuple[tuple[str, str], ...]:
+        """The sections that are not there, each with the reason."""
+        measured = self.before is not None
+        unmeasured = None if measured else "it is measured with the database, and this report was made without"
+        flexible = "kind" in {row[0] for grid in self.more if grid.section == "Recoding" for row in grid.rows}
+        no_lattice = "the recoding gives no column one level for all its values" if flexible else None
+        sections = {grid.section for grid in self.more}
+        none_sensitive = None if self.identity.sensitive else "the spec names no sensitive column"
+        there: tuple[tuple[str, object, str | None], ...] = (
+            ("Class sizes", measured and self.after is not None and self.after.rows, unmeasured),
+            ("Sensitive columns", self.sensitive, none_sensitive or unmeasured),
+            ("Risk", "Risk" in sections, unmeasured),
+            ("Attacks", "Attacks" in sections, none_sensitive or unmeasured),
+            ("Utility", "Utility" in sections, unmeasured),
+            ("Timeline", "Series" in sections, "the spec keeps no history of its releases"),
+            ("Lattice", self.lattice, no_lattice),
+            ("Why this node", self.explanation, no_lattice or unmeasured),
+            ("Privacy against utility", self.frontier, no_lattice or unmeasured),
+            ("Search", self.search, no_lattice or unmeasured),
+            ("SQL", self.sql, unmeasured),
+        )
+        return tuple(
+            (name, why or "there is nothing to show; see the notes") for name, found, why in there if not found
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "identity": vars(self.identity) | {"columns": list(self.identity.columns)},
@@ -178,6 +204,7 @@ class Report:
             "sql": self.sql,
             "evidence": [dict(item) for item in self.evidence],
             "more": [grid.to_dict() for grid in self.more],
+            "absent": dict(self.absent),
             "notes": list(self.notes),
         }
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
+from sqlanon.draft.drafting import round_number
+from sqlanon.draft.profile import NUMBERS, Profile, is_ordinary
+from sqlanon.draft.values import ValueQuestions
 from sqlanon.engines.base import Engine, Statement
+from sqlanon.hierarchies.base import Family
 from sqlanon.source.frequency import Base
 from sqlanon.source.frequency_statements import HierarchyTable
 from sqlanon.source.hierarchies import StoredHierarchy
@@ -208,12 +213,15 @@ class SensitiveShares:
     """Values with fewer than k rows in the whole release; they are not named."""
     overall: Distribution
     worst: tuple[Distribution, ...]
+    width: Decimal | None = None
+    """Of numbers the width of the intervals that are told instead of values; the shares are then in their order."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "column": self.column,
             "values": self.values,
             "rare": self.rare,
+            "width": None if self.width is None else str(self.width),
             "overall": self.overall.to_dict(),
             "worst_classes": [item.to_dict() for item in self.worst],
         }
@@ -238,13 +246,63 @@ def sensitive_shares(
         [(values, rare, rows)] = engine.query(Statement(step, totals))
         if not rows:
             continue
-        query = shares(relation.copy(), text.copy(), person, k, MOST_VALUES)
+        width = None
+        if families[name] in NUMBERS and int(values) > MOST_VALUES:
+            width = _width(engine, table, name, families[name])
+        most = MOST_VALUES
+        if width is not None:
+            text, most = _interval_number(column(name), width), MOST_INTERVALS
+            [(values, rare, rows)] = engine.query(
+                Statement(step, share_totals(relation.copy(), text.copy(), person, k))
+            )
+        query = shares(relation.copy(), text.copy(), person, k, most)
         overall = [(_shown(value), int(number) / int(rows)) for value, number in engine.query(Statement(step, query))]
         classes = [key.copy() for key in keys]
         query = worst_classes(relation.copy(), classes, text.copy(), person, k, WORST)
         worst = _worst(engine.query(Statement(step, query)), {value for value, _ in overall})
-        found.append(SensitiveShares(name, int(values), int(rare), Distribution("overall", tuple(overall)), worst))
+        whole = Distribution("overall", tuple(overall))
+        if width is not None:
+            whole, worst = _in_order(whole, width), tuple(_in_order(item, width) for item in worst)
+        found.append(SensitiveShares(name, int(values), int(rare), whole, worst, width))
     return tuple(found)
+
+
+MOST_INTERVALS = 40
+"""Intervals of numbers that are told of the whole, the fullest ones."""
+
+
+def _width(engine: Engine, table: Table, name: str, family: Family) -> Decimal | None:
+    """A round width of intervals, of which twelve hold the middle three quarters; None where these hardly differ.
+
+    Rounded to one digit, so that nobody's number shows.
+    """
+    asked = Profile(name, family, 0, 0, 0)
+    ends = ValueQuestions(engine, table, []).quantiles(asked)
+    eighth = len(ends) // 8
+    extent = ends[-1 - eighth] - ends[eighth] if len(ends) > 8 else Decimal(0)
+    return round_number(extent / 12) if extent > 0 else None
+
+
+def _interval_number(number: exp.Column, width: Decimal) -> exp.Expression:
+    """The number of the interval in which an ordinary number lies, as text."""
+    quotient = exp.Div(this=cast(number.copy(), "double"), expression=exp.Literal.number(f"{width:f}"))
+    whole = cast(exp.Floor(this=quotient), "bigint")
+    return cast(exp.Case().when(is_ordinary(number), whole), "text")
+
+
+def _in_order(found: Distribution, width: Decimal) -> Distribution:
+    """Numbered intervals by their ends, in order.
+
+    >>> _in_order(Distribution("overall", (("10", 0.6), ("-1", 0.2), ("NULL", 0.2))), Decimal("0.5")).shares
+    (('-0.5 to 0', 0.2), ('5 to 5.5', 0.6), ('no number', 0.2))
+    """
+    numbered = sorted((int(place), share) for place, share in found.shares if place != NULL)
+    told = [(f"{_plain(place * width)} to {_plain((place + 1) * width)}", share) for place, share in numbered]
+    return Distribution(found.name, (*told, *(("no number", share) for place, share in found.shares if place == NULL)))
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}" if number else "0"
 
 
 def _shown(value: Any) -> str:

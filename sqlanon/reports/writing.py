@@ -161,7 +161,8 @@ def _sensitive(report: Report) -> Iterator[str]:
     for item in report.sensitive:
         yield f"## Sensitive column {literal(item.column)}"
         yield ""
-        yield f"{number(item.values)} values, {number(item.rare)} of them rare and not shown."
+        what = "values" if item.width is None else "intervals that hold numbers"
+        yield f"{number(item.values)} {what}, {number(item.rare)} of them rare and not shown."
         yield ""
         rows = [
             (value, percent(share), *(percent(dict(worst.shares).get(value, 0)) for worst in item.worst))
@@ -266,6 +267,12 @@ def _end(report: Report) -> Iterator[str]:
             (str(i["run"]), str(i["finished"])[:19], str(i["command"]), number(i["released"])) for i in report.evidence
         ]
         yield from _table(("run", "finished", "command", "rows released"), rows)
+    if report.absent:
+        yield "## Not in this report"
+        yield ""
+        for name, why in report.absent:
+            yield f"- {literal(name)}: {literal(why)}."
+        yield ""
     yield "## Glossary"
     yield ""
     for term, text in glossary():

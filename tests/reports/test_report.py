@@ -236,6 +236,57 @@ def test_every_column_that_leaves_is_listed(algorithm: str, duckdb_url: str, fol
         assert "1 is left out" in content["decision"]["released"]
 
 
+def test_numbers_are_told_by_intervals(engine_url: str) -> None:
+    """As counted by hand; the greatest number, which is one person's, shows nowhere."""
+    numbers = [*(1000 + 37 * place % 900 for place in range(300)), 987654]
+    engine = open_at(engine_url)
+    execute(engine, "CREATE TABLE paid (town TEXT, amount INTEGER)")
+    for start in range(0, len(numbers), 100):
+        rows_of = ", ".join(f"('{'ab'[n % 2]}', {n})" for n in numbers[start : start + 100])
+        execute(engine, f"INSERT INTO paid VALUES {rows_of}, ('a', NULL), ('a', NULL)")
+    [found] = sensitive_shares(engine, Table(("paid",)), ["town"], ["amount"], None, 5)
+    engine.close()
+    # Three quarters lie within 675: a twelfth of that, rounded up to one digit.
+    assert found.width == 100
+    counted = Counter(number // 100 for number in numbers)
+    expected = {f"{place * 100} to {place * 100 + 100}": n / 309 for place, n in counted.items() if n >= 5}
+    assert len(expected) == 9
+    assert list(found.overall.shares[-1]) == ["no number", pytest.approx(8 / 309)]
+    assert dict(found.overall.shares[:-1]) == pytest.approx(expected)
+    assert [label for label, _ in found.overall.shares[:2]] == ["1000 to 1100", "1100 to 1200"]
+    assert found.rare == 1
+    assert not any("98" in label for label, _ in found.overall.shares)
+    assert [worst.name for worst in found.worst] == ["worst class 1", "worst class 2"]
+
+
+def test_sections_that_are_not_there_are_told(lock: Path, folder: Path) -> None:
+    spec = load_spec(folder / "people.yaml")
+    known = Lock.read(lock)
+    measured, alone = gather(spec, known), gather_offline(spec, known)
+    assert dict(measured.absent) == {
+        "Timeline": "the spec keeps no history of its releases",
+        "Privacy against utility": "there is nothing to show; see the notes",
+    }
+    told = dict(alone.absent)
+    assert told.keys() >= {"Class sizes", "Sensitive columns", "Risk", "Attacks", "Utility", "Search", "SQL"}
+    assert told["Class sizes"] == "it is measured with the database, and this report was made without"
+    assert "Lattice" not in told
+    for kind in ("html", "md"):
+        assert "Not in this report" in rendered(alone, kind)
+    # What both tell is one and the same.
+    for key in ("identity", "columns"):
+        ours, theirs = measured.to_dict()[key], alone.to_dict()[key]
+        if key == "identity":
+            ours, theirs = ({**found, "engine": "", "made": ""} for found in (ours, theirs))
+        else:
+            ours, theirs = (
+                [(item["name"], item["level"], item["height"]) for item in found] for found in (ours, theirs)
+            )
+        assert ours == theirs
+    released = [[grid for grid in report.more if grid.section == "Released"] for report in (measured, alone)]
+    assert released[0] == released[1]
+
+
 def test_a_lattice_too_large_to_draw() -> None:
     """The nodes that were evaluated, and how many there are of each height."""
     heights = (3,) * 9
