@@ -30,14 +30,12 @@ def some_columns(relation: exp.Expression, alias: str, names: Sequence[str]) -> 
 
 
 def value_counts(base: Table, domain: Table, position: int, *, persons: bool) -> exp.Select:
-    """The values of a column with their rows `n`, and with `m`, what is held against k: rows, or distinct persons."""
+    """The values of a column with their rows `n`; where persons are counted once for each of them, in `who`."""
     if not persons:
-        items = [column("value"), column("n"), named(column("n"), "m")]
-        return exp.select(*items).from_(table_expression(domain))
+        return exp.select(column("value"), column("n")).from_(table_expression(domain))
     key = column(f"q_{position}")
-    several = exp.Count(this=exp.Distinct(expressions=[column("who")]))
-    items = [named(key, "value"), named(exp.Sum(this=column("n")), "n"), named(several, "m")]
-    return exp.select(*items).from_(table_expression(base)).group_by(key.copy())
+    items = [named(key, "value"), named(exp.Sum(this=column("n")), "n"), column("who")]
+    return exp.select(*items).from_(table_expression(base)).group_by(key.copy(), column("who"))
 
 
 def tree_rows(values: exp.Query, hierarchy: HierarchyTable, k: int, most: int, *, persons: bool) -> exp.Query:
@@ -49,34 +47,33 @@ def tree_rows(values: exp.Query, hierarchy: HierarchyTable, k: int, most: int, *
         parts.append(_labels_of(_grouped(level, hierarchy.height, persons), level, k, most))
     for level in range(hierarchy.height):
         parts.append(_totals_of(_grouped(level, hierarchy.height, persons), level, k, most, persons))
-    return union_all(parts).with_("labelled", as_=_labelled(values, hierarchy), copy=False)
+    return union_all(parts).with_("labelled", as_=_labelled(values, hierarchy, persons), copy=False)
 
 
-def _labelled(values: exp.Query, hierarchy: HierarchyTable) -> exp.Select:
+def _labelled(values: exp.Query, hierarchy: HierarchyTable, persons: bool) -> exp.Select:
     """Each value that the source has with its labels as texts; NULL has none below the top."""
     labels = [
         named(cast(column(f"label_{level}", "h"), "text"), f"label_{level}") for level in range(hierarchy.height + 1)
     ]
     on = equal(column("value", "v"), column("value", "h"))
     return (
-        exp.select(*labels, column("n", "v"), column("m", "v"))
+        exp.select(*labels, column("n", "v"), *([column("who", "v")] if persons else []))
         .from_(subquery(values, "v"))
         .join(table_expression(hierarchy.table, "h"), on=on, join_type="left")
     )
 
 
 def _grouped(level: int, height: int, persons: bool) -> exp.Select:
-    """The labels of a level with the label above them; one label has one above it.
+    """The labels of a level with the label above them, their rows, and `m`, what is held against k: rows, or persons.
 
-    Persons may stand behind several values of a label: those behind the most frequent one are certainly different.
+    One label has one above it.
     """
     label = column(f"label_{level}")
     keys = [label] if level == height else [label, column(f"label_{level + 1}")]
     items = [named(label.copy(), "label"), named(keys[-1].copy(), "parent")]
     if level == height:
         keys, items = [], [named(exp.Max(this=label.copy()), "label"), named(exp.Max(this=label.copy()), "parent")]
-    several = exp.Max(this=column("m")) if persons else exp.Sum(this=column("m"))
-    select = exp.select(*items, named(exp.Sum(this=column("n")), "n"), named(several, "m"))
+    select = exp.select(*items, named(exp.Sum(this=column("n")), "n"), named(_held(persons), "m"))
     return select.from_(exp.to_table("labelled")).group_by(*(key.copy() for key in keys))
 
 
@@ -99,12 +96,20 @@ def _totals_of(labels: exp.Select, level: int, k: int, most: int, persons: bool)
         named(column("parent"), "parent"), named(count(), "labels"), named(rare, "rare"), named(place, "place")
     )
     found = found.from_(subquery(labels, "labels")).group_by(column("parent"))
-    several = exp.Max(this=column("m")) if persons else exp.Sum(this=column("m"))
-    found = found.having(exp.GTE(this=several, expression=literal(k)))
+    above = column(f"label_{level + 1}")
+    known = exp.select(named(above, "above"), named(_held(persons), "m")).from_(exp.to_table("labelled"))
+    known = known.group_by(above.copy())
+    same = exp.NullSafeEQ(this=column("parent", "totals"), expression=column("above", "known"))
+    enough = exp.GTE(this=column("m", "known"), expression=literal(k))
     items = [_number(1, "kind"), _number(level, "level"), named(cast(exp.Null(), "text"), "label"), column("parent")]
     items += [named(column("labels"), "n"), column("rare")]
     first = exp.LTE(this=column("place"), expression=literal(most))
-    return exp.select(*items).from_(subquery(found, "totals")).where(first)
+    told = exp.select(*items).from_(subquery(found, "totals"))
+    return told.join(subquery(known, "known"), on=same).where(enough, first)
+
+
+def _held(persons: bool) -> exp.Expression:
+    return exp.Count(this=exp.Distinct(expressions=[column("who")])) if persons else exp.Sum(this=column("n"))
 
 
 def shares(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import sqlanon
 from sqlanon.cli.main import run
@@ -257,6 +258,36 @@ def test_numbers_are_told_by_intervals(engine_url: str) -> None:
     assert found.rare == 1
     assert not any("98" in label for label, _ in found.overall.shares)
     assert [worst.name for worst in found.worst] == ["worst class 1", "worst class 2"]
+
+
+def test_moments_of_few_persons_have_a_tree(engine_url: str, folder: Path) -> None:
+    """Nobody's moment is shared: the months have their persons all the same; three of them are too few for one."""
+    engine = open_at(engine_url)
+    execute(engine, "CREATE TABLE visits (person INTEGER, seen TIMESTAMP)")
+    moments = [(n % 40, f"2024-0{1 + n % 4}-{1 + n % 27:02d} {n % 24:02d}:{n % 60:02d}:07") for n in range(200)]
+    moments += [(n, f"2025-06-01 00:00:0{n}") for n in range(3) for _ in range(9)]
+    execute(engine, "INSERT INTO visits VALUES " + ", ".join(f"({who}, TIMESTAMP '{at}')" for who, at in moments))
+    engine.close()
+    columns = {
+        "person": {"role": "identifier"},
+        "seen": {"role": "quasi_identifier", "hierarchy": {"date": ["hour", "day", "month", "any"]}},
+    }
+    values = {"connection": engine_url, "source": "visits", "target": "released", "respondent": "person"}
+    spec = folder / "visits.yaml"
+    limit = {"k": 5, "suppression": {"limit": "20%"}}
+    spec.write_text(yaml.safe_dump({**values, "columns": columns, "privacy": limit}), encoding="utf-8")
+    command("plan", spec)
+    [view] = gather(load_spec(spec), Lock.read(folder / "visits.lock.json")).columns
+    assert view.tree is not None
+    months = {child.label: child for child in view.tree.children}
+    assert {label: round(child.share * 227) for label, child in months.items()} == {
+        f"2024-0{m}": 50 for m in (1, 2, 3, 4)
+    }
+    assert view.tree.rare == 1
+    days = Counter(at[:10] for _, at in moments if at.startswith("2024-01"))
+    people_of = {day: len({who for who, at in moments if at.startswith(day)}) for day in days}
+    assert months["2024-01"].rare == sum(number < 5 for number in people_of.values())
+    assert len(months["2024-01"].children) == sum(number >= 5 for number in people_of.values())
 
 
 def test_sections_that_are_not_there_are_told(lock: Path, folder: Path) -> None:
