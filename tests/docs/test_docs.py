@@ -139,6 +139,20 @@ def test_transcripts_are_true(page: str, process: Callable[[str, Path], tuple[in
     assert code == 0
 
 
+@pytest.mark.no_cover
+@pytest.mark.usefixtures("programs")
+def test_the_nights_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its spec and its commands, night by night."""
+    monkeypatch.setenv("SQLANON_KEY", "a secret for the guide, long enough")
+    shutil.copy(ROOT / "sqlanon" / "cli" / "demo_data" / "patients.csv", tmp_path)
+    [spec] = blocks("docs/guides/nightly.md", "yaml")
+    (tmp_path / "nightly.yaml").write_text(spec, encoding="utf-8")
+    for shown in transcript("docs/guides/nightly.md"):
+        code, printed = in_a_fork(shown.command, tmp_path)
+        assert not missing(shown.lines, printed), (shown.command, printed)
+        assert code == 0, shown.command
+
+
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     demo = ROOT / "sqlanon" / "cli" / "demo_data"

@@ -13,7 +13,7 @@ from sqlanon.spec.keys import KeptHistory, SpecKeys
 
 KEPT = {"key": "person", "ledger": "kept.people", "secret": "${SQLANON_KEY}"}
 SPEC: dict[str, Any] = {
-    "connection": "duckdb://",
+    "connection": "duckdb:///here.duckdb",
     "source": "people",
     "target": "released",
     "columns": {"person": {"role": "identifier"}, "a": {"role": "quasi_identifier"}, "s": {"role": "sensitive"}},
