@@ -151,21 +151,30 @@ def _commonest(everybody: Table, place: int) -> exp.Select:
 def covers(everybody: Table, short: Table, values: int) -> exp.Select:
     """Who leaves with the people of a track that are too few: `person`.
 
-    From the largest group of the track, one of each sensitive value in turn, in the order of the keyed hashes.
+    From the largest group of the track, one of each sensitive value in turn, in the order of the keyed hashes. That
+    group is always enough: it satisfies, so it has at least k people, and fewer are missing. Whoever is behind so many
+    of the same value cannot be chosen, which leaves little to be put in order.
     """
-    turn: exp.Expression = literal(1)
-    if values:
-        by: list[exp.Expression] = [column(name, "p") for name in ("track", "class", value_name(0))]
-        order = exp.Order(expressions=[exp.Ordered(this=column("person", "p"))])
-        turn = exp.Window(this=exp.RowNumber(), partition_by=by, order=order)
-    return query(
-        "select o.person from (select m.person, m.missing, row_number() over"
-        " (partition by m.track order by m.size desc, m.class, m.turn, m.person) as place from ("
-        "select p.person, p.track, p.class, s.missing, count(*) over (partition by p.track, p.class) as size,"
-        " :turn as turn from everybody as p join short as s on p.track = s.track where p.kept) as m"
-        ") as o where o.place <= o.missing",
+    by: list[exp.Expression] = [column("track", "p"), *([column(value_name(0), "p")] if values else [])]
+    order = exp.Order(expressions=[exp.Ordered(this=column("person", "p"))])
+    turn = exp.Window(this=exp.RowNumber(), partition_by=by, order=order)
+    largest = query(
+        "select r.track, r.class from (select p.track, p.class, row_number() over"
+        " (partition by p.track order by count(*) desc, p.class) as place from everybody as p"
+        " join short as s on p.track = s.track where p.kept group by p.track, p.class) as r where r.place = 1",
         {"everybody": everybody, "short": short},
+    )
+    turns = query(
+        "select p.person, p.track, s.missing, :turn as turn from everybody as p join short as s on p.track = s.track"
+        " join largest as g on p.track = g.track and p.class = g.class where p.kept",
+        {"everybody": everybody, "short": short, "largest": largest},
         turn=turn,
+    )
+    return query(
+        "select o.person from (select t.person, t.missing, row_number() over"
+        " (partition by t.track order by t.turn, t.person) as place from turns as t"
+        " where t.turn <= t.missing) as o where o.place <= o.missing",
+        {"turns": turns},
     )
 
 
