@@ -361,6 +361,11 @@ class Engine(ABC):
         if self.traits.plans_by_statistics:
             self.execute(Statement(step, exp.Analyze(tables=[table_expression(table)])))
 
+    @property
+    def forgets(self) -> bool:
+        """Whether nothing of the database is left when the session ends."""
+        return False
+
     def open_to_others(self, table: Table) -> bool:
         """Whether a role that does not own a table was given rights on it, on engines that have roles."""
         return False

@@ -55,6 +55,8 @@ def bind_history(
             f"history: a ledger is written in one transaction with its release, which {engine.name} does not have; "
             f"remove it, or publish from another engine"
         )
+    if engine.forgets:
+        raise UsageError("history.ledger: the database is in memory and forgets the ledger; name a file as connection")
     if kept.key not in known:
         raise SourceError(f"history.key: the source has no column '{kept.key}'")
     bound = BoundHistory(known[kept.key], Table(kept.ledger))

@@ -17,7 +17,7 @@ from sqlanon.hierarchies import Csv, Date, Ending, Family, HierarchySpec, Interv
 from sqlanon.hierarchies.definition import Finding, KeyPath
 from sqlanon.spec.algorithms import ALGORITHMS, ITSELF, KEYS, PASSED_ON, AlgorithmRow, Key, Only
 from sqlanon.spec.keys import REQUIRED, KeptHistory, SpecKeys
-from sqlanon.spec.places import IN_MEMORY, QuerySource, TableSource, TableTarget, ViewTarget
+from sqlanon.spec.places import QuerySource, TableSource, TableTarget, ViewTarget
 from sqlanon.spec.privacy import MODELS
 from sqlanon.spec.rules import Shift
 
@@ -115,8 +115,6 @@ def _person_key(spec: SpecKeys, kept: KeptHistory) -> Iterator[Finding]:
 
 
 def _places(spec: SpecKeys, kept: KeptHistory) -> Iterator[Finding]:
-    if spec.connection.reveal().partition("?")[0] in ("duckdb:", "duckdb://", "duckdb:///", IN_MEMORY):
-        yield ("history", "ledger"), "the database is in memory and forgets the ledger; name a file as connection"
     population = spec.privacy.population
     places = {"target": spec.own_target, "source": spec.source, "population": population and population.source}
     for what, place in places.items():

@@ -40,9 +40,15 @@ def hash_of(person: str, secret: str = SECRET) -> str:
 
 
 def held_back(
-    classes: Mapping[str, str], values: Mapping[str, str], tracks: Mapping[str, tuple[Any, ...]], k: int, ok: Enough
+    classes: Mapping[str, str],
+    values: Mapping[str, str],
+    tracks: Mapping[str, tuple[Any, ...]],
+    ok: Enough,
+    k: int,
+    published: Mapping[str, str],
 ) -> set[str]:
-    """Who of a release must stay out, by the rules of the docs: `classes` of those whose class satisfies by itself."""
+    """Who of a release must stay out, by the rules of the docs: `classes` of those whose class satisfies by itself,
+    `published` the values that were published last."""
     out: set[str] = set()
     everybody: dict[tuple[Any, ...] | None, list[str]] = defaultdict(list)
     for person in {*classes, *tracks}:
@@ -59,8 +65,9 @@ def held_back(
             absent = [person for person in people if person not in classes or person in out]
             if track is None or not absent or not groups:
                 break
-            known = [values[person] for person in absent if person in classes]
-            # Nothing is known of those who are gone: at worst they have what most of the others have.
+            known = [values[p] for p in absent if p in classes and values[p] == published[p]]
+            # Nothing is known of those who are gone, or have another value by now: at worst they have what most of the
+            # others have.
             common = Counter(known).most_common(1)
             known += [common[0][0] if common else "nothing"] * (len(absent) - len(known))
             if ok(known):
@@ -141,7 +148,7 @@ class Series:
         diverse = {name: {people[p][1] for p in people if label[p] == name} for name in sizes}
         classes = {p: name for p, name in label.items() if sizes[name] >= self.k and len(diverse[name]) >= self.l}
         sensitive = {person: row[1] for person, row in people.items()}
-        out = held_back(classes, sensitive, self.tracks, self.k, enough(self.k, self.l))
+        out = held_back(classes, sensitive, self.tracks, enough(self.k, self.l), self.k, self.values)
         if not set(classes) - out:
             with pytest.raises(InfeasibleError):
                 pipeline.run(spec)

@@ -69,6 +69,23 @@ def test_leavers_of_one_diagnosis_are_covered(engine_url: str) -> None:
     assert {series.values[p] for p, track in series.tracks.items() if track == ("A1", None)} == {"flu", "cold"}
 
 
+def test_what_was_published_last_counts(engine_url: str) -> None:
+    """Who has another value by now does not make a group that left diverse: the difference shows the old one."""
+    first, second, *others, leaves = sorted((f"p{number}" for number in range(1, 10)), key=hash_of)
+    rest = {person: ("A1", ("cold", "flu")[place % 2]) for place, person in enumerate(others)}
+    series = Series(engine_url, k=2, l=2)
+    series.publish({**rest, first: ("A1", "flu"), second: ("A1", "flu"), leaves: ("A1", "flu")})
+    history = figures(series.publish({**rest, first: ("A1", "burn"), second: ("A1", "itch")}))
+    assert history.covered > 2
+    absent = {series.values[person] for person, track in series.tracks.items() if track == ("A1", None)}
+    assert absent == {"flu", "cold"}
+
+
+def test_a_ledger_in_memory_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^history\.ledger: the database is in memory"):
+        pipeline.run(Series("duckdb://").spec(source={"query": "select 1 as id, 'A1' as a, 'flu' as s"}))
+
+
 @pytest.mark.parametrize(("policy", "said"), [("joiners", "2 newcomers"), ("leavers", "2 people would have to leave")])
 def test_a_policy_that_refuses(duckdb_url: str, policy: str, said: str) -> None:
     series = Series(duckdb_url)

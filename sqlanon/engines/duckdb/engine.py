@@ -293,6 +293,10 @@ class DuckDBEngine(Engine):
         key = (self._path, *duckdb_catalog.identity(self, target))
         return alone_in_process(self, key, target, seconds)
 
+    @property
+    def forgets(self) -> bool:
+        return self._path is None
+
     def scan_bytes(self, relation: Relation) -> int | None:
         return duckdb_catalog.scan_bytes(self, relation)
 

@@ -1,6 +1,7 @@
 """The ledger of a series: three tables that their owner alone can read, and a chain of digests that tells of changes.
 
-`people` has the keyed hash of each person and the number of the track; `tracks` says of each track in which class of
+`people` has the keyed hash of each person, the number of the track, and a keyed digest by which it is told whether the
+sensitive values are still those that were published last; `tracks` says of each track in which class of
 which release it went on from which other; `releases` has a row for each event: counts, and a digest under the secret
 over that row, the digest before it and all that the other two tables hold. No value, no label and no secret is in them.
 Written within the transaction of a release.
@@ -22,10 +23,10 @@ from sqlanon.evaluation.requirements import requirement_from
 from sqlanon.release.series import statements as series_sql
 from sqlanon.source.binding import Binding
 from sqlanon.source.history import BoundHistory
-from sqlanon.source.keyed_hash import HashSecret, KeyedHash, secret_of
+from sqlanon.source.keyed_hash import HashSecret, KeyedHash, canonical_text, secret_of
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.build import create_table_as
-from sqlanon.sql.relations import Table, column, literal
+from sqlanon.sql.relations import Table, cast, column, literal
 
 Event = dict[str, Any]
 """A row of the releases by the names of its columns."""
@@ -98,6 +99,20 @@ class Ledger:
     def hash(self, value: exp.Expression, info: ColumnInfo) -> exp.Expression:
         """The keyed hash of a person."""
         return self.keyed.of(value, info)
+
+    def told(self, person: exp.Expression) -> exp.Expression:
+        """A keyed digest of a person and the sensitive values that models read; they are read from alias `source`."""
+        text: exp.Expression = person
+        for item in sorted(self.binding.sensitive, key=lambda item: item.name):
+            info = next(info for info in self.binding.columns if info.name == item.name)
+            value = canonical_text(column(item.name, "source"), info, self.engine.traits)
+            length = cast(exp.Length(this=value.copy()), "text")
+            whole = exp.DPipe(
+                this=exp.DPipe(this=length, expression=literal(":"), safe=True), expression=value, safe=True
+            )
+            known = exp.Coalesce(this=whole, expressions=[literal("")])
+            text = exp.DPipe(this=exp.DPipe(this=text, expression=literal(","), safe=True), expression=known, safe=True)
+        return self.keyed.of_text(text) if self.binding.sensitive else literal("")
 
     @property
     def contract(self) -> str:
@@ -212,7 +227,7 @@ class Ledger:
         """Take people, by their hashes and tracks, out of the ledger; tracks remember how many. How many they were."""
         [(number,)] = self.engine.query(Statement("people to forget", series_sql.rows_of(people)))
         if number:
-            self._replace(standing.people, series_sql.not_among(standing.people, people))
+            self._replace(standing.people, series_sql.remaining(standing.people, people))
             self._replace(standing.tracks, series_sql.tracks_forgetting(standing.tracks, people))
             self.log(kind, standing, {"gone": int(number)})
         return int(number)

@@ -1,7 +1,8 @@
 """Statements of a series: people by track and class, the groups that fail, who leaves with whom, the ledger.
 
 Scratch tables of people have the columns `person` (the keyed hash), `track` (0: in no release so far), `class`, a code
-`value_0`... for each sensitive column that models read, and `kept`: whether the person is in the release.
+`value_0`... for each sensitive column that models read, `same`: whether these values are those that were published of
+the person last, and `kept`: whether the person is in the release.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sqlanon.sql.build import any_of, count, equal, named, query, subquery, unio
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.values import Counted, ValueTables, classes
 
-PERSON, CLASS = "sqlanon person", "sqlanon class"
+PERSON, CLASS, TOLD = "sqlanon person", "sqlanon class", "sqlanon told"
 """What is added to the rows of a release while it is decided."""
 
 
@@ -33,13 +34,18 @@ def rank(keys: Sequence[exp.Expression]) -> exp.Expression:
 
 
 def told_apart(
-    rows: exp.Query, person: exp.Expression, keys: Sequence[exp.Expression], values: Sequence[exp.Expression]
+    rows: exp.Query,
+    person: exp.Expression,
+    told: exp.Expression,
+    keys: Sequence[exp.Expression],
+    values: Sequence[exp.Expression],
 ) -> exp.Select:
-    """The rows of a release, each with the hash of its person, the number of its class and of its sensitive values.
+    """The rows of a release, each with the hash of its person, a digest of person and sensitive values, the number of
+    its class and of its sensitive values.
 
     Keys and values are read from alias `source`.
     """
-    items = [named(person, PERSON), named(rank(keys), CLASS)]
+    items = [named(person, PERSON), named(told, TOLD), named(rank(keys), CLASS)]
     items += [named(rank([value]), f"sqlanon {value_name(place)}") for place, value in enumerate(values)]
     everything = exp.Column(this=exp.Star(), table=identifier("source"))
     return exp.select(everything, *items).from_(subquery(rows, "source"))
@@ -55,6 +61,8 @@ def people(seen: Table, ledger: Table, values: int) -> exp.Select:
     """Everybody of the release, with the track of the ledger."""
     track = exp.Coalesce(this=column("track", "l"), expressions=[literal(0)])
     items = [named(column(PERSON, "s"), "person"), named(track, "track"), named(column(CLASS, "s"), "class")]
+    alike = exp.Coalesce(this=equal(column(TOLD, "s"), column("told", "l")), expressions=[exp.false()])
+    items += [named(column(TOLD, "s"), "told"), named(alike, "same")]
     items += [named(column(f"sqlanon {value_name(place)}", "s"), value_name(place)) for place in range(values)]
     select = exp.select(*items, named(exp.true(), "kept")).from_(table_expression(seen, "s"))
     on = equal(column(PERSON, "s"), column("person", "l"))
@@ -103,7 +111,7 @@ def _fails() -> exp.Expression:
 def without_groups(everybody: Table, failing: Table, values: int) -> exp.Select:
     """The people once groups that fail are out of the release."""
     select = query(
-        "select p.person, p.track, p.class, p.kept and f.track is null as kept from everybody as p"
+        "select p.person, p.track, p.class, p.same, p.kept and f.track is null as kept from everybody as p"
         " left join failing as f on p.track = f.track and p.class = f.class",
         {"everybody": everybody, "failing": failing},
     )
@@ -113,13 +121,20 @@ def without_groups(everybody: Table, failing: Table, values: int) -> exp.Select:
 def failing_absent(everybody: Table, gone_people: Table, requirement: Grouping, values: int, k: int) -> exp.Select:
     """The tracks whose absent people do not satisfy the requirement while others are present: `track`, `missing`.
 
-    Nobody knows the sensitive values of people who are gone. They count as the value that most of the absent have:
-    whatever theirs are, the group is at least as diverse.
+    What counts are the sensitive values that were published last, for these are what the difference shows. Of people
+    who are gone nobody knows them, nor of those whose values have changed since. They count as the value that most of
+    the others have: whatever theirs are, the group is at least as diverse.
     """
     absent = query(
-        "select p.track, 1 as n from everybody as p where not p.kept and p.track > 0", {"everybody": everybody}
+        "select p.track, 1 as n from everybody as p where not p.kept and p.track > 0 and p.same",
+        {"everybody": everybody},
     )
-    unknown = query("select g.track, g.n from gone as g", {"gone": gone_people})
+    unknown = query(
+        "select g.track, g.n from (select a.track, cast(sum(a.n) as bigint) as n from (select u.track, u.n from"
+        " gone_people as u union all select p.track, count(*) as n from everybody as p"
+        " where not p.kept and p.track > 0 and not p.same group by p.track) as a group by a.track) as g",
+        {"gone_people": gone_people, "everybody": everybody},
+    )
     absent = _with_values(absent, values, "p")
     for place in range(values):
         commonest = _commonest(everybody, place)
@@ -142,7 +157,8 @@ def _commonest(everybody: Table, place: int) -> exp.Select:
     return query(
         "select c.track, c.value from (select p.track as track, :value as value, row_number() over"
         " (partition by p.track order by count(*) desc, :value) as place"
-        " from everybody as p where not p.kept and p.track > 0 group by p.track, :value) as c where c.place = 1",
+        " from everybody as p where not p.kept and p.track > 0 and p.same group by p.track, :value) as c"
+        " where c.place = 1",
         {"everybody": everybody},
         value=column(value_name(place), "p"),
     )
@@ -181,7 +197,7 @@ def covers(everybody: Table, short: Table, values: int) -> exp.Select:
 def touched(everybody: Table, short: Table, chosen: Table, values: int) -> exp.Select:
     """The people of tracks that others left with, once these are out: what a further round has to look at."""
     select = query(
-        "select p.person, p.track, p.class, p.kept and c.person is null as kept from everybody as p"
+        "select p.person, p.track, p.class, p.same, p.kept and c.person is null as kept from everybody as p"
         " join short as s on p.track = s.track left join chosen as c on p.person = c.person",
         {"everybody": everybody, "short": short, "chosen": chosen},
     )
@@ -227,9 +243,9 @@ def without_people(seen: Table, held: Table, names: Sequence[str]) -> exp.Select
 
 
 def present(everybody: Table, held: Table) -> exp.Select:
-    """The people of the release as it is published: `person`, `track`, `class`."""
+    """The people of the release as it is published: `person`, `track`, `class`, `told`."""
     return query(
-        "select p.person, p.track, p.class from everybody as p left join held as h on p.person = h.person"
+        "select p.person, p.track, p.class, p.told from everybody as p left join held as h on p.person = h.person"
         " where h.person is null",
         {"everybody": everybody, "held": held},
     )
@@ -253,17 +269,17 @@ def new_tracks(published: Table, tracks: Table) -> exp.Select:
 def people_now(ledger: Table, published: Table, groups: Table) -> exp.Select:
     """The people of the ledger once a release stands: those in it have a new track, the others keep theirs."""
     absent = query(
-        "select l.person, l.track from ledger as l left join published as p on l.person = p.person"
+        "select l.person, l.track, l.told from ledger as l left join published as p on l.person = p.person"
         " where p.person is null",
         {"ledger": ledger, "published": published},
     )
     there = query(
-        "select p.person, g.id as track from published as p"
+        "select p.person, g.id as track, p.told from published as p"
         " join groups as g on p.track = g.parent and p.class = g.class",
         {"published": published, "groups": groups},
     )
     both = union_all([absent, there])
-    return exp.select(column("person", "u"), named(column("track", "u"), "track")).from_(subquery(both, "u"))
+    return exp.select(*(column(name, "u") for name in PEOPLE)).from_(subquery(both, "u"))
 
 
 def tracks_of(groups: Table, release: int) -> exp.Select:
@@ -276,9 +292,13 @@ def tracks_of(groups: Table, release: int) -> exp.Select:
     )
 
 
+PEOPLE = ("person", "track", "told")
+"""The columns of the people of a ledger; `told` is a keyed digest of the person and the values published last."""
+
+
 def nobody() -> exp.Select:
     """The people of a ledger that begins."""
-    return query("select cast('' as text) as person, cast(0 as bigint) as track where 1 = 0")
+    return query("select cast('' as text) as person, cast(0 as bigint) as track, cast('' as text) as told where 1 = 0")
 
 
 def no_tracks() -> exp.Select:
@@ -289,7 +309,6 @@ def no_tracks() -> exp.Select:
     )
 
 
-PEOPLE = ("person", "track")
 TRACKS = ("track", "parent", "release", "class", "forgotten")
 TEXTS = ("event", "run", "target", "published", "secret_mark", "contract", "state", "digest")
 NUMBERS = ("release", "rows", "joined", "gone", "deferred", "covered", "smallest")
@@ -404,6 +423,15 @@ def not_among(named_people: Table, others_known: Table) -> exp.Select:
         "select n.person, n.track from named_people as n left join others_known as o on n.person = o.person"
         " where o.person is null",
         {"named_people": named_people, "others_known": others_known},
+    )
+
+
+def remaining(ledger: Table, forgotten: Table) -> exp.Select:
+    """The people of a ledger but those who are forgotten."""
+    return query(
+        "select l.person, l.track, l.told from ledger as l left join forgotten as f on l.person = f.person"
+        " where f.person is null",
+        {"ledger": ledger, "forgotten": forgotten},
     )
 
 
