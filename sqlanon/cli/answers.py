@@ -29,6 +29,7 @@ from sqlanon.cli.schemas import (
     beside_published,
     comparison,
     decided,
+    difference,
     each,
     for_recipients,
     grid,
@@ -108,20 +109,8 @@ def attack() -> Schema:
 
 
 def series() -> Schema:
-    people = {"classes": COUNT, "smallest": maybe(COUNT), "alone": COUNT, "below_k": COUNT}
-    found = keys({"number": COUNT, **people, "one_value": COUNTS, "few_values": COUNTS})
-    view = {"classes": one_of("class", "table"), "column": maybe(TEXT)}
-    pair = {
-        "older newer": TEXT,
-        "counted": COUNTED,
-        "k leavers joiners alone below_k only_older only_newer": COUNT,
-        "one_value few_values": COUNTS,
-        "views": each(keys({**view, "leavers joiners stayers": found})),
-    }
-    return told(
-        "With --series.",
-        keys({"tables": LINES, "exposing": FLAG, "pairs": each(keys(pair, {"sql": LINES})), "notes": LINES}),
-    )
+    pairs = each(difference())
+    return told("With --series.", keys({"tables": LINES, "exposing": FLAG, "pairs": pairs, "notes": LINES}))
 
 
 def risk() -> Schema:
@@ -223,7 +212,8 @@ def status() -> Schema:
             "audit": maybe(audit()),
             "drifted": maybe(FLAG),
             "drift": maybe(drift),
-        }
+        },
+        {"series": ledger_state()},
     )
     return {"anyOf": [one, keys({"satisfied": VERDICT, "recipients": named(one)})]}
 
@@ -301,7 +291,7 @@ def spec() -> Schema:
     return json_schema()
 
 
-def ledger() -> Schema:
+def ledger_state() -> Schema:
     event = {
         "release": COUNT,
         "event": TEXT,
@@ -309,7 +299,7 @@ def ledger() -> Schema:
         "published": maybe(TEXT),
         "rows joined gone deferred covered smallest": maybe(COUNT),
     }
-    state = keys(
+    return keys(
         {
             "ledger": TEXT,
             "people": maybe(COUNT),
@@ -318,7 +308,10 @@ def ledger() -> Schema:
             "problems": LINES,
         }
     )
-    return {"anyOf": [state, keys({"forgotten": COUNT}), run()]}
+
+
+def ledger() -> Schema:
+    return {"anyOf": [ledger_state(), keys({"forgotten": COUNT}), run()]}
 
 
 ANSWERS: dict[str, Callable[[], Schema]] = {

@@ -303,9 +303,25 @@ def published() -> dict[str, Schema]:
     }
 
 
+def difference() -> Schema:
+    """What two tables that were published one after the other say together."""
+    people = {"classes": COUNT, "smallest": maybe(COUNT), "alone": COUNT, "below_k": COUNT}
+    found = keys({"number": COUNT, **people, "one_value": COUNTS, "few_values": COUNTS})
+    view = {"classes": one_of("class", "coarser class", "table"), "column": maybe(TEXT)}
+    pair = {
+        "older newer": TEXT,
+        "counted": COUNTED,
+        "k leavers joiners alone below_k only_older only_newer": COUNT,
+        "one_value few_values": COUNTS,
+        "views": each(keys({**view, "leavers joiners stayers": found})),
+    }
+    return keys(pair, {"sql": LINES})
+
+
 def beside_published() -> dict[str, Schema]:
     return {
         "history": told("Where a ledger is kept: counts of people.", named({"type": ["integer", "null"]})),
+        "difference": told("What the release that was replaced and this one say together.", difference()),
         "reused": FLAG,
         "reason": maybe(TEXT),
         "warnings": LINES,

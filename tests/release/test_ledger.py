@@ -158,12 +158,14 @@ def test_the_commands(duckdb_url: str, tmp_path: Path, sqlanon: CommandLine, mon
     shown = sqlanon("ledger", "show", path)
     assert (shown.code, "begin" in shown.out) == (0, True)
     series.source(people(*range(2, 8)))
+    assert sqlanon("plan", path, "--json").json["series"]["keeps"] is False
     again = sqlanon("run", path)
     assert (again.code, "searched anew" in again.err) == (0, False)
     outcome = sqlanon("ledger", "verify", path, "--json")
     assert (outcome.code, outcome.json["people"], outcome.json["smallest_track"]) == (0, 6, 3)
     assert [event["covered"] for event in outcome.json["events"]] == [0, 2]
     assert "in order" in sqlanon("ledger", "verify", path).out
+    assert sqlanon("status", path, "--json").json["series"]["people"] == 6
     status = sqlanon("status", path)
     assert (status.code, "1 newcomers wait, 2 left with others" in status.out) == (0, True)
     with monkeypatch.context() as patch:
