@@ -430,6 +430,7 @@ def question_of(requirements: Sequence[Requirement]) -> node_sql.Question:
     return node_sql.Question(
         tuple(measures for grouping in groupings for measures in grouping.measures()),
         tuple(grouping.satisfied() for grouping in groupings),
+        tuple(grouping.lost() for grouping in groupings),
         population=any(grouping.reads_population for grouping in groupings),
         absent=any(grouping.asks_of_absent for grouping in groupings),
     )

@@ -24,6 +24,7 @@ from sqlanon.sql.build import (
     left_join,
     named,
     subquery,
+    total,
     total_of,
     total_where,
     with_queries,
@@ -113,6 +114,8 @@ class Question:
 
     measures: tuple[Measures, ...]
     satisfied: tuple[exp.Expression, ...]
+    lost: tuple[exp.Expression | None, ...] = ()
+    """For each condition the rows of a class that count as suppressed; None: all of one that does not satisfy it."""
     population: bool = False
     """The population's rows of each class are read."""
     absent: bool = False
@@ -146,9 +149,9 @@ def check(
         if table in small and not question.absent:
             together.setdefault(table, []).append((index, node))
         else:
-            queries.append(_counted(node_classes(table, node, shape, question), question.satisfied, literal(index)))
+            queries.append(_counted(node_classes(table, node, shape, question), question, literal(index)))
     for table, nodes in together.items():
-        counted = _counted(_classes_of_many(table, nodes, shape, question), question.satisfied, column("node"))
+        counted = _counted(_classes_of_many(table, nodes, shape, question), question, column("node"))
         queries.append(counted.group_by(column("node"), copy=False))
     return _all_of_them(queries)
 
@@ -232,11 +235,13 @@ def population_of_nodes(
     return Population(_times_masks(shape.population, nodes, shape), keys, everywhere=False)
 
 
-def _counted(class_query: exp.Select, satisfied: Sequence[exp.Expression], index: exp.Expression) -> exp.Select:
+def _counted(class_query: exp.Select, question: Question, index: exp.Expression) -> exp.Select:
     items = [named(index, "node"), named(count(), "all_classes")]
-    for position, condition in enumerate(satisfied):
+    for position, condition in enumerate(question.satisfied):
+        lost = question.lost[position] if question.lost else None
         fails = exp.Not(this=exp.Paren(this=condition.copy()))
-        items.append(named(total_of(fails, exp.Sum(this=column("n"))), f"suppressed_{position}"))
+        rows = total_of(fails, exp.Sum(this=column("n"))) if lost is None else total(lost.copy())
+        items.append(named(rows, f"suppressed_{position}"))
         items.append(named(total_of(condition.copy(), count()), f"classes_{position}"))
     return exp.select(*items).from_(subquery(class_query, "classes"), copy=False)
 
@@ -262,7 +267,7 @@ def measure(
             together.setdefault(table, []).append((index, node))
         else:
             grouped = node_classes(table, node, shape, question)
-            queries.append(_measured(index, node, shape, grouped, question.satisfied, figures))
+            queries.append(_measured(index, node, shape, grouped, question, figures))
     queries += [_measured_together(table, nodes, shape, question, figures) for table, nodes in together.items()]
     return _all_of_them(queries)
 
@@ -279,7 +284,7 @@ def _measured_together(
     The code of a value is its words under the column's widest mask: what the node's level leaves out is gone already.
     """
     wanted = _wanted(figures)
-    select = exp.select(column("node"), *_judged(question.satisfied))
+    select = exp.select(column("node"), *_judged(question))
     for position in range(len(shape.hierarchies)):
         if code_name(position) in wanted:
             masks = shape.layout.column_masks(position, 0)
@@ -294,7 +299,7 @@ def _measured_together(
         for number, figure in enumerate(figures.values())
         if not isinstance(figure, exp.Subquery)
     ]
-    counts = exp.select(column("node"), *_counts_of_classes(), *plain)
+    counts = exp.select(column("node"), *_counts_of_classes(question), *plain)
     counts = counts.from_("classes", copy=False).group_by(column("node"), copy=False)
     names = ("node", "all_classes", "suppressed", "classes", "least")
     whole = exp.select(*(column(name, "counts") for name in names)).from_(subquery(counts, "counts"), copy=False)
@@ -332,7 +337,15 @@ def measure_survivors(
     words = [f"p_{word}" for word in range(shape.layout.words)]
     return _all_of_them(
         [
-            _measured(index, node, shape, classes_of_node(table, index, words), [column("kept")], figures, WHOLE)
+            _measured(
+                index,
+                node,
+                shape,
+                classes_of_node(table, index, words),
+                Question((), (column("kept"),)),
+                figures,
+                WHOLE,
+            )
             for index, node in nodes
         ]
     )
@@ -343,14 +356,14 @@ def _measured(
     node: Node,
     shape: Shape,
     grouped: exp.Select,
-    satisfied: Sequence[exp.Expression],
+    question: Question,
     figures: Mapping[str, exp.Expression],
     whole: str = "n",
 ) -> exp.Select:
     """A node's counts and figures; `whole` names what a class has with the part of it that is not kept with it."""
-    items: list[exp.Expression] = [named(literal(index), "node"), *_counts_of_classes()]
+    items: list[exp.Expression] = [named(literal(index), "node"), *_counts_of_classes(question)]
     items += [named(figure.copy(), name) for name, figure in figures.items()]
-    judged = _with_values(grouped, node, shape, satisfied, _wanted(figures))
+    judged = _with_values(grouped, node, shape, question, _wanted(figures))
     if WHOLE in _wanted(figures):
         judged = judged.select(named(column(whole, "grouped"), WHOLE), copy=False)
     measured = with_queries(exp.select(*items).from_("classes", copy=False), {"classes": judged})
@@ -358,27 +371,32 @@ def _measured(
     return exp.select(exp.Star()).from_(subquery(measured, "measured"), copy=False)
 
 
-def _counts_of_classes() -> list[exp.Expression]:
+def _counts_of_classes(question: Question) -> list[exp.Expression]:
     """What is counted of judged classes whatever the metric."""
+    least = total_where(exp.Not(this=column("may_stay")), column("n"))
+    if any(lost is not None for lost in question.lost[1:]):
+        least = total(column("lost_below"))
     return [
         named(count(), "all_classes"),
         named(total_where(exp.Not(this=column("kept")), column("n")), "suppressed"),
         named(total_where(column("kept"), literal(1)), "classes"),
-        named(total_where(exp.Not(this=column("may_stay")), column("n")), "least"),
+        named(least, "least"),
     ]
 
 
-def _judged(satisfied: Sequence[exp.Expression]) -> list[exp.Expression]:
-    """A class's rows, whether it is kept, and whether the monotone part of the requirement lets it stay."""
-    may_stay = satisfied[1].copy() if len(satisfied) > 1 else exp.true()
-    return [column("n"), named(satisfied[0].copy(), "kept"), named(may_stay, "may_stay")]
+def _judged(question: Question) -> list[exp.Expression]:
+    """A class's rows, whether it is kept, and whether the monotone part of the requirement lets it stay, or in part."""
+    kept, *part = question.satisfied
+    items = [column("n"), named(kept.copy(), "kept"), named(part[0].copy() if part else exp.true(), "may_stay")]
+    items += [named(lost.copy(), "lost_below") for lost in question.lost[1:] if lost is not None]
+    return items
 
 
 def _with_values(
-    grouped: exp.Select, node: Node, shape: Shape, satisfied: Sequence[exp.Expression], wanted: Collection[str]
+    grouped: exp.Select, node: Node, shape: Shape, question: Question, wanted: Collection[str]
 ) -> exp.Select:
     """Classes as metrics expect them: judged, with the code of each column's value and the leaves under it."""
-    select = exp.select(*_judged(satisfied)).from_(subquery(grouped, "grouped"), copy=False)
+    select = exp.select(*_judged(question)).from_(subquery(grouped, "grouped"), copy=False)
     for position, level in enumerate(node):
         masks = shape.layout.column_masks(position, level)
         if code_name(position) in wanted:

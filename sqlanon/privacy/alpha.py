@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, digest, kind_for, product
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, digest, kind_for, product, rows_lost
 from sqlanon.spec import models as entries
 from sqlanon.sql.build import total_where
-from sqlanon.sql.relations import column
+from sqlanon.sql.relations import cast, column, literal
 from sqlanon.sql.values import Measures, View
 
 
@@ -48,6 +48,15 @@ class AlphaShare(PrivacyModel):
             this=product(kind, self._aggregate, self.alpha.denominator),
             expression=product(kind, "size", self.alpha.numerator),
         )
+
+    def lost_below(self) -> exp.Expression | None:
+        """With f rows lost at most a share alpha of the others has the value: f >= (held - alpha * n) / (1 - alpha)."""
+        if self.sensitive.persons or self.alpha.value >= 1:
+            return None
+        allowed = exp.Mul(this=cast(column("size"), "double"), expression=self.alpha.double())
+        excess = exp.Sub(this=cast(column(self._aggregate), "double"), expression=allowed)
+        others = exp.Paren(this=exp.Sub(this=literal(1), expression=self.alpha.double()))
+        return rows_lost(exp.Div(this=exp.Paren(this=excess), expression=others))
 
     def describe(self) -> dict[str, object]:
         return {"column": self.sensitive.name, "value": self.digest, "alpha": str(self.alpha)}

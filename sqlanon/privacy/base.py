@@ -65,6 +65,14 @@ class PrivacyModel(ABC):
         """A model, monotone also with suppression, that every class satisfies which satisfies this one."""
         return self if self.monotonicity.with_suppression else None
 
+    def lost_below(self) -> exp.Expression | None:
+        """So many rows of a class that fails are suppressed at every node below, a whole number; None: none is known.
+
+        For models that classes satisfy together where each does alone: what is kept of the class at a node below
+        satisfies, so at least as many rows are lost as it takes to make the class satisfy.
+        """
+        return None
+
     def measures(self) -> Measures | None:
         """The aggregates it needs of a sensitive column; none where the counts of a class are enough."""
         return None
@@ -88,6 +96,8 @@ class Grouping:
     known: tuple[int, ...] = ()
     """Sensitive columns whose values an adversary may know: they are keys of the class as they are."""
     name: str = ""
+    losing: tuple[PrivacyModel, ...] = ()
+    """Models that are not asked here; classes that fail them still lose rows wherever values are finer."""
 
     @property
     def reads_population(self) -> bool:
@@ -99,7 +109,7 @@ class Grouping:
         return any(model.asks_of_absent for model in self.models)
 
     def measures(self) -> list[Measures]:
-        found = (model.measures() for model in self.models)
+        found = (model.measures() for model in (*self.models, *self.losing))
         return [item for item in found if item is not None]
 
     def satisfied(self) -> exp.Expression:
@@ -109,6 +119,22 @@ class Grouping:
         """The same classes, asked only for what is monotone."""
         found = (model.relaxed() for model in self.models)
         return replace(self, models=tuple(model for model in found if model is not None))
+
+    def with_losses(self) -> Grouping:
+        """The monotone part, with what failing classes of the other models lose at least."""
+        losing = tuple(model for model in self.models if model.lost_below() is not None)
+        return replace(self.relaxed(), losing=losing)
+
+    def lost(self) -> exp.Expression | None:
+        """The rows of a class that are suppressed here and at every node below; None: all of one that fails."""
+        if not self.losing:
+            return None
+        parts = [
+            exp.Case().when(model.satisfied(), literal(0)).else_(model.lost_below() or literal(0))
+            for model in self.losing
+        ]
+        most = exp.Greatest(this=parts[0], expressions=parts[1:]) if len(parts) > 1 else parts[0]
+        return exp.Case().when(self.satisfied(), most).else_(column("n"))
 
 
 @dataclass(frozen=True)
@@ -151,7 +177,10 @@ class Requirement:
     def relaxed(self) -> Requirement | None:
         """The monotone part of a requirement: what it suppresses, the requirement suppresses too, here and below."""
         groupings = tuple(grouping.relaxed() for grouping in self.groupings)
-        asking = tuple(grouping for grouping in groupings if grouping.models)
+        if self.whole is not None:
+            # Elsewhere a class may be kept in part.
+            groupings = (self.whole.with_losses(),)
+        asking = tuple(grouping for grouping in groupings if grouping.models or grouping.losing)
         return Requirement(asking) if asking else None
 
     def describe(self) -> dict[str, object]:
@@ -259,6 +288,15 @@ def product(kind: str, *factors: exp.Expression | str) -> exp.Expression:
 def kind_for(largest: int) -> str:
     """The type that holds products up to `largest`."""
     return NARROW if largest < LARGEST else WIDE
+
+
+def rows_lost(least: exp.Expression) -> exp.Expression:
+    """At least `least` rows, a number in floating point, as a whole number: one at the least.
+
+    Rounded down, and errors of floating point are far below one: no more than the true number rounded up.
+    """
+    whole = exp.Coalesce(this=exp.Floor(this=least), expressions=[literal(1)])
+    return cast(exp.Greatest(this=whole, expressions=[literal(1)]), "bigint")
 
 
 def ratio(numerator: tuple[str, str], denominator: tuple[str, str]) -> exp.Expression:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, rows_lost
 from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.sql.build import all_of, any_of, count, equal
 from sqlanon.sql.relations import cast, column, literal
@@ -70,6 +70,17 @@ class EntropyDiversity(PrivacyModel):
         left = exp.Sub(this=exp.Sub(this=whole, expression=self.sensitive.column("surprise")), expression=asked)
         rounding = exp.Mul(this=_double(exp.Literal.number("-" + ROUNDING)), expression=exp.Paren(this=whole.copy()))
         return exp.GTE(this=left, expression=rounding)
+
+    def lost_below(self) -> exp.Expression | None:
+        """Entropy is concave: n H >= (n - f) ln l for a class of which f rows are lost, so f >= n - n H / ln l."""
+        if self.sensitive.persons or self.l < 2:
+            return None
+        size = _double(column("size"))
+        own = exp.Sub(
+            this=exp.Mul(this=size, expression=exp.Ln(this=size.copy())), expression=self.sensitive.column("surprise")
+        )
+        held = exp.Div(this=exp.Paren(this=own), expression=exp.Ln(this=_double(literal(self.l))))
+        return rows_lost(exp.Sub(this=size.copy(), expression=held))
 
     def describe(self) -> dict[str, object]:
         return {"column": self.sensitive.name, "l": self.l, "kind": "entropy"}

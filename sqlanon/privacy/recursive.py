@@ -11,12 +11,12 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, kind_for, product
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, kind_for, product, rows_lost
 from sqlanon.privacy.distinct import DistinctDiversity
 from sqlanon.privacy.entropy import EntropyDiversity
 from sqlanon.spec import models as entries
 from sqlanon.sql.build import total_where
-from sqlanon.sql.relations import column, literal
+from sqlanon.sql.relations import cast, column, literal
 from sqlanon.sql.values import Measures, View
 
 
@@ -53,6 +53,14 @@ class RecursiveDiversity(PrivacyModel):
         kind = kind_for(self.sensitive.counts * self.c.largest)
         first, tail = self.sensitive.aggregate("first"), self.sensitive.aggregate(f"tail_{self.l}")
         return exp.LT(this=product(kind, first, self.c.denominator), expression=product(kind, tail, self.c.numerator))
+
+    def lost_below(self) -> exp.Expression | None:
+        """Of f rows removed, the most frequent value loses at most f, and the tail gains none: f > r1 - c * tail."""
+        if self.sensitive.persons:
+            return None
+        first = cast(self.sensitive.column("first"), "double")
+        tail = cast(self.sensitive.column(f"tail_{self.l}"), "double")
+        return rows_lost(exp.Sub(this=first, expression=exp.Mul(this=tail, expression=self.c.double())))
 
     def describe(self) -> dict[str, object]:
         return {"column": self.sensitive.name, "l": self.l, "kind": "recursive", "c": str(self.c)}

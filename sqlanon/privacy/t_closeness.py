@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, digest, kind_for, product
+from sqlanon.privacy.base import Monotonicity, PrivacyModel, Sensitive, Threshold, digest, kind_for, product, rows_lost
 from sqlanon.spec import models as entries
-from sqlanon.sql.relations import column, literal
+from sqlanon.sql.relations import cast, column, literal
 from sqlanon.sql.values import Measures, View
 
 MOST_LEVELS = 100
@@ -40,6 +40,19 @@ class _Closeness(PrivacyModel):
             this=product(kind, moved, self.t.denominator), expression=product(kind, "size", self.t.numerator, *steps)
         )
 
+    def _lost(self, moved: exp.Expression, *steps: str) -> exp.Expression | None:
+        """Distances are convex and at most 1: of n rows f lost, n d <= (n - f) t + f, so f >= n (d - t) / (1 - t)."""
+        if self.sensitive.persons or self.t.value >= 1:
+            return None
+        scale: exp.Expression = cast(column(steps[0]), "double")
+        for step in steps[1:]:
+            scale = exp.Mul(this=scale, expression=cast(column(step), "double"))
+        scale = exp.Nullif(this=exp.Paren(this=scale), expression=literal(0))
+        distance = exp.Div(this=cast(moved, "double"), expression=scale)
+        allowed = exp.Mul(this=cast(column("size"), "double"), expression=self.t.double())
+        others = exp.Paren(this=exp.Sub(this=literal(1), expression=self.t.double()))
+        return rows_lost(exp.Div(this=exp.Paren(this=exp.Sub(this=distance, expression=allowed)), expression=others))
+
 
 @dataclass(frozen=True)
 class EqualCloseness(_Closeness):
@@ -52,6 +65,9 @@ class EqualCloseness(_Closeness):
 
     def satisfied(self) -> exp.Expression:
         return self._within(self.sensitive.column("excess"), self._kind(), self.sensitive.aggregate("equal_total"))
+
+    def lost_below(self) -> exp.Expression | None:
+        return self._lost(self.sensitive.column("excess"), self.sensitive.aggregate("equal_total"))
 
     def describe(self) -> dict[str, object]:
         return {"column": self.sensitive.name, "t": str(self.t), "distance": "equal"}
@@ -84,12 +100,18 @@ class OrderedCloseness(_Closeness):
         )
 
     def satisfied(self) -> exp.Expression:
-        """Positions before the first value of the class are behind by the source's counts alone."""
         name, kind = self.sensitive.aggregate, self._kind(self.sensitive.counts)
-        moved = exp.Paren(
-            this=exp.Add(this=self.sensitive.column("gaps"), expression=product(kind, "size", name("before")))
-        )
-        return self._within(moved, kind, name("ordered_steps"), name("ordered_total"))
+        return self._within(self._moved(kind), kind, name("ordered_steps"), name("ordered_total"))
+
+    def _moved(self, kind: str) -> exp.Expression:
+        """Positions before the first value of the class are behind by the source's counts alone."""
+        before = product(kind, "size", self.sensitive.aggregate("before"))
+        return exp.Paren(this=exp.Add(this=self.sensitive.column("gaps"), expression=before))
+
+    def lost_below(self) -> exp.Expression | None:
+        name = self.sensitive.aggregate
+        moved = self._moved(self._kind(self.sensitive.counts))
+        return self._lost(moved, name("ordered_steps"), name("ordered_total"))
 
     def describe(self) -> dict[str, object]:
         content: dict[str, object] = {"column": self.sensitive.name, "t": str(self.t), "distance": "ordered"}
@@ -117,6 +139,10 @@ class HierarchicalCloseness(_Closeness):
         name = self.sensitive.aggregate
         climbed = self.sensitive.column("climbed")
         return self._within(climbed, self._kind(MOST_LEVELS), name("climbed_levels"), name("climbed_total"))
+
+    def lost_below(self) -> exp.Expression | None:
+        name = self.sensitive.aggregate
+        return self._lost(self.sensitive.column("climbed"), name("climbed_levels"), name("climbed_total"))
 
     def describe(self) -> dict[str, object]:
         return {"column": self.sensitive.name, "t": str(self.t), "distance": "hierarchical"}
