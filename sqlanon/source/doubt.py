@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlanon.draft.profile import NUMBERS, SHAPES, Profile, count_shape, greatest, least, number_of, unusual
 from sqlanon.draft.rules import doubted, person_key
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
+from sqlanon.engines.dialects import family
 from sqlanon.errors import SpecError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.binding import Binding
@@ -135,9 +136,11 @@ def _profiles(engine: Engine, binding: Binding, infos: Sequence[ColumnInfo]) -> 
 def _read(info: ColumnInfo, answer: Sequence[Any], *, persons: bool) -> Profile:
     rows, present, distinct, pairs, shortest, longest, low, high, odd, *shapes = answer
     shaped: dict[str, Any] = dict(zip(SHAPES, map(int, shapes), strict=True))
+    kept_as = family(info.type) if info.family is Family.TEXT and shaped["whole"] >= int(present) else info.family
     return Profile(
         info.name,
-        info.family,
+        # Numbers that an engine reads as texts, for it spells them in ways of its own, are amounts all the same.
+        kept_as if kept_as in NUMBERS else info.family,
         int(rows),
         int(present),
         int(distinct),
@@ -155,17 +158,17 @@ def _measured(
     source: exp.Expression, info: ColumnInfo, person: exp.Expression | None, position: int, traits: Traits
 ) -> exp.Select:
     """One row: the counts of a column, its shapes and its range, from its distinct values."""
-    family = Family.TEXT if info.family is Family.OTHER else info.family
+    kind = Family.TEXT if info.family is Family.OTHER else info.family
     value, rows, there = column("value"), column("n"), is_present(column("value"))
     lengths: list[exp.Expression] = [literal(0), literal(0)]
     extent: list[exp.Expression] = [cast(exp.null(), "text"), cast(exp.null(), "text"), literal(0)]
     shapes: list[exp.Expression] = [literal(0) for _ in SHAPES]
-    if family is Family.TEXT or family in NUMBERS:
-        length = exp.Length(this=traits.text(value, family))
+    if kind is Family.TEXT or kind in NUMBERS:
+        length = exp.Length(this=traits.text(value, kind))
         lengths = [exp.Min(this=length), exp.Max(this=length.copy())]
-        shapes = [count_shape(pattern, value, family, traits, rows) for pattern in SHAPES.values()]
-    if family in NUMBERS:
-        extent = [least(value, family, traits), greatest(value, family, traits), unusual(value)]
+        shapes = [count_shape(pattern, value, kind, traits, rows) for pattern in SHAPES.values()]
+    if kind in NUMBERS:
+        extent = [least(value, kind, traits), greatest(value, kind, traits), unusual(value)]
     figures = [
         total(rows),
         total_where(there, rows.copy()),

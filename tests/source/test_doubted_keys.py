@@ -53,6 +53,15 @@ def test_keys_in_columns_of_decimals_are_refused(url: str) -> None:
     assert [problem.partition(":")[0] for problem in refused.value.problems] == [f"columns.{name}" for name in kinds]
 
 
+def test_whole_amounts_are_amounts_in_columns_of_decimals_too(url: str) -> None:
+    """SQLite reads decimals and floats as texts, of which nine in ten of one row each would be names."""
+    amounts = [(number, float(number), number) for number in (1500 + n * 37 % 611 * 11 for n in range(PEOPLE - 4))]
+    amounts += amounts[:4]
+    people(url, {"cost": "NUMERIC(12, 2)", "length": "DOUBLE PRECISION", "share": "NUMERIC(12, 2)"}, amounts)
+    columns = {name: {"role": "insensitive"} for name in ("cost", "length", "share")}
+    assert sqlanon.plan(spec_of(url, columns)).satisfied
+
+
 def test_short_numbers_one_to_one_with_the_person_are_refused(url: str) -> None:
     rows = [(place % PEOPLE, SHORT[place % PEOPLE], place % 7) for place in range(4 * PEOPLE)]
     people(url, {"patient_id": "INTEGER", "tag": "INTEGER", "room": "INTEGER"}, rows)
