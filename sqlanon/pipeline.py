@@ -40,7 +40,7 @@ from sqlanon.source.hierarchies import (
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas, running
 from sqlanon.source.scratch import Scratch
-from sqlanon.spec.findings import require_honoured
+from sqlanon.spec.findings import pseudonyms_of, require_honoured
 from sqlanon.sql.relations import File, Query, Relation
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
         with open_for(spec, options) as engine:
             return with_policy(engine, bind(spec, engine), audit_personalized(spec, options))
     fits = fits or spec.privacy.anonymity != "classic"
-    if not fits and not _reads_hierarchies(spec):
+    if not fits and not _reads_hierarchies(spec) and not pseudonyms_of(spec):
         with open_for(spec, options) as engine:
             binding = bind(spec, engine)
             found = audit(engine, bind_published(spec, engine), request, Beside(binding.source))

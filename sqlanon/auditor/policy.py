@@ -84,10 +84,11 @@ def policy_of(binding: Binding, columns: Sequence[ColumnPolicy], source_rows: in
     """The policy of a spec that was bound."""
     spec = binding.spec
     named = {info.name for info in binding.columns}
+    keys = (*spec.identifiers, *([] if spec.respondent is None else [spec.respondent]))
     withheld = [name for name in named if name not in binding.released]
     return Policy(
         released=binding.released,
-        withheld=(*withheld, *spec.identifiers, *([] if spec.respondent is None else [spec.respondent])),
+        withheld=tuple(name for name in (*withheld, *keys) if name not in binding.released),
         columns=tuple(columns),
         # Recodings of cells leave no row out: a row that shows `*` everywhere has all of its cells suppressed.
         blank=binding.blank and ALGORITHMS[spec.search.algorithm].kind != "cells",

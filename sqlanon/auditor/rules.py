@@ -19,7 +19,8 @@ from sqlanon.auditor.figures import PolicyCheck
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.binding import Binding
-from sqlanon.spec.rules import Edge, RowRule
+from sqlanon.source.keyed_hash import canonical_text
+from sqlanon.spec.rules import Edge, Pseudonym, RowRule
 from sqlanon.sql.build import (
     all_of,
     any_of,
@@ -44,6 +45,7 @@ case when abs(:value / :step) < 4503599627370496e0
     then abs(:value / :step - floor(:value / :step + 0.5)) > 1e-9 * (1 + abs(:value / :step))
     else false end
 """
+LENGTHS = {"hex": 64, "uuid": 36, "base32": 32}
 _MONTHS = {"year": (1,), "quarter": (1, 4, 7, 10)}
 
 
@@ -79,6 +81,8 @@ class Ruled:
 
     def questions(self) -> Iterator[RuleQuestion]:
         """A question for each rule of a released column."""
+        if self.binding.rules is not None and self.binding.rules.pseudonym is not None:
+            yield from self._pseudonyms(*self.binding.rules.pseudonym)
         for name, listed in self.binding.spec.columns.items():
             if name not in self.binding.released or listed.release is None:
                 continue
@@ -173,6 +177,54 @@ class Ruled:
         found = found.from_(self.traits.relation(self.binding.origin, "source"), copy=False)
         found = found.where(_is_number(value, known[name].family, self.traits), copy=False)
         return found if who is None else found.group_by(self.traits.key(column(who, "source"), known[who].family))
+
+    def _pseudonyms(self, name: str, asked: Pseudonym) -> Iterator[RuleQuestion]:
+        """A pseudonym has its form and is nobody's own key; many share the classes of all rows of a person."""
+        value, words = column(name, "published"), asked.words()
+        if asked.format != "integer":
+            length = exp.Length(this=cast(value.copy(), "text"))
+            other = exp.NEQ(this=length, expression=literal(LENGTHS[asked.format]))
+            yield RuleQuestion(name, words, self._rows(all_of([is_present(value), other])))
+            yield RuleQuestion(name, words, self._own_keys(name))
+        for columns, k in self.binding.spec.privacy.groups(self.binding.names).values():
+            asked_of = f"all rows of a person show classes that at least {k or self.binding.k} people share"
+            if self.binding.sensitive:
+                asked_of = "all rows of a person show one class, so that what is asked of classes is asked of people"
+            yield RuleQuestion(name, asked_of, self._alone(name, columns, k or self.binding.k))
+
+    def _own_keys(self, name: str) -> exp.Select:
+        """How many published keys are keys of the source."""
+        rules = self.binding.rules
+        if rules is None:
+            raise ValueError("a pseudonym is a rule")
+        text = canonical_text(column(name, "source"), rules.columns[name], self.traits)
+        own = exp.select(named(self.traits.key(text, Family.TEXT), "own")).distinct()
+        own = own.from_(self.traits.relation(self.binding.origin, "source"), copy=False)
+        shown = self.traits.key(cast(column(name, "published"), "text"), Family.TEXT)
+        found = exp.select(count()).from_(self._from(), copy=False)
+        return found.join(subquery(own, "keys"), on=equal(shown, column("own", "keys")), copy=False)
+
+    def _alone(self, name: str, columns: Sequence[str], k: int) -> exp.Select:
+        """How many people show a set of classes that fewer than k people show.
+
+        Where sensitive values are judged, more than one class is too many: of people who share several of them
+        nothing is asked.
+        """
+        order = exp.Order(expressions=[exp.Ordered(this=column(item, "published")) for item in columns])
+        number = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
+        rows = exp.select(named(column(name, "published"), "person"), named(cast(number, "text"), "class"))
+        rows = rows.from_(self._from(), copy=False).where(is_present(column(name, "published")), copy=False)
+        pairs = exp.select(column("person"), column("class")).distinct().from_(subquery(rows, "rows_of_people"))
+        people = exp.select(
+            named(self.traits.joined_in_order(column("class")), "classes"), named(count(), "number")
+        ).from_(subquery(pairs, "pairs"))
+        people = people.group_by(column("person"))
+        sets = exp.select(named(count(), "people"), named(exp.Max(this=column("number")), "number"))
+        sets = sets.from_(subquery(people, "people")).group_by(column("classes"))
+        several = exp.GT(this=column("number"), expression=literal(1))
+        few = exp.LT(this=column("people"), expression=literal(k))
+        wrong = any_of([few, several]) if self.binding.sensitive else few
+        return exp.select(total_where(wrong, column("people"))).from_(subquery(sets, "sets"))
 
     def _too_far(self, name: str, family: Family, days: int) -> Iterator[exp.Select]:
         """Rows of dates that lie further beyond all dates of the source than any person's dates can move."""

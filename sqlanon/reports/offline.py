@@ -135,6 +135,7 @@ def with_columns(sentences: Mapping[str, str], leaving: Grid) -> dict[str, str]:
 
 LEFT_OUT = "left out"
 AS_IT_IS = "as it is"
+BY_RULE = "by a rule: "
 RELEASED = "Every column"
 
 
@@ -149,8 +150,11 @@ def released_grid(spec: Spec, lock: Lock) -> Grid:
 
 
 def _released_row(spec: Spec, lock: Lock, name: str) -> tuple[str, str, str, str]:
-    role = (spec.columns[name].role if name in spec.columns else spec.default_role) or "insensitive"
+    listed = spec.columns.get(name)
+    role = (spec.default_role if listed is None else listed.role) or "insensitive"
     words = role.replace("_", "-")
+    if listed is not None and listed.words() and role != "quasi_identifier":
+        return name, words, LEFT_OUT if listed.dropped else f"{BY_RULE}{listed.words()}", "-"
     if role == "identifier":
         return name, words, LEFT_OUT, "-"
     if role == "quasi_identifier":
@@ -171,14 +175,15 @@ def _released_counts(rows: Sequence[tuple[str, str, str, str]]) -> str:
     >>> _released_counts([("zip", "quasi-identifier", "by 3", "1 of 2"), ("ssn", "identifier", "left out", "-")])
     'Of 2 columns, 1 is generalized, none is released as it is, and 1 is left out.'
     """
+    ruled = sum(shown.startswith(BY_RULE) for _, _, shown, _ in rows)
     kept = sum(shown == AS_IT_IS for _, _, shown, _ in rows)
     out = sum(shown == LEFT_OUT for _, _, shown, _ in rows)
-    are = {
-        number: f"{number or 'none'} {'are' if number > 1 else 'is'}" for number in (len(rows) - kept - out, kept, out)
-    }
+    wide = len(rows) - kept - out - ruled
+    are = {number: f"{number or 'none'} {'are' if number > 1 else 'is'}" for number in (wide, kept, out, ruled)}
     as_is = "as they are" if kept > 1 else "as it is"
+    by_rule = f"{are[ruled]} released by a rule, " if ruled else ""
     return (
-        f"Of {len(rows)} columns, {are[len(rows) - kept - out]} generalized, {are[kept]} released {as_is}, "
+        f"Of {len(rows)} columns, {are[wide]} generalized, {are[kept]} released {as_is}, {by_rule}"
         f"and {are[out]} left out."
     )
 

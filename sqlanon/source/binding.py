@@ -137,9 +137,9 @@ class Binding:
         """The same with the rules written for other traits."""
         return self if self.rules is None else replace(self, source=self.rules.relation(traits))
 
-    def with_offsets(self, engine: Engine, scratch: Scratch) -> Binding:
-        """The same with what its rules need of a run: the secret offset of everybody whose dates are shifted."""
-        rules = None if self.rules is None else self.rules.with_offsets(engine, scratch)
+    def prepared(self, engine: Engine, scratch: Scratch) -> Binding:
+        """The same with what a run makes by secrets: everybody's offset of dates, everybody's pseudonym."""
+        rules = None if self.rules is None else self.rules.prepared(engine, scratch, str(self.target))
         return replace(self, rules=rules).spoken(engine.traits)
 
     @property
@@ -162,7 +162,7 @@ class Binding:
         """The key of the person, where persons are counted or remembered: only the audit and the ledger see it."""
         named = self.respondent.name if self.respondent is not None else None
         key = self.history.key.name if self.history is not None else None
-        return tuple(dict.fromkeys(name for name in (named, key) if name is not None))
+        return tuple(dict.fromkeys(name for name in (named, key) if name and name not in self.released))
 
     @property
     def true_value(self) -> str:
@@ -213,13 +213,14 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         source = rules.relation(engine.traits)
         infos = engine.columns(source)
         known = {info.name: info for info in infos}
-    released = tuple(info.name for info in infos if is_released(spec, info.name))
+    released = tuple(info.name for info in infos if is_released(spec, info.name, rules))
     _refuse_header(target, released)
     population = _bind_population(spec, engine, known)
     origin = source if rules is None else rules.origin
     reads = list(reads_of(spec, origin, None if population is None else population.relation))
     refuse_written(engine, reads, "target", target)
     regions = _bind_regions(spec, engine, target, reads)
+    history = bind_history(spec, engine, known, target, regions, reads)
     return Binding(
         spec=spec,
         source=source,
@@ -234,7 +235,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         respondent=_bind_respondent(spec, known),
         population=population,
         personalized=_bind_personalized(spec),
-        history=bind_history(spec, engine, known, target, regions, reads),
+        history=history if rules is None or history is None else rules.by_raw_key(history, known),
         rules=rules,
         asked=written if spec is not written else None,
         unknown_k=unknown_k,

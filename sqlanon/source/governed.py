@@ -8,9 +8,11 @@ values are looked up in may lack some.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from secrets import token_hex
 
 from sqlglot import exp
 
@@ -20,13 +22,14 @@ from sqlanon.hierarchies.base import Family
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source import governed_statements as governed_sql
 from sqlanon.source.governed_statements import MOMENTS, NUMBERS
-from sqlanon.source.keyed_hash import KeyedHash, canonical_text, secret_of
+from sqlanon.source.history import BoundHistory
+from sqlanon.source.keyed_hash import HashSecret, KeyedHash, canonical_text, secret_of
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Column, Spec
 from sqlanon.spec.columns import rules_of
 from sqlanon.spec.findings import shifts_of
-from sqlanon.spec.rules import Derive, RowRule, Shift, TableLookup
-from sqlanon.sql.build import equal, left_join, named, subquery
+from sqlanon.spec.rules import Derive, Pseudonym, RowRule, TableLookup
+from sqlanon.sql.build import equal, is_present, left_join, named, subquery
 from sqlanon.sql.relations import Query, Relation, Table, cast, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 
@@ -43,6 +46,7 @@ FITTING: Mapping[str, frozenset[Family]] = {
 
 OFFSETS = "sqlanon_offsets"
 """What the table of secret offsets is called in a query."""
+PSEUDONYMS = "sqlanon_pseudonyms"
 PURPOSE = "shift"
 
 
@@ -59,6 +63,31 @@ class Governed:
     """The columns that tables of looked up values are read by, for each derived column that has one."""
     offsets: Table | None = None
     """`person` and `days`, where a run has made them."""
+    pseudonyms: Table | None = None
+    """`person` and `pseudonym`, where a run has made them."""
+
+    @property
+    def pseudonym(self) -> tuple[str, Pseudonym] | None:
+        """The identifier that is released under a pseudonym, which also tells persons apart."""
+        found = {name: listed.pseudonym for name, listed in self.spec.columns.items()}
+        return next(((name, asked) for name, asked in found.items() if asked is not None), None)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Columns that are never released, whatever the spec says of those that it does not list."""
+        return () if self.pseudonym is None else (self.person,)
+
+    def by_raw_key(self, history: BoundHistory, known: Mapping[str, ColumnInfo]) -> BoundHistory:
+        """A ledger that knows persons by their own key, whatever pseudonym they have in this release."""
+        return history if self.pseudonym is None else replace(history, key=known[self.person])
+
+    @property
+    def person(self) -> str:
+        """What the key of the person is called that only a ledger reads, beside its pseudonym."""
+        name = "sqlanon own key"
+        while name in self.columns:
+            name += " "
+        return name
 
     def relation(self, traits: Traits) -> Query:
         """The source as its columns are released."""
@@ -67,10 +96,12 @@ class Governed:
         for name, column_ in self.spec.columns.items():
             if column_.derive is not None:
                 items.append(named(self._derived(name, column_.derive, traits, joins), name))
-        if self.offsets is not None:
-            person = self._person_text(traits)
-            same = equal(person, column("person", OFFSETS))
-            joins.append(left_join(table_expression(self.offsets, OFFSETS), same))
+        if self.pseudonym is not None:
+            items.append(named(column(self.pseudonym[0], "source"), self.person))
+        for table, alias in ((self.offsets, OFFSETS), (self.pseudonyms, PSEUDONYMS)):
+            if table is not None:
+                same = equal(self._person_text(traits), column("person", alias))
+                joins.append(left_join(table_expression(table, alias), same))
         select = exp.select(*items).from_(traits.relation(self.origin, "source"), copy=False)
         for join in joins:
             select.append("joins", join)
@@ -86,6 +117,9 @@ class Governed:
         value = column(info.name, "source")
         listed = self.spec.columns.get(info.name)
         rule = None if listed is None else listed.rule
+        if listed is not None and listed.pseudonym is not None:
+            kind = "bigint" if listed.pseudonym.format == "integer" else "text"
+            return cast(exp.Null(), kind) if self.pseudonyms is None else column("pseudonym", PSEUDONYMS)
         if rule is None:
             return value
         if rule.round is not None:
@@ -141,46 +175,49 @@ class Governed:
         who = self.columns[self.spec.respondent or ""]
         return traits.key(canonical_text(column(who.name, "source"), who, traits), Family.TEXT)
 
-    def with_offsets(self, engine: Engine, scratch: Scratch) -> Governed:
-        """The same with the secret offset of everybody, where dates are shifted."""
-        shift = next(iter(shifts_of(self.spec).values()), None)
-        if shift is None:
-            return self
-        name = next(iter(shifts_of(self.spec)))
-        secret = secret_of(f"columns.{name}.release.shift.secret", shift.secret).for_purpose(PURPOSE)
-        keyed = KeyedHash.stored(engine, scratch, secret, "offset_key")
-        source = engine.traits.relation(self.origin, "source")
+    def prepared(self, engine: Engine, scratch: Scratch, target: str) -> Governed:
+        """The same with what a run makes by secrets: everybody's offset of dates, everybody's pseudonym."""
+        found = self
+        shifts = shifts_of(self.spec)
+        if shifts:
+            name, shift = next(iter(shifts.items()))
+            secret = secret_of(f"columns.{name}.release.shift.secret", shift.secret).for_purpose(PURPOSE)
+            made = self._everybody(engine, scratch, secret, "offsets", "days", governed_sql.offset(shift.days))
+            found = replace(found, offsets=made)
+        if self.pseudonym is not None:
+            name, asked = self.pseudonym
+            secret = secret_of(f"columns.{name}.pseudonym.secret", asked.secret)
+            secret = secret.for_purpose(self._purpose(asked, target))
+            form = governed_sql.pseudonym(asked.format)
+            made = self._everybody(engine, scratch, secret, "pseudonyms", "pseudonym", form)
+            found = replace(found, pseudonyms=made)
+        return found
+
+    def _purpose(self, asked: Pseudonym, target: str) -> str:
+        """What a key of pseudonyms is for: pseudonyms of two purposes do not join."""
+        if asked.scope == "release" or self.spec.ledger is None:
+            return f"pseudonym of release {token_hex(16)}"
+        # Another source has another ledger: nothing joins what no ledger holds together.
+        of = json.dumps([self.spec.ledger.ledger, self.spec.model_dump(mode="json", include={"source"})])
+        return f"pseudonym of ledger {of}" + (f" for {target}" if asked.scope == "recipient" else "")
+
+    def _everybody(
+        self, engine: Engine, scratch: Scratch, secret: HashSecret, what: str, name: str, made: exp.Expression
+    ) -> Table:
+        """A private table of everybody with something made of the keyed hash of their key."""
+        step = f"secret {what}"
+        keyed = KeyedHash.stored(engine, scratch, secret, f"{what}_key")
         text = self._person_text(engine.traits)
+        source = engine.traits.relation(self.origin, "source")
         people = exp.select(named(text, "person")).distinct().from_(source, copy=False)
         hashed = exp.select(column("person"), named(keyed.of_text(column("person")), "hash"))
-        hashed = hashed.from_(subquery(people, "people")).where(
-            exp.Not(this=exp.Is(this=column("person"), expression=exp.Null()))
-        )
-        hashes = scratch.create("secret offsets", "person_hashes", hashed)
-        days = exp.select(column("person"), named(_days(shift), "days")).from_(table_expression(hashes))
-        offsets = scratch.create("secret offsets", "person_offsets", days)
-        engine.analyze("secret offsets", offsets)
+        hashed = hashed.from_(subquery(people, "people")).where(is_present(column("person")))
+        hashes = scratch.create(step, f"{what}_hashes", hashed)
+        query = exp.select(column("person"), named(made, name)).from_(table_expression(hashes))
+        table = scratch.create(step, what, query)
+        engine.analyze(step, table)
         scratch.drop(hashes, keyed.table)
-        return replace(self, offsets=offsets)
-
-
-DIGITS = "0123456789abcdef"
-
-
-def _days(shift: Shift) -> exp.Expression:
-    """From the first eight digits of a hash: so many days back or on, never none."""
-    number: exp.Expression = cast(literal(0), "bigint")
-    for place in range(8):
-        digit = exp.Substring(this=column("hash"), start=literal(place + 1), length=literal(1))
-        position = exp.StrPosition(this=literal(DIGITS), substr=digit)
-        value = exp.Paren(this=exp.Sub(this=position, expression=literal(1)))
-        weight = cast(literal(16 ** (7 - place)), "bigint")
-        number = exp.Add(this=number, expression=exp.Mul(this=value, expression=weight))
-    rest = exp.Mod(this=exp.Paren(this=number), expression=literal(2 * shift.days))
-    back = exp.Sub(this=rest, expression=literal(shift.days))
-    before = exp.LT(this=rest.copy(), expression=literal(shift.days))
-    on = exp.Add(this=exp.Paren(this=back.copy()), expression=literal(1))
-    return cast(exp.Case().when(before, back).else_(on), "int")
+        return table
 
 
 def bases_of(spec: Spec) -> frozenset[str]:
@@ -205,11 +242,14 @@ def misnamed(columns: Iterable[str], infos: Sequence[ColumnInfo]) -> list[str]:
     return problems
 
 
-def is_released(spec: Spec, name: str) -> bool:
+def is_released(spec: Spec, name: str, rules: Governed | None) -> bool:
     """Whether a column stands in the release."""
-    if name not in spec.columns:
+    if rules is not None and name in rules.hidden:
+        return False
+    listed = spec.columns.get(name)
+    if listed is None:
         return spec.default_role != "identifier"
-    return spec.columns[name].role != "identifier" and not spec.columns[name].dropped
+    return listed.pseudonym is not None or (listed.role != "identifier" and not listed.dropped)
 
 
 def governed(spec: Spec, engine: Engine, origin: Relation, infos: tuple[ColumnInfo, ...], k: int) -> Governed | None:
@@ -221,6 +261,8 @@ def governed(spec: Spec, engine: Engine, origin: Relation, infos: tuple[ColumnIn
         _require_fit(name, column_, known)
     if k < 2:
         for name, column_ in spec.columns.items():
+            if column_.pseudonym is not None:
+                raise SpecError(f"columns.{name}.pseudonym: it needs privacy.k of at least 2")
             if column_.averaged or (column_.rule is not None and column_.rule.cap is not None):
                 raise SpecError(f"columns.{name}.release: it needs privacy.k of at least 2")
     lookups = {
@@ -228,7 +270,7 @@ def governed(spec: Spec, engine: Engine, origin: Relation, infos: tuple[ColumnIn
         for name, column_ in spec.columns.items()
         if column_.derive is not None and column_.derive.lookup is not None
     }
-    if shifts_of(spec) and spec.respondent not in known:
+    if spec.respondent is not None and spec.respondent not in known:
         raise SourceError(f"respondent: the source has no column '{spec.respondent}'")
     found = Governed(spec, origin, known, k, lookups)
     for name, info in lookups.items():

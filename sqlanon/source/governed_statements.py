@@ -18,7 +18,19 @@ from sqlanon.engines.base import ColumnInfo
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.label_statements import DATE_TYPES, field_of, in_utc, infinite_dates
 from sqlanon.spec.rules import Age, Edge, TableLookup
-from sqlanon.sql.build import count, equal, expression, is_null, is_present, named, query, scalar, subquery, total
+from sqlanon.sql.build import (
+    concat,
+    count,
+    equal,
+    expression,
+    is_null,
+    is_present,
+    named,
+    query,
+    scalar,
+    subquery,
+    total,
+)
 from sqlanon.sql.relations import Table, cast, column, literal
 from sqlanon.sql.traits import Traits
 
@@ -197,3 +209,56 @@ def unlisted(source: exp.Expression, key: exp.Expression, found: exp.Select) -> 
     missing = missing.where(is_null(column("found_key", "known")), copy=False)
     several = exp.select(total(column("several"))).from_(subquery(found.copy(), "listed"))
     return exp.select(scalar(missing), scalar(several))
+
+
+DIGITS = "0123456789abcdef"
+LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+"""Of base32, RFC 4648, in lower case."""
+
+
+def _digit(place: int) -> exp.Expression:
+    """The number that a hexadecimal digit of the hash is, counted from its first."""
+    digit = exp.Substring(this=column("hash"), start=literal(place + 1), length=literal(1))
+    position = exp.StrPosition(this=literal(DIGITS), substr=digit)
+    return exp.Paren(this=exp.Sub(this=position, expression=literal(1)))
+
+
+def offset(days: int) -> exp.Expression:
+    """From the first eight digits of a hash: so many days back or on, never none."""
+    number: exp.Expression = cast(literal(0), "bigint")
+    for place in range(8):
+        weight = cast(literal(16 ** (7 - place)), "bigint")
+        number = exp.Add(this=number, expression=exp.Mul(this=_digit(place), expression=weight))
+    rest = exp.Mod(this=exp.Paren(this=number), expression=literal(2 * days))
+    back = exp.Sub(this=rest, expression=literal(days))
+    before = exp.LT(this=rest.copy(), expression=literal(days))
+    on = exp.Add(this=exp.Paren(this=back.copy()), expression=literal(1))
+    return cast(exp.Case().when(before, back).else_(on), "int")
+
+
+def pseudonym(form: str) -> exp.Expression:
+    """A pseudonym as it is written, from the 64 hexadecimal digits of a hash."""
+
+    def part(start: int, length: int) -> exp.Expression:
+        return exp.Substring(this=column("hash"), start=literal(start), length=literal(length))
+
+    match form:
+        case "uuid":
+            # Version 8 and variant 8: made by a scheme of one's own.
+            return concat(part(1, 8), "-", part(9, 4), "-8", part(14, 3), "-8", part(18, 3), "-", part(21, 12))
+        case "base32":
+            return concat(*(_letter(place) for place in range(32)))
+        case "integer":
+            order = exp.Order(expressions=[exp.Ordered(this=column("hash"))])
+            return cast(exp.Window(this=exp.RowNumber(), order=order), "bigint")
+        case _:
+            return column("hash")
+
+
+def _letter(place: int) -> exp.Expression:
+    """One letter of base32: five bits, which lie in two hexadecimal digits that follow each other."""
+    first, within = divmod(5 * place, 4)
+    table = "".join(LETTERS[(pair >> (3 - within)) & 31] for pair in range(256))
+    high = exp.Mul(this=_digit(first), expression=literal(16))
+    start = exp.Add(this=exp.Add(this=high, expression=_digit(first + 1)), expression=literal(1))
+    return exp.Substring(this=literal(table), start=start, length=literal(1))

@@ -164,7 +164,7 @@ def running(
                     if ledger is not None and publishes is not None:
                         ledger.require()
                     with watch.phase("bind"):
-                        binding = sampled(engine, binding, scratch).with_offsets(engine, scratch)
+                        binding = sampled(engine, binding, scratch).prepared(engine, scratch)
                     yield Run(engine, binding, scratch, watch, options, recorder, ledger)
             if recorder is not None:
                 recorder.store()

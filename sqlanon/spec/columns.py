@@ -17,7 +17,7 @@ from sqlanon.hierarchies import HierarchySpec
 from sqlanon.hierarchies.definition import Definition, Finding, Real, Whole, exact, refuse
 from sqlanon.spec.algorithms import names_of
 from sqlanon.spec.amounts import Share
-from sqlanon.spec.rules import AVERAGES, DROP, Derive, ReleaseRule, RowRule, moment, release_words
+from sqlanon.spec.rules import AVERAGES, DROP, Derive, Pseudonym, ReleaseRule, RowRule, moment, release_words
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ class Column(Definition):
     """One column of the source."""
 
     role: Role = Field(
-        description="identifier: never released. quasi_identifier: generalized. sensitive: released, protected by "
-        "models such as l-diversity. insensitive: released as it is, or as release says."
+        description="identifier: never released, but for a pseudonym. quasi_identifier: generalized. sensitive: "
+        "released, protected by models such as l-diversity. insensitive: released as it is, or as release says."
     )
     hierarchy: HierarchySpec | None = Field(
         None, description="How values are generalized. Default for a quasi-identifier: suppression."
@@ -152,6 +152,10 @@ class Column(Definition):
         None, description="How a quasi-identifier that the source does not have is made from a column that it has."
     )
 
+    pseudonym: Pseudonym | None = Field(
+        None, description="A keyed hash that is released in the place of an identifier, which tells persons apart."
+    )
+
     @model_validator(mode="after")
     def _check_role(self) -> Self:
         findings: list[Finding] = []
@@ -164,6 +168,8 @@ class Column(Definition):
         for key in ("accept", "release"):
             if getattr(self, key) is not None and self.role not in ("sensitive", "insensitive"):
                 findings.append(((key,), f"only a sensitive or insensitive column has this, not {self.role}"))
+        if self.pseudonym is not None and self.role != "identifier":
+            findings.append((("pseudonym",), f"only an identifier has this, not {self.role}"))
         if self.derive is not None and self.role != "quasi_identifier":
             findings.append((("derive",), f"only a quasi_identifier has this, not {self.role}"))
         refuse(findings)
@@ -186,8 +192,9 @@ class Column(Definition):
 
     def words(self) -> str:
         """What its rule does; empty where it has none."""
-        if self.derive is not None:
-            return self.derive.words()
+        made = self.derive or self.pseudonym
+        if made is not None:
+            return made.words()
         return "" if self.release is None else release_words(self.release)
 
 

@@ -167,6 +167,28 @@ def rules_findings(spec: SpecKeys) -> Iterator[Finding]:
         if (column.averaged or (column.rule and column.rule.cap)) and not (spec.privacy.asks_for_k or spec.profiled):
             yield path, "it needs privacy.k: the people whom a value stands for must be at least k"
     yield from _shifts(spec)
+    for name in spec.columns:
+        yield from _pseudonym(spec, name)
+
+
+def _pseudonym(spec: SpecKeys, name: str) -> Iterator[Finding]:
+    """All rows of a pseudonym are one person's, and what it joins must be safe together."""
+    asked, path = spec.columns[name].pseudonym, ("columns", name, "pseudonym")
+    if asked is None:
+        return
+    if spec.respondent != name:
+        yield path, f"all rows of one pseudonym are one person: write respondent: {name}"
+    if not (spec.privacy.asks_for_k or spec.profiled):
+        yield path, "it needs privacy.k: at least k people share the classes of all rows of a person"
+    if spec.privacy.differential is not None:
+        yield path, "with privacy.differential nothing joins rows; remove it"
+    if isinstance(spec.own_target, ViewTarget):
+        yield path, "a view cannot hold a secret; name a table as target"
+    if asked.scope != "release" and spec.ledger is None:
+        message = "releases would join by it, and nobody sees to it that they are safe together"
+        yield (*path, "scope"), f"{message}; keep a ledger (history), or write release"
+    if asked.format == "integer" and asked.scope != "release":
+        yield (*path, "format"), "numbers are drawn anew in each release; with this scope write hex, base32 or uuid"
 
 
 def judged_columns(spec: SpecKeys) -> frozenset[str]:
@@ -209,6 +231,11 @@ def shifts_of(spec: SpecKeys) -> dict[str, Shift]:
     return {name: rule.shift for name, rule in rules.items() if rule is not None and rule.shift is not None}
 
 
+def pseudonyms_of(spec: SpecKeys) -> list[str]:
+    """The identifiers that are released under pseudonyms."""
+    return [name for name, column in spec.columns.items() if column.pseudonym is not None]
+
+
 WITHOUT_SECRETS = {
     "script": "a script would show it; publish with sqlanon run or apply",
     "dbt": "a model would show it; publish with sqlanon run or apply",
@@ -218,8 +245,10 @@ WITHOUT_SECRETS = {
 
 def refuse_secrets(spec: SpecKeys, name: str) -> None:
     """UsageError where a command writes down what is made with a secret."""
-    for column in shifts_of(spec) if name in WITHOUT_SECRETS else ():
-        raise UsageError(f"columns.{column}.release.shift: it is made with a secret, and {WITHOUT_SECRETS[name]}")
+    made = {f"{column}.release.shift" for column in shifts_of(spec)}
+    made |= {f"{column}.pseudonym" for column in pseudonyms_of(spec)}
+    for key in sorted(made) if name in WITHOUT_SECRETS else ():
+        raise UsageError(f"columns.{key}: it is made with a secret, and {WITHOUT_SECRETS[name]}")
 
 
 def adversary_findings(spec: SpecKeys) -> Iterator[Finding]:
@@ -301,6 +330,10 @@ def recipients_finding(spec: SpecKeys) -> Iterator[Finding]:
     message = _refusal(spec, row, _key("recipients"), None)
     if message is not None:
         yield ("recipients",), message
+    for name, column in spec.columns.items():
+        if column.pseudonym is not None and column.pseudonym.scope == "project":
+            words = "the releases of all recipients would join by it; write recipient or release"
+            yield ("columns", name, "pseudonym", "scope"), words
     if spec.ledger is not None:
         yield from _places(spec, spec.ledger)
         yield from _requirement(spec)

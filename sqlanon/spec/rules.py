@@ -276,3 +276,32 @@ class Derive(Definition):
             return f"completed years from {self.age.of} to {self.age.at.isoformat()}"
         table = ".".join(() if self.lookup is None else self.lookup.table)
         return f"looked up by {self.base} in {table}"
+
+
+FORMS = {
+    "hex": "64 hexadecimal digits",
+    "base32": "32 letters and digits",
+    "uuid": "a UUID of version 8",
+    "integer": "a number from 1 on, in no order that tells anything",
+}
+
+
+class Pseudonym(Definition):
+    """A key of the person that is released in the place of the person's own."""
+
+    secret: NamedSecret = Field(description="${NAME} of the environment variable that holds the key of the pseudonyms.")
+    scope: Literal["release", "recipient", "project"] = Field(
+        "release",
+        description="Which releases join by it. release: this one alone, others get other pseudonyms. recipient: those "
+        "of one ledger to one target. project: all of one ledger.",
+    )
+    format: Literal["hex", "base32", "uuid", "integer"] = Field("hex", description="How it is written.")
+
+    def words(self) -> str:
+        """What it does."""
+        joins = {
+            "release": "joins with no other release",
+            "recipient": "joins with the releases of its ledger to this target",
+            "project": "joins with all releases of its ledger",
+        }
+        return f"a pseudonym, {FORMS[self.format]}, that {joins[self.scope]}"

@@ -183,6 +183,11 @@ class Traits:
         hours = exp.Interval(this=literal("24"), unit=exp.var("HOUR"))
         return exp.Paren(this=exp.Add(this=value, expression=exp.Mul(this=days, expression=hours)))
 
+    def joined_in_order(self, value: exp.Expression) -> exp.Expression:
+        """The texts of a group in their order, with commas between them, as an aggregate."""
+        ordered = exp.Order(this=value, expressions=[exp.Ordered(this=value.copy())])
+        return exp.GroupConcat(this=ordered, separator=literal(","))
+
     def keyed_hash(self, text: exp.Expression, inner: exp.Expression, outer: exp.Expression) -> exp.Expression | None:
         """HMAC-SHA-256 of a text's UTF-8 bytes as 64 lower-case hexadecimal digits; None: the engine has no such hash.
 

@@ -114,6 +114,9 @@ class SparkTraits(Traits):
     def days_later(self, value: exp.Expression, days: exp.Expression, family: Family) -> exp.Expression:
         return _called("DATE_ADD", value, days) if family is Family.DATE else super().days_later(value, days, family)
 
+    def joined_in_order(self, value: exp.Expression) -> exp.Expression:
+        return _called("ARRAY_JOIN", _called("SORT_ARRAY", _called("COLLECT_LIST", value)), literal(","))
+
     def iso_year(self, value: exp.Expression) -> exp.Expression:
         return exp.Extract(this=exp.var("YEAROFWEEK"), expression=value)
 

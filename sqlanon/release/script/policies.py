@@ -44,13 +44,14 @@ def policies(
 def _guarded(binding: Binding, recoding: Recoding, heights: Mapping[str, int], readers: str) -> GuardedRelease:
     if not isinstance(binding.target, Table):
         raise UsageError("target: --policies are about a table or view; this release is a file")
+    columns = [info.name for info in binding.columns] if binding.rules is None else list(binding.rules.columns)
     return GuardedRelease(
         binding.target,
         binding.as_view,
         _about(binding),
         dict(_columns(binding, recoding, heights)),
-        binding.source if isinstance(binding.source, Table) else None,
-        tuple(info.name for info in binding.columns if info.name not in binding.released),
+        binding.origin if isinstance(binding.origin, Table) else None,
+        tuple(name for name in columns if name not in binding.released),
         binding.k,
         None if binding.respondent is None else binding.respondent.name,
         readers,

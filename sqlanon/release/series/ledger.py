@@ -120,7 +120,8 @@ class Ledger:
         spec = self.binding.spec
         source = spec.model_dump(mode="json", include={"source"})
         asked = requirement_from(spec).describe()
-        return self.secret.digest(json.dumps([source, self.history.key.name, asked], sort_keys=True))
+        key = self.history.key.name if spec.ledger is None else spec.ledger.key
+        return self.secret.digest(json.dumps([source, key, asked], sort_keys=True))
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
