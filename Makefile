@@ -26,7 +26,7 @@ QUICK_TESTS := tests/test_layout.py tests/spec tests/hierarchies tests/privacy t
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test coverage check bench golden soak fuzz clean
+.PHONY: docs help demo quick test coverage check bench golden soak fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,10 @@ check: $(DEV) ## formatting, lint, types, layers
 
 bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and against peers
 	@SQLANON_PEERS_PYTHON=$(PEERS_VENV)/bin/python $(BIN)/python -m benchmarks --plot docs/reference/performance.svg $(ARGS)
+
+docs: $(DEV) ## build the documentation as a static site: build/site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
+	@echo "build/site/index.html"
 
 golden: $(DEV) ## rewrite the snapshots of generated SQL, and tables of the docs
 	@$(BIN)/python -m pytest tests/golden tests/spec/test_key_table.py::test_the_page_has_the_table --update-golden -q $(ARGS)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -91,7 +92,9 @@ def import_everything() -> None:
     """Once here instead of once in each fork."""
     for module in pkgutil.walk_packages(sqlanon.__path__, "sqlanon."):
         if not module.name.endswith("__main__"):
-            import_module(module.name)
+            # Modules of extras that are not installed here.
+            with suppress(ModuleNotFoundError):
+                import_module(module.name)
 
 
 def in_a_fork(command: str, folder: Path) -> tuple[int, str]:
@@ -119,7 +122,13 @@ def in_a_fork(command: str, folder: Path) -> tuple[int, str]:
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize(
     ("page", "process"),
-    [("README.md", in_a_shell), ("docs/start/first-release.md", in_a_fork), ("docs/reference/cli.md", in_a_fork)],
+    [
+        ("README.md", in_a_shell),
+        ("docs/start/first-release.md", in_a_fork),
+        ("docs/start/nightly-release.md", in_a_fork),
+        ("docs/guides/audit.md", in_a_fork),
+        ("docs/reference/cli.md", in_a_fork),
+    ],
 )
 def test_transcripts_are_true(page: str, process: Callable[[str, Path], tuple[int, str]], tmp_path: Path) -> None:
     folder = tmp_path / "work"
@@ -151,6 +160,44 @@ def test_the_nights_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         code, printed = in_a_fork(shown.command, tmp_path)
         assert not missing(shown.lines, printed), (shown.command, printed)
         assert code == 0, shown.command
+
+
+@pytest.mark.no_cover
+def test_from_install_to_a_signed_report_in_ten_commands(tmp_path: Path) -> None:
+    """The commands of the README as they stand there, but for the installation and the terminal."""
+    [listed] = blocks("README.md", "sh")
+    install, *commands = [line.partition("  #")[0].strip() for line in listed.splitlines()]
+    assert install == "pip install 'sqlanon[report]'"
+    assert 1 + len(commands) <= 10
+    shutil.copy(ROOT / "sqlanon" / "cli" / "demo_data" / "patients.csv", tmp_path)
+    for command in commands:
+        if command.startswith("ssh-keygen"):
+            if shutil.which("ssh-keygen") is None:
+                assert command.endswith("spec.report.html")
+                continue
+            assert in_a_shell("ssh-keygen -q -t ed25519 -N '' -f officer", tmp_path)[0] == 0
+        code, printed = in_a_fork(command.removesuffix(" --interactive"), tmp_path)
+        assert code == 0, (command, printed)
+    assert (tmp_path / "spec.report.html").is_file()
+
+
+@pytest.mark.no_cover
+@pytest.mark.process
+def test_the_documentation_is_a_site(tmp_path: Path) -> None:
+    """Strict: a page that is missing from the index, or a link that leads nowhere, stops it."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "-q", "-d", str(tmp_path / "site")],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    page = (tmp_path / "site" / "start" / "nightly-release.html").read_text(encoding="utf-8")
+    assert 'href="../reference/spec.html#files"' in page
+    assert "https://fonts" not in page
+    assert (tmp_path / "site" / "project" / "CONTRIBUTING.html").is_file()
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
