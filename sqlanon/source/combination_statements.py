@@ -18,7 +18,19 @@ from sqlglot import exp
 
 from sqlanon.source.frequency_statements import HierarchyTable, sensitive_code
 from sqlanon.source.sensitive import SensitiveColumn
-from sqlanon.sql.build import checksum, concat, count, equal, expression, is_null, mixed, named, query, subquery, total
+from sqlanon.sql.build import (
+    checksum,
+    concat,
+    count,
+    equal,
+    expression,
+    is_null,
+    named,
+    query,
+    subquery,
+    total,
+    with_mix,
+)
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.values import relation, whole
 
@@ -331,17 +343,18 @@ def key_checksum(rows: exp.Select, keys: Sequence[tuple[str, exp.Expression]], c
     grouped = rows.select(*(named(key, name) for name, key in keys), named(counted, "n"), copy=False)
     grouped = grouped.group_by(*(key.copy() for _, key in keys), copy=False)
     values = [exp.Coalesce(this=column(name), expressions=[literal(-1)]) for name in (*names, "n")]
-    return exp.select(total(column("n")), *checksum(_positive(values))).from_(subquery(grouped, "grouped"))
+    return exp.select(total(column("n")), *checksum()).from_(_mixed(subquery(grouped, "grouped"), values), copy=False)
 
 
-def _positive(values: Sequence[exp.Expression]) -> exp.Expression:
-    return mixed([exp.Add(this=value, expression=literal(2)) for value in values])
+def _mixed(relation: exp.Expression, values: Sequence[exp.Expression]) -> exp.Subquery:
+    """Values from -1 on are mixed as positive ones."""
+    return with_mix(relation, [exp.Add(this=value, expression=literal(2)) for value in values])
 
 
 def table_checksum(table: Table, columns: Sequence[str]) -> exp.Select:
     """Rows and two checksums of whole-number columns, NULL among them."""
     values = [exp.Coalesce(this=column(name), expressions=[literal(-1)]) for name in columns]
-    return exp.select(count(), *checksum(_positive(values))).from_(table_expression(table))
+    return exp.select(count(), *checksum()).from_(_mixed(table_expression(table), values), copy=False)
 
 
 def leaves_of_domain(table: Table, height: int, *, of_labels: bool = False) -> exp.Select:

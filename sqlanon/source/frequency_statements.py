@@ -15,7 +15,7 @@ from functools import cached_property, reduce
 from sqlglot import exp
 
 from sqlanon.hierarchies.lattice import Node
-from sqlanon.sql.build import checksum, count, equal, is_null, left_join, mixed, named, subquery, total
+from sqlanon.sql.build import checksum, count, equal, is_null, left_join, named, subquery, total, with_mix
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import ValueTables
@@ -251,7 +251,7 @@ def _bigint(number: int) -> exp.Expression:
 def frequency_checksum(frequency: Table, columns: Sequence[str]) -> exp.Select:
     """Two checksums of the combinations and their rows."""
     values = [exp.Coalesce(this=column(name), expressions=[literal(0)]) for name in columns]
-    return exp.select(*checksum(mixed(values))).from_(table_expression(frequency))
+    return exp.select(*checksum()).from_(with_mix(table_expression(frequency), values), copy=False)
 
 
 def code(key: exp.Expression, alias: str, level: int) -> exp.Expression:

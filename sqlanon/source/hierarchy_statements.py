@@ -24,12 +24,12 @@ from sqlanon.sql.build import (
     equal,
     is_null,
     is_present,
-    mixed,
     named,
     scalar,
     subquery,
     text_values,
     total,
+    with_mix,
     with_queries,
 )
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
@@ -304,9 +304,10 @@ def validation(table: Table, height: int, leaves: Leaves = "listed") -> exp.Sele
     else:
         items += [count() if leaves == "listed" else present_values.copy(), present_values, literal(0)]
     items.append(exp.Min(this=cast(column(f"label_{height}"), "text")))
-    items += checksum(mixed([column(name) for name in _told_apart(height, leaves)]))
+    items += checksum()
     items += [exp.Max(this=column(f"index_{level}")) for level in range(height)]
-    return exp.select(*items).from_(table_expression(table), copy=False)
+    rows = with_mix(table_expression(table), [column(name) for name in _told_apart(height, leaves)])
+    return exp.select(*items).from_(rows, copy=False)
 
 
 def _told_apart(height: int, leaves: Leaves) -> list[str]:

@@ -12,7 +12,7 @@ from functools import lru_cache, reduce
 
 from sqlglot import exp, parse_one
 
-from sqlanon.sql.relations import Table, cast, identifier, literal, table_expression
+from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
 
@@ -116,10 +116,16 @@ def _modulo(value: exp.Expression) -> exp.Paren:
     return exp.Paren(this=exp.Mod(this=value, expression=literal(MIXING_PRIME)))
 
 
-def checksum(mix: exp.Expression) -> list[exp.Expression]:
-    """Two sums over rows that change, for all practical purposes, when any row does; order does not matter."""
-    square = exp.Mod(this=exp.Paren(this=exp.Mul(this=mix, expression=mix)), expression=literal(MIXING_PRIME))
-    return [total(mix), total(exp.Paren(this=square))]
+def with_mix(relation: exp.Expression, values: Sequence[exp.Expression]) -> exp.Subquery:
+    """The rows of a relation with several of their values mixed, once for both sums of `checksum`."""
+    rows = exp.select(exp.Star(), named(mixed(values), "mix")).from_(relation, copy=False)
+    return subquery(rows, "mixed")
+
+
+def checksum() -> list[exp.Expression]:
+    """Two sums over rows `with_mix` that change, for all practical purposes, when any row does, in whatever order."""
+    square = exp.Mul(this=column("mix"), expression=column("mix"))
+    return [total(column("mix")), total(_modulo(exp.Paren(this=square)))]
 
 
 def left_join(relation: exp.Expression, on: exp.Expression) -> exp.Join:
