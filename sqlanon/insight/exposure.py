@@ -6,6 +6,7 @@ Orchestrates; reads aggregates, and names only where somebody asked for them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from sqlanon.auditor.place import open_place, relation_named
@@ -19,16 +20,21 @@ from sqlanon.insight.adversary import (
     People,
     background,
     downcode,
+    hierarchies_of,
     homogeneity,
+    infer,
     intersect,
+    label_levels,
     label_pairs,
     link,
+    minimality,
     people_as_released,
     re_identified,
     recognize_suppressed,
     similarity_by_range,
     similarity_by_taxonomy,
     skewness,
+    unjudged,
     unmeasured,
 )
 from sqlanon.insight.options import (
@@ -51,6 +57,7 @@ from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
+from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.sql.relations import Relation
 
 GENERALIZED = "'{}' is released as nodes of its taxonomy: a class with one node counts like a class with one value"
@@ -65,7 +72,7 @@ def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_
         names = None
         people = external(run, asked)
         if people is not None:
-            found.append(_linking(run, target, people, asked))
+            found += _linking(run, target, people, asked)
             if asked.names is not None:
                 names = _names(run, target, people, asked.names)
         elif asked.names is not None:
@@ -76,7 +83,7 @@ def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_
             notes.append(GENERALIZED.format(spec.privacy.personalized.column))
         if target is not None:
             found += _of_known_people(run, target, asked, notes)
-            found += _of_known_algorithm(run, target, notes)
+            found += of_known_algorithm(run, target, notes)
         elif asked.release is not None:
             raise UsageError(f"--release: there is no release yet at {run.binding.target} to intersect with")
         shown = None if target is None else str(target)
@@ -91,32 +98,49 @@ def _of_known_people(run: Run, target: Relation, asked: AttackOptions, notes: li
     except UsageError as error:
         if asked.release is not None:
             raise
-        notes.append(f"minimality was not measured: {error}")
+        notes.append(f"missing was not measured: {error}")
         return
-    yield _minimality(run, target, source, labels)
+    yield _missing(run, target, source, labels)
     if asked.release is not None:
         yield from _intersections(run, target, source, labels, asked.release)
 
 
-def _of_known_algorithm(run: Run, target: Relation, notes: list[str]) -> Iterator[Attack]:
-    """Attacks of somebody who knows how the release was made."""
-    reason = unmeasured(run.binding.spec)
-    if reason is None:
-        yield downcode(run, target)
-    else:
-        notes.append(f"downcoding was not measured: {reason}")
+def of_known_algorithm(run: Run, target: Relation, notes: list[str]) -> Iterator[Attack]:
+    """Attacks of somebody who knows how the release was made, and of one who guesses from all that it says together."""
+    reasons = {"downcoding": unmeasured(run.binding.spec), "minimality": unjudged(run)}
+    levels = hierarchies_of(run) if None in reasons.values() else []
+    if reasons["downcoding"] is None:
+        yield downcode(run, target, levels)
+    if reasons["minimality"] is None:
+        found = minimality(run, target, levels)
+        if isinstance(found, Attack):
+            yield found
+        else:
+            reasons["minimality"] = found
+    for name, reason in reasons.items():
+        if reason is not None and (name != "minimality" or run.binding.spec.privacy.models()):
+            notes.append(f"{name} was not measured: {reason}")
+    for sensitive in run.binding.spec.sensitive:
+        guessed = infer(run.engine, target, run.binding.names, sensitive)
+        explained = "rows whose value naive Bayes tells from the labels of the release"
+        yield Attack("inference", sensitive, explained, "bayes", None, guessed)
 
 
-def _linking(run: Run, target: Relation | None, people: People, asked: AttackOptions) -> Attack:
+def _linking(run: Run, target: Relation | None, people: People, asked: AttackOptions) -> Iterator[Attack]:
     columns = [name for name in run.binding.names if name in people.columns]
     _require_same_kinds(run, people)
     before = link(run.engine, people, run.binding.source, columns, asked.within)
-    after = None
+    after, labels = None, None
     if target is not None:
         labels = labels_of(run, target, [people])
         after = link(run.engine, people, target, labels, asked.within)
     explained = f"people of {people.relation} who match exactly one row by {', '.join(columns)}"
-    return Attack("linking", None, explained, "unique", before, after)
+    yield Attack("linking", None, explained, "unique", before, after)
+    if target is not None and labels is not None and ALGORITHMS[run.binding.spec.search.algorithm].kind == "local":
+        known = replace(labels, levels=label_levels(run, hierarchies_of(run), columns))
+        after = link(run.engine, people, target, known, asked.within)
+        more = f"{explained}, for whoever knows that the finest classes are released first"
+        yield Attack("linking_known", None, more, "unique", None, after)
 
 
 def _require_same_kinds(run: Run, people: People) -> None:
@@ -212,10 +236,10 @@ def _taxonomy(run: Run, sensitive: str) -> StoredHierarchy:
     return store_hierarchy(run.engine, item, values, run.scratch, place, has_null=False)
 
 
-def _minimality(run: Run, target: Relation, source: People, labels: Labels) -> Attack:
+def _missing(run: Run, target: Relation, source: People, labels: Labels) -> Attack:
     after = recognize_suppressed(run.engine, source, target, labels)
     explained = "rows of the source that match no released class: this reveals that their class failed the requirement"
-    return Attack("minimality", None, explained, "recognized", None, after)
+    return Attack("missing", None, explained, "recognized", None, after)
 
 
 def _intersections(run: Run, target: Relation, source: People, labels: Labels, other: str) -> Iterator[Attack]:

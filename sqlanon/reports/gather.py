@@ -21,7 +21,7 @@ from sqlanon.evaluation.problem import problem_of
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.insight.adversary import Attack, background, homogeneity, skewness
 from sqlanon.insight.adversary.values import shown
-from sqlanon.insight.exposure import GENERALIZED
+from sqlanon.insight.exposure import GENERALIZED, of_known_algorithm
 from sqlanon.insight.reidentification import RiskRequest, TableRisk, measure_classes, measure_risk
 from sqlanon.insight.use import count_queries
 from sqlanon.insight.usefulness import associations, count_tables
@@ -145,6 +145,16 @@ def _attack_grid(attacks: Sequence[Attack]) -> Iterator[Grid]:
         )
         text = "What somebody learns of a sensitive value once a person's class is found."
         yield Grid("Attacks", "On sensitive values", text, ("attack", "source", "release"), rows)
+
+
+def _known_grid(attacks: Sequence[Attack]) -> Iterator[Grid]:
+    if attacks:
+        rows = tuple(
+            (f"{item.name}{f' of {item.column}' if item.column else ''}: {item.explained}", shown(item, item.after))
+            for item in attacks
+        )
+        text = "What somebody learns who knows the algorithm, or guesses from all that the release says together."
+        yield Grid("Attacks", "By whoever knows the algorithm", text, ("attack", "release"), rows)
 
 
 def _associations(
@@ -351,6 +361,10 @@ class _Gathering:
             insights = insight_grids(
                 engine, binding.source, rehearsal.table, self._names, self._spec, binding.k, run.scratch
             )
+            unmeasured: list[str] = []
+            known = list(of_known_algorithm(run, rehearsal.table, unmeasured))
+            insights = (*insights, *_known_grid(known))
+            self._notes += [f"Attacks: {note}." for note in unmeasured]
             queries = count_queries(run, rehearsal.table, QUERIES, self._notes)
         frequency = pack(engine, binding, base, stored, run.scratch)
         found = self._searched(frequency)

@@ -45,7 +45,7 @@ def test_the_voter_of_figure_1_is_found_in_the_table_and_not_in_the_release(engi
     # Both generalizations of limit 0 keep her row among others; limit 1 lets it go, and her absence shows.
     assert linking.after is not None
     assert (linking.after.figures["matched"] > 0) == (limit == 0)  # type: ignore[operator]  # a release stands
-    assert result.of("minimality").after.figures["recognized"] == limit  # type: ignore[union-attr]  # a release stands
+    assert result.of("missing").after.figures["recognized"] == limit  # type: ignore[union-attr]  # a release stands
 
 
 @pytest.mark.one_engine
@@ -165,7 +165,7 @@ def test_blanked_rows_may_be_anybody(duckdb_url: str) -> None:
     pipeline.run(blank)
     result = insight.attack(blank, asked=VOTERS)
     published = Database(duckdb_url).run("SELECT count(*) FROM released WHERE race = '*' AND sex = '*'")[0][0]
-    minimality = result.of("minimality").after
+    minimality = result.of("missing").after
     assert minimality is not None
     assert minimality.figures["blanked"] == published
 
@@ -180,9 +180,10 @@ def test_labels_that_no_hierarchy_knows_are_refused(duckdb_url: str) -> None:
     ):
         insight.attack(spec, asked=AttackOptions(external="patients"))
     result = insight.attack(spec)
-    assert {item.name for item in result.attacks} == {"homogeneity", "background", "skewness", "downcoding"}
+    names = {"homogeneity", "background", "skewness", "downcoding", "inference"}
+    assert {item.name for item in result.attacks} == names
     assert result.of("downcoding").after.figures["unread"] == 6  # type: ignore[union-attr]  # a release stands
-    assert "minimality was not measured: column 'zip': 6 rows" in result.notes[-1]
+    assert "missing was not measured: column 'zip': 6 rows" in result.notes[-1]
 
 
 def test_what_is_refused(duckdb_url: str) -> None:

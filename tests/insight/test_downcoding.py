@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sqlanon import insight, pipeline
-from sqlanon.insight.adversary import downcode
+from sqlanon.insight.adversary import downcode, hierarchies_of
 from sqlanon.insight.options import published
 from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import Spec, spec_from_dict
@@ -41,7 +41,7 @@ def figures(spec: Spec) -> dict[str, Any]:
     with running(spec, DEFAULT) as run:
         target = published(run)
         assert target is not None
-        found = downcode(run, target).after
+        found = downcode(run, target, hierarchies_of(run)).after
         assert found is not None
         return dict(found.figures)
 

@@ -117,7 +117,7 @@ def check_linking(url: str, spec: Spec) -> None:
     assert after.figures["unique"] == found.count(1)
     assert after.figures["within_6"] == sum(0 < n <= 6 for n in found)
     missed = [candidates(person) for person in rows()].count(0)
-    assert result.of("minimality").after.figures["recognized"] == missed  # type: ignore[union-attr]  # a release stands
+    assert result.of("missing").after.figures["recognized"] == missed  # type: ignore[union-attr]  # a release stands
     assert result.of("intersection").after is not None
     # What the recoder says of its labels, and what they say themselves.
     assert planned is not None

@@ -5,7 +5,8 @@ Each attack is one statement, which its result shows. Leaves nothing but scratch
 
 from __future__ import annotations
 
-from sqlanon.insight.adversary.algorithm import downcode, unmeasured
+from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, label_levels, unmeasured
+from sqlanon.insight.adversary.inference import infer
 from sqlanon.insight.adversary.links import (
     Labels,
     People,
@@ -16,6 +17,7 @@ from sqlanon.insight.adversary.links import (
     re_identified,
     recognize_suppressed,
 )
+from sqlanon.insight.adversary.minimality import minimality, unjudged
 from sqlanon.insight.adversary.values import (
     Attack,
     AttackResult,
@@ -35,15 +37,20 @@ __all__ = [
     "People",
     "background",
     "downcode",
+    "hierarchies_of",
     "homogeneity",
+    "infer",
     "intersect",
+    "label_levels",
     "label_pairs",
     "link",
+    "minimality",
     "people_as_released",
     "re_identified",
     "recognize_suppressed",
     "similarity_by_range",
     "similarity_by_taxonomy",
     "skewness",
+    "unjudged",
     "unmeasured",
 ]

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.auditor.downcoding import FIGURES, Downcoding, KnownRule, LabelLevels, codes, downcoding, known_of
+from sqlanon.auditor.downcoding import FIGURES, KnownRule, LabelLevels, codes, downcoding, known_of
 from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Statement
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.insight.adversary.statements import same
-from sqlanon.insight.adversary.values import Attack, Exposure, measured
+from sqlanon.insight.adversary.values import Attack, measured
 from sqlanon.source.binding import live_domain
 from sqlanon.source.hierarchies import store_hierarchy
 from sqlanon.source.run import Run
@@ -28,6 +28,7 @@ from sqlanon.sql.build import (
     count,
     equal,
     is_null,
+    is_present,
     named,
     query,
     row_count,
@@ -40,7 +41,10 @@ from sqlanon.sql.relations import Relation, Table, cast, column, literal, table_
 IN_ROUNDS = ("lattice", "local")
 """Kinds of algorithms whose cells failed k before their rows were generalized further or suppressed."""
 EXPLAINED = "people whose finer cell whoever knows the algorithm can tell: each cell that it did not release is full"
-EXPLAINED_CELLS = "people whose branch whoever knows the algorithm can tell: a pair has one row under each of two"
+EXPLAINED_PAIRS = {
+    "cells": "people whose branch whoever knows the algorithm can tell: a pair has one row under each of two",
+    "mondrian": "people whose value whoever knows the algorithm can tell: of a pair each is at one end of its ranges",
+}
 
 
 def unmeasured(spec: Spec) -> str | None:
@@ -54,31 +58,40 @@ def unmeasured(spec: Spec) -> str | None:
         if privacy.anonymity != "classic":
             return f"classes of privacy.anonymity: {privacy.anonymity} have labels of single rows"
         return "levels of AG_CS do not show under suppressed cells" if spec.search.model == "AG_CS" else None
+    if row.kind == "mondrian" and spec.search.mondrian.bounds == "values":
+        return None
     if row.kind not in IN_ROUNDS:
         return f"a class of {row.name} says that no division of it was possible, not which part of one was too small"
     return None
 
 
-def downcode(run: Run, target: Relation) -> Attack:
+def downcode(run: Run, target: Relation, levels: Sequence[LabelLevels]) -> Attack:
     """Whom a release pins to finer cells than it shows."""
     spec = run.binding.spec
-    levels = hierarchies_of(run)
-    if ALGORITHMS[spec.search.algorithm].kind == "cells":
+    kind = ALGORITHMS[spec.search.algorithm].kind
+    if kind in ("cells", "mondrian"):
         least = [spec.columns[name].levels.min for name in run.binding.names]
         classes = released_classes(run, target, missing=0)
-        statement = pairs_of_branches(classes, levels, least, run)
-        return Attack(
-            "downcoding", None, EXPLAINED_CELLS, "pinned", None, measured(run.engine, "downcoding", statement, FIGURES)
-        )
+        make = pairs_of_branches if kind == "cells" else pairs_of_ends
+        found = measured(run.engine, "downcoding", make(classes, levels, least, run), FIGURES)
+        return Attack("downcoding", None, EXPLAINED_PAIRS[kind], "pinned", None, found)
     unclear = blank_is_unclear(run, target, levels)
     classes = released_classes(run, target, missing=_missing(run, target), unclear=unclear)
-    found = downcoding(classes, levels, rule_of(run), run.scratch)
-    return Attack("downcoding", None, EXPLAINED, "pinned", None, counted(run, found))
+    judged = downcoding(classes, levels, rule_of(run), run.scratch)
+    found = measured(run.engine, "downcoding", judged.figures(), FIGURES)
+    return Attack("downcoding", None, EXPLAINED, "pinned", None, found)
 
 
-def counted(run: Run, found: Downcoding) -> Exposure:
-    """The figures of a release, and the statement that counted them."""
-    return measured(run.engine, "downcoding", found.figures(), FIGURES)
+def label_levels(run: Run, hierarchies: Sequence[LabelLevels], names: Sequence[str]) -> tuple[Table, ...]:
+    """For each of these columns the labels of its hierarchy that mean one set of values, with the lowest level (`low`)
+    that they stand at."""
+    found: list[Table] = []
+    for name, item in zip(run.binding.names, hierarchies, strict=True):
+        if name in names:
+            listed = run.scratch.create("labels of levels", f"yll{len(found)}", codes(item.table, item.labels))
+            known = known_of(listed, item.height, has_null=item.has_null)
+            found.append(run.scratch.create("labels of levels", f"yll_known{len(found)}", known))
+    return tuple(found)
 
 
 def rule_of(run: Run) -> KnownRule:
@@ -97,7 +110,7 @@ def hierarchies_of(run: Run) -> list[LabelLevels]:
     nulls = [total_where(is_null(source.key(name)), literal(1)) for name in binding.names]
     select = exp.select(*(named(value, f"n_{place}") for place, value in enumerate(nulls)))
     [missing] = engine.query(Statement("count missing values", select.from_(source.expression())))
-    found = []
+    found: list[LabelLevels] = []
     for place, item in enumerate(binding.quasi_identifiers):
         values = live_domain(engine, binding, item)
         stored = store_hierarchy(engine, item, values, run.scratch, f"y__{place}", has_null=bool(missing[place]))
@@ -192,6 +205,22 @@ def pairs_of_branches(classes: exp.Query, levels: Sequence[LabelLevels], least: 
     known = exp.Case().when(any_of(read), literal(0)).else_(literal(1))
     least_free = exp.Least(this=free[0], expressions=free[1:], ignore_nulls=True) if free[1:] else free[0]
     return query(_PAIRS, {"each": select.select(named(known, "known"), named(least_free, "free"), copy=False)})
+
+
+def pairs_of_ends(classes: exp.Query, levels: Sequence[LabelLevels], least: Sequence[int], run: Run) -> exp.Select:
+    """Classes by whether some label is more than one value: both its ends are taken, so of a pair each has one."""
+    select = exp.select(column("n", "r")).from_(subquery(classes, "r"))
+    wide: list[exp.Expression] = []
+    for place, (item, lowest) in enumerate(zip(levels, least, strict=True)):
+        alias = f"b_{place}"
+        single = exp.select(named(item.labels[lowest].copy(), "label")).distinct().from_(table_expression(item.table))
+        values = run.scratch.create("labels of values", f"yv{place}", single)
+        on = equal(column(f"q_{place}", "r"), column("label", alias))
+        select = select.join(table_expression(values, alias), on=on, join_type="left", copy=False)
+        wide.append(all_of([is_null(column("label", alias)), is_present(column(f"q_{place}", "r"))]))
+    more = exp.Sub(this=column("n", "r"), expression=literal(2))
+    free = exp.Case().when(any_of(wide), more)
+    return query(_PAIRS, {"each": select.select(named(literal(1), "known"), named(free, "free"), copy=False)})
 
 
 def _branches(item: LabelLevels, lowest: int, run: Run, place: int) -> Table:

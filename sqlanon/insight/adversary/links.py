@@ -62,6 +62,8 @@ class LinkedPeople:
     """For each key, the labels that cover each value; None: values are as people have them."""
     blank: bool = False
     """Rows without any quasi-identifier may be anybody's who matches no class."""
+    levels: Sequence[Table] | None = None
+    """Where the algorithm is known to release the finest classes first: the level of each label (`label`, `low`)."""
 
 
 def pairs(
@@ -262,9 +264,13 @@ def _matched(select: exp.Select, linked: LinkedPeople, classes: str) -> exp.Sele
 
 def _with_steps(select: exp.Select, people: TableSide, linked: LinkedPeople) -> exp.Select:
     """`candidates`: each combination of people, its `p`, rows `found`, `candidates` and `others` who match them."""
-    others = exp.Window(this=exp.Sum(this=column("p", "people")), partition_by=[column("id", "classes")])
-    each = exp.select(column("who", "people"), column("n", "classes"), named(others, "others"))
+    each = exp.select(column("who", "people"), column("n", "classes"), named(_others("people", "classes"), "others"))
     each = _matched(each.from_(_step("people"), copy=False), linked, "classes")
+    finest: dict[str, exp.Query] = {}
+    if linked.levels is not None:
+        finest = _finest(linked)
+        each = exp.select(column("who", "kept"), column("n", "kept"), named(_others("kept"), "others"))
+        each = each.from_(_step("kept"), copy=False)
     matches = exp.select(
         column("who"),
         named(cast(exp.Sum(this=column("n")), "bigint"), "n"),
@@ -286,8 +292,37 @@ def _with_steps(select: exp.Select, people: TableSide, linked: LinkedPeople) -> 
     ).from_(_step("people"), copy=False)
     on = equal(column("who", "people"), column("who", "matches"))
     total_of = total_of.join(_step("matches"), on=on, join_type="left", copy=False)
-    steps = {"people": _people(people), "classes": _classes(linked), "matches": matches, "candidates": total_of}
+    steps: dict[str, exp.Query] = {"people": _people(people), "classes": _classes(linked), **finest}
+    steps |= {"matches": matches, "candidates": total_of}
     return _statement(select, steps)
+
+
+def _others(people: str, classes: str | None = None) -> exp.Expression:
+    """How many people match the class of a row."""
+    return exp.Window(this=exp.Sum(this=column("p", people)), partition_by=[column("id", classes or people)])
+
+
+def _finest(linked: LinkedPeople) -> dict[str, exp.Query]:
+    """`kept`: the classes that people match, without those that are coarser than another one of theirs in no column
+    finer: whoever lies in the finer class was released there before."""
+    places = range(len(linked.side.keys))
+    items = [column("who", "people"), column("p", "people"), column("id", "classes"), column("n", "classes")]
+    found = _matched(exp.select(*items).from_(_step("people"), copy=False), linked, "classes")
+    for place, table in enumerate(linked.levels or ()):
+        alias = f"level_{place}"
+        on = same(column("label", alias), column(f"q_{place}", "classes"))
+        found = found.join(table_expression(table, alias), on=on, join_type="left", copy=False)
+        found = found.select(named(column("low", alias), f"g_{place}"), copy=False)
+    finer = [exp.LTE(this=column(f"g_{p}", "finer"), expression=column(f"g_{p}", "coarse")) for p in places]
+    on = all_of([equal(column("who", "finer"), column("who", "coarse")), *finer])
+    beaten = exp.select(column("who", "coarse"), column("id", "coarse")).distinct()
+    beaten = beaten.from_(table_expression(Table((_PREFIX + "found",)), "coarse"))
+    beaten = beaten.join(table_expression(Table((_PREFIX + "found",)), "finer"), on=on, copy=False)
+    beaten = beaten.where(exp.NEQ(this=column("id", "finer"), expression=column("id", "coarse")))
+    kept = exp.select(*(column(name, "found") for name in ("who", "p", "id", "n"))).from_(_step("found"), copy=False)
+    on = all_of([equal(column(name, "found"), column(name, "beaten")) for name in ("who", "id")])
+    kept = kept.join(_step("beaten"), on=on, join_type="left", copy=False).where(is_null(column("id", "beaten")))
+    return {"found": found, "beaten": beaten, "kept": kept}
 
 
 def _step(name: str) -> exp.Table:
@@ -310,6 +345,8 @@ class Labels:
     pairs: tuple[Table, ...]
     blank: bool
     """Rows without any quasi-identifier are released too."""
+    levels: tuple[Table, ...] | None = None
+    """The levels of labels, where the algorithm is known to release the finest classes first."""
 
 
 @dataclass(frozen=True)
@@ -401,7 +438,7 @@ def link(
 def recognize_suppressed(engine: Engine, people: People, table: Relation, labels: Labels) -> Exposure:
     """How many of those who are known to be in the source match no class of its release."""
     known, linked = _both(engine, people, table, labels)
-    return measured(engine, "minimality", *suppressed(known, linked))
+    return measured(engine, "missing", *suppressed(known, linked))
 
 
 def re_identified(
@@ -447,7 +484,9 @@ def _both(
 ) -> tuple[TableSide, LinkedPeople]:
     names = labels.columns if isinstance(labels, Labels) else tuple(labels)
     side = _side(engine, table, names)
-    linked = LinkedPeople(side, labels.pairs, labels.blank) if isinstance(labels, Labels) else LinkedPeople(side)
+    linked = LinkedPeople(side)
+    if isinstance(labels, Labels):
+        linked = LinkedPeople(side, labels.pairs, labels.blank, labels.levels)
     return people.side(engine, names), linked
 
 

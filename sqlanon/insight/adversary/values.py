@@ -25,7 +25,7 @@ from sqlanon.sql.relations import Query, Relation, Table, column, table_expressi
 Figure = int | float | None
 
 
-OF_PEOPLE = frozenset({"linking", "intersection", "minimality", "downcoding"})
+OF_PEOPLE = frozenset({"linking", "linking_known", "intersection", "missing", "minimality", "downcoding"})
 """Attacks whose headline is a part of all people."""
 
 
@@ -46,7 +46,8 @@ class Attack:
     """One attack, on the source and on the release."""
 
     name: str
-    """linking, homogeneity, background, skewness, similarity, intersection, minimality or downcoding."""
+    """linking, linking_known, homogeneity, background, skewness, similarity, inference, intersection, missing,
+    minimality or downcoding."""
     column: str | None
     """The sensitive column that is attacked; None: identities are."""
     explained: str
