@@ -26,7 +26,7 @@ QUICK_TESTS := tests/test_layout.py tests/spec tests/hierarchies tests/privacy t
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: docs help demo quick test coverage check bench golden soak fuzz clean
+.PHONY: docs man help demo quick test coverage check bench golden soak fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -55,6 +55,10 @@ bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and a
 docs: $(DEV) ## build the documentation as a static site: build/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
 	@echo "build/site/index.html"
+
+man: $(BASE) ## write man pages to build/man/man1, made from the help of the commands
+	@$(BIN)/python -m sqlanon.cli.man build/man/man1
+	@echo "MANPATH=build/man: man sqlanon"
 
 golden: $(DEV) ## rewrite the snapshots of generated SQL, and tables of the docs
 	@$(BIN)/python -m pytest tests/golden tests/spec/test_key_table.py::test_the_page_has_the_table --update-golden -q $(ARGS)

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import click
+from click.shell_completion import shell_complete
 
 from sqlanon import __version__
 from sqlanon.cli.failures import Failure, failure_of, report
@@ -50,6 +51,9 @@ COMMANDS = (
 
 MODULES = {"import": "import_arx"}
 """Commands whose name no module may have."""
+
+COMPLETE = "_SQLANON_COMPLETE"
+"""The variable by which a shell asks how a command line may go on."""
 
 BROKEN_PIPE = 141
 """What a shell reports for a command that the next one in the pipe stopped listening to."""
@@ -105,6 +109,8 @@ def run(arguments: Sequence[str], on_interrupt: Callable[[], None] | None = None
 
 
 def _invoke(arguments: list[str], on_interrupt: Callable[[], None] | None) -> int:
+    if instruction := os.environ.get(COMPLETE):
+        return shell_complete(group, {}, "sqlanon", COMPLETE, instruction)
     # Read before parsing, since parsing itself can fail.
     as_json, debug = "--json" in arguments, "--debug" in arguments
     as_log = any(pair == ["--log", "json"] for pair in map(list, pairwise(arguments))) or "--log=json" in arguments

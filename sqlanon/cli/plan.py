@@ -5,6 +5,7 @@ Writes the lock file; in the database only scratch tables, which are dropped.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 
 from sqlanon.cli.files import changes_since, known_lock, lock_of, no_cache, require_writable, write_lock
 from sqlanon.cli.recipients import PlanFlags, chosen, plan_for_all, recipient_option
-from sqlanon.cli.settings import Settings, flags
+from sqlanon.cli.settings import Settings, WatchedSearch, flags
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ FILE = click.Path(path_type=Path)
 @click.option("--out", type=FILE, help="Where to write the lock file. Default: <spec>.lock.json beside the spec.")
 @click.option("--fresh", is_flag=True, help="Ask the database everything again, even what the cache knows.")
 @no_cache
+@click.option(
+    "--watch", is_flag=True, help="Show the search draw near: nodes, the best cost, how much less is possible."
+)
 @click.option("--dry-run", is_flag=True, help="Write no lock file.")
 @flags(values=True)
 def command(
@@ -50,6 +54,7 @@ def command(
     out: Path | None,
     fresh: bool,
     no_cache: bool,
+    watch: bool,
     dry_run: bool,
 ) -> None:
     """Search for the generalization to release, and write it to a lock file that `sqlanon apply` carries out.
@@ -75,11 +80,14 @@ def command(
     from sqlanon import pipeline
     from sqlanon.release.lock import lock_path
     from sqlanon.release.lock_diff import to_dict
+    from sqlanon.search.base import Watching
     from sqlanon.spec import load_spec
 
     loaded = load_spec(spec)
     if explain and not (ks is None and limits is None and algorithms is None):
         raise click.UsageError("--explain is about one plan: leave out --k, --limit and --compare")
+    if watch and any((ks, limits, algorithms, recipient, loaded.recipients)):
+        raise click.UsageError("--watch is about one search: leave out --k, --limit, --compare and --recipient")
     if ks is not None or limits is not None:
         _what_if(settings, chosen(loaded, recipient), ks, limits)
         return
@@ -92,8 +100,14 @@ def command(
     where = out or lock_path(spec)
     if not dry_run:
         require_writable(where, loaded, lock=True)
-    with settings.working(all_minimal=minimal, explain=explain, lock=None if dry_run else where) as options:
+    lock_written = None if dry_run else where
+    with settings.working(all_minimal=minimal, explain=explain, quiet=watch, lock=lock_written) as options:
+        watched = WatchedSearch(settings.note) if watch else None
+        if watched is not None:
+            options = replace(options, progress=Watching(watched.progress, watched.costs))
         result = pipeline.plan(loaded, options, known_lock(where, fresh=fresh, cache=not no_cache))
+        if watched is not None:
+            watched.end()
     for warning in result.warnings:
         settings.note(f"warning: {warning}")
     lock = lock_of(spec, loaded, result, where)

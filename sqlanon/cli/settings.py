@@ -6,6 +6,7 @@ Loads rich and the pipeline only when a command uses them.
 from __future__ import annotations
 
 import functools
+import io
 import json
 import math
 import sys
@@ -13,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from sqlanon.cli.failures import Interrupted, log, phase, statement
-from sqlanon.cli.words import one_line, seconds
+from sqlanon.cli.words import number, one_line, seconds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +45,8 @@ class Settings:
     show_sql: bool
     show_values: bool = False
     log_json: bool = False
+    quiet: bool = False
+    """Nothing is said but errors, warnings, and what was asked for as a text or as JSON."""
     placed: bool = False
 
     @cached_property
@@ -50,10 +54,12 @@ class Settings:
         """Results for people, on stdout."""
         from sqlanon.cli.console import console
 
-        return console(sys.stdout)
+        return console(io.StringIO() if self.quiet else sys.stdout)
 
     def note(self, text: str) -> None:
-        """A remark on stderr."""
+        """A remark on stderr; a quiet command makes none but warnings."""
+        if self.quiet and not text.startswith("warning: "):
+            return
         if self.log_json:
             log("note", message=text)
             return
@@ -79,7 +85,9 @@ class Settings:
         """
         from sqlanon.source.run import Options
 
-        watched = not quiet and sys.stderr.isatty() and not (self.as_json or self.show_sql or self.log_json)
+        watched = (
+            not (quiet or self.quiet) and sys.stderr.isatty() and not (self.as_json or self.show_sql or self.log_json)
+        )
         try:
             with display(shown=watched) as (step, progress):
                 hooks = (self._placing, *self._listeners(), *((step,) if step else ()))
@@ -126,12 +134,13 @@ def flags(*, values: bool = False) -> Callable[[Decorated], Decorated]:
             show_sql: bool,
             debug: bool,
             log_format: str | None,
+            quiet: bool,
             show_values: bool = False,
             **given: Any,
         ) -> Any:
             if show_sql and log_format:
                 raise click.UsageError("--show-sql and --log do not go together: logs show no SQL")
-            return function(Settings(as_json, show_sql, show_values, log_format == "json"), **given)
+            return function(Settings(as_json, show_sql, show_values, log_format == "json", quiet), **given)
 
         wrapped: Any = command
         options = [
@@ -143,6 +152,7 @@ def flags(*, values: bool = False) -> Callable[[Decorated], Decorated]:
                 type=click.Choice(["json"]),
                 help="Write logs to stderr: a JSON object for each statement and phase, without SQL.",
             ),
+            click.option("--quiet", is_flag=True, help="Say nothing but errors and warnings."),
             click.option("--debug", is_flag=True, help="Show the trace of an error; it may hold data values."),
         ]
         if values:
@@ -174,6 +184,42 @@ def phases(spent: dict[str, float]) -> str:
     return ", ".join(f"{phase} {seconds(value)}" for phase, value in spent.items())
 
 
+WATCHED_EVERY = 0.5
+"""Seconds between two lines of a search that is watched."""
+
+
+class WatchedSearch:
+    """Lines on stderr that show a search draw near its end: nodes asked, the best cost, how much less is possible."""
+
+    def __init__(self, told: Callable[[str], None]) -> None:
+        self._told = told
+        self._started = self._last = monotonic()
+        self._counts = ""
+        self._costs = ""
+
+    def progress(self, checks: int, undecided: int) -> None:
+        """How far it is."""
+        self._counts = f"{number(checks)} nodes asked, at most {number(undecided)} left"
+        self._tell()
+
+    def costs(self, best: float, least: float) -> None:
+        """What it has found."""
+        gap = 1 - least / best if best > 0 else 0.0
+        self._costs = f"; best {best:.6g}, another costs at most {gap:.1%} less"
+        self._tell()
+
+    def end(self) -> None:
+        """The last line."""
+        if self._counts:
+            self._tell(last=True)
+
+    def _tell(self, *, last: bool = False) -> None:
+        now = monotonic()
+        if last or now - self._last >= WATCHED_EVERY:
+            self._last = now
+            self._told(f"{seconds(now - self._started)}: {self._counts}{self._costs}")
+
+
 Listeners = tuple["TraceHook | None", "Progress | None"]
 
 
@@ -203,6 +249,7 @@ def display(*, shown: bool) -> Iterator[Listeners]:
                 live.update(task, description=one_line(event.step))
 
         def search(checks: int, undecided: int) -> None:
-            live.update(task, completed=checks, total=checks + undecided, nodes=f"{checks} nodes")
+            left = f", at most {number(undecided)} left" if undecided else ""
+            live.update(task, completed=checks, total=checks + undecided, nodes=f"{number(checks)} nodes asked{left}")
 
         yield step, search

@@ -20,6 +20,17 @@ Progress = Callable[[int, int], None]
 """Told now and then how many nodes were evaluated, and how many are still undecided."""
 
 
+@dataclass(frozen=True)
+class Watching:
+    """A listener that is also told what the best node so far costs, and what none can cost less than."""
+
+    progress: Progress
+    costs: Callable[[float, float], None]
+
+    def __call__(self, checks: int, undecided: int) -> None:
+        self.progress(checks, undecided)
+
+
 class Evaluator(Protocol):
     """Answers for nodes. Asking twice for one node costs nothing the second time."""
 

@@ -134,6 +134,8 @@ class _Optimal:
         self._score(contenders[:1])
         # The likeliest winner is scored by now; most of the others can no longer win and need no figures.
         self._score([verdict for verdict in contenders[1:] if self._may_win(verdict)])
+        if self._scores:
+            session.tell_costs(self._open.best, self._open.least)
         step: dict[str, object] = {"asked": len(verdicts), "best": self._open.best if self._scores else None}
         self._session.trace.append(step if self._coded else {**step, "least": self._open.least()})
 

@@ -27,6 +27,7 @@ from sqlanon.search.base import (
     Progress,
     SearchResult,
     Step,
+    Watching,
     not_better_than,
 )
 from sqlanon.search.node_sets import Coding, Marking, Totals
@@ -80,6 +81,11 @@ class SearchSession:
     def allowed(self) -> int:
         """The nodes that may be chosen."""
         return self.preferences.allowed(self.coding)
+
+    def tell_costs(self, best: float, least: Callable[[], float]) -> None:
+        """Tell who watches what the best node so far costs, and what none costs less than."""
+        if isinstance(self._progress, Watching):
+            self._progress.costs(best, min(best, least()))
 
     # -- asking ------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ class Terminal:
     """One command; it is stopped when the block ends."""
 
     def __init__(self, folder: Path, *arguments: str, **variables: str) -> None:
-        self.shown = ""
+        self.shown = self.raw = ""
         self._read = 0
         self.pid, self._descriptor = pty.fork()
         if not self.pid:
@@ -71,5 +71,6 @@ class Terminal:
             read = os.read(self._descriptor, 65536)
         except OSError:
             return False
+        self.raw += read.decode(errors="replace")
         self.shown += ESCAPES.sub("", read.decode(errors="replace")).replace("\r\n", "\n")
         return bool(read)
