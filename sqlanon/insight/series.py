@@ -33,6 +33,11 @@ FLAG = "--series"
 
 ROWS = "rows were counted: the tables do not tell persons apart, and several rows of one person count as several"
 
+NETTED = (
+    "the spec keeps a ledger, which asks of groups of people: where some came as others left, fewer rows differ than "
+    "people changed; `sqlanon ledger verify` counts the groups"
+)
+
 
 @dataclass(frozen=True)
 class SeriesRequest:
@@ -96,6 +101,8 @@ def series_of_spec(spec: Spec, earlier: Sequence[str], options: Options = DEFAUL
             spec, run.binding.k, names, tuple(name for name in others if name != respondent), person
         )
         notes = _notes(run.engine, tables, comparison)
+        if spec.ledger is not None and person is None:
+            notes.append(NETTED)
         stored = _Hierarchies(run)
         found = _pairs(run.engine, tables, comparison, run.scratch, stored)
         return SeriesResult(tuple(map(str, tables)), found, (*notes, *stored.notes))

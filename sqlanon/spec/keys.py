@@ -171,6 +171,11 @@ REQUIRED, KEPT = "required", "a ledger"
 
 
 def _history(value: object) -> object:
+    if isinstance(value, dict) and "key" not in value:
+        raise ValueError(
+            "a ledger needs the column that names the person as key: without it nobody can be told apart from one "
+            "release to the next; for a source that has none write required"
+        )
     if isinstance(value, BaseModel | dict) or value == REQUIRED:
         return value
     raise ValueError("a mapping of key, ledger and secret is expected, or required")

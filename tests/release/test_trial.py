@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sqlanon import insight
+from sqlanon.insight import SeriesRequest
 from tests.kit.series import SECRET
 from tests.kit.trial import VARIABLE, Trial
 
@@ -21,6 +23,9 @@ def test_nobody_stands_out_of_a_series(engine_url: str) -> None:
     assert trial.exposed_anywhere() == 0
     assert trial.failing_tracks() == 0
     assert sum(night.covered + night.deferred for night in trial.nights) > 0
+    names = [f"night_{place}" for place in range(1, len(trial.nights) + 1)]
+    found = insight.series_of_tables(names, engine_url, SeriesRequest(("a",), ("s",), k=5, respondent="pseudonym"))
+    assert not found.exposing
 
 
 def test_without_a_ledger_people_stand_out(duckdb_url: str) -> None:

@@ -33,6 +33,10 @@ def problems(history: Any, **more: Any) -> list[str]:
     ("history", "problem"),
     [
         ("asked", "history: a mapping of key, ledger and secret is expected, or required"),
+        (
+            {"ledger": "kept", "secret": "${SQLANON_KEY}"},
+            "history: a ledger needs the column that names the person as key",
+        ),
         ({"key": "person", "ledger": "kept"}, "history.secret: this key is required"),
         ({**KEPT, "secret": "abc"}, "history.secret: a secret never stands in a spec"),
         ({**KEPT, "keep": "0 years"}, "history.keep: a time is expected"),

@@ -16,10 +16,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.expressions import DType
 
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
-from sqlanon.errors import UsageError
+from sqlanon.errors import SpecError, UsageError
 from sqlanon.evaluation.requirements import requirement_from
+from sqlanon.hierarchies.base import Family
 from sqlanon.release.series import statements as series_sql
 from sqlanon.source.binding import Binding
 from sqlanon.source.history import BoundHistory
@@ -36,6 +38,9 @@ RELEASES = ("release", "begin")
 
 MARK = "sqlanon ledger"
 """What the mark of the secret is a digest of: another secret is told from an edit by it."""
+
+DIGITS = 16
+"""Digits of the digest of a person's values: it is only asked whether two are equal."""
 
 BUCKETS = 2
 """Digits of a person's hash by which the ledger is digested in parts."""
@@ -100,19 +105,26 @@ class Ledger:
         """The keyed hash of a person."""
         return self.keyed.of(value, info)
 
-    def told(self, person: exp.Expression) -> exp.Expression:
+    def told(self) -> exp.Expression:
         """A keyed digest of a person and the sensitive values that models read; they are read from alias `source`."""
-        text: exp.Expression = person
-        for item in sorted(self.binding.sensitive, key=lambda item: item.name):
-            info = next(info for info in self.binding.columns if info.name == item.name)
-            value = canonical_text(column(item.name, "source"), info, self.engine.traits)
-            length = cast(exp.Length(this=value.copy()), "text")
-            whole = exp.DPipe(
-                this=exp.DPipe(this=length, expression=literal(":"), safe=True), expression=value, safe=True
-            )
-            known = exp.Coalesce(this=whole, expressions=[literal("")])
-            text = exp.DPipe(this=exp.DPipe(this=text, expression=literal(","), safe=True), expression=known, safe=True)
-        return self.keyed.of_text(text) if self.binding.sensitive else literal("")
+        if not self.binding.sensitive:
+            return literal("")
+        infos = {info.name: info for info in self.binding.columns}
+        text: exp.Expression = literal("values")
+        for name in (self.history.key.name, *sorted(item.name for item in self.binding.sensitive)):
+            if infos[name].family is Family.OTHER and infos[name].type.this is not DType.UUID:
+                raise SpecError(
+                    f"history: values of column '{name}' cannot be compared from night to night; cast it in the source"
+                )
+            value = canonical_text(column(name, "source"), infos[name], self.engine.traits)
+            # With its length, no text reads like two; NULL reads like no text.
+            parts = [literal(","), cast(exp.Length(this=value.copy()), "text"), literal(":"), value]
+            known = parts[0]
+            for part in parts[1:]:
+                known = exp.DPipe(this=known, expression=part, safe=True)
+            known = exp.Coalesce(this=known, expressions=[literal("-")])
+            text = exp.DPipe(this=text, expression=known, safe=True)
+        return exp.Substring(this=self.keyed.of_text(text), start=literal(1), length=literal(DIGITS))
 
     @property
     def contract(self) -> str:

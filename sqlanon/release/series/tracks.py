@@ -147,9 +147,7 @@ def _seen(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch,
         for names in (binding.names, [item.name for item in binding.sensitive])
     )
     person = ledger.hash(column(history.key.name, "source"), history.key)
-    step = audited_rows(
-        binding, scratch.name, series_sql.told_apart(rows, person, ledger.told(person.copy()), keys, values)
-    )
+    step = audited_rows(binding, scratch.name, series_sql.told_apart(rows, person, ledger.told(), keys, values))
     seen = scratch.create_at(step.title, step.table, step.query)
     source = engine.traits.relation(binding.source, "source")
     key = traits.key(column(history.key.name, "source"), history.key.family)
