@@ -39,6 +39,8 @@ class Needs:
     """The schema of scratch tables; empty: the session's default schema."""
     kept: tuple[Table, ...] = ()
     """The tables of evidence, where the spec wants them."""
+    ledger: Table | None = None
+    """The first table of a ledger, where one is kept: the role makes it, and owns it."""
 
 
 def told(needs: Needs, role: str) -> Iterator[str]:

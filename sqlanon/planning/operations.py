@@ -214,6 +214,7 @@ def _needs(spec: Spec, engine: Engine) -> Needs:
         as_view=isinstance(spec.target, ViewTarget),
         scratch=schema,
         kept=EvidenceTables(engine, schema).all if spec.evidence.tables else (),
+        ledger=None if spec.ledger is None else Table(spec.ledger.ledger),
     )
 
 

@@ -6,16 +6,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import yaml
+from sqlalchemy.engine import make_url
 
 from sqlanon import pipeline
 from sqlanon.errors import RequirementError, UsageError
-from sqlanon.planning import ledgers
+from sqlanon.planning import ledgers, operations
 from sqlanon.release.lock import Lock
 from sqlanon.release.series import ledger as ledger_module
 from sqlanon.source.run import Options
 from tests.kit.commands import CommandLine
+from tests.kit.database import Database
 from tests.kit.series import SECRET, VARIABLE, Row, Series, hash_of
 
 
@@ -129,6 +132,38 @@ def test_who_is_gone_for_long_is_forgotten(engine_url: str, monkeypatch: pytest.
 
 
 KEPT = {"key": "id", "ledger": "kept", "secret": f"${{{VARIABLE}}}"}
+
+
+@pytest.mark.postgres
+def test_a_role_with_the_printed_privileges_keeps_a_ledger(postgres_url: str) -> None:
+    """In a schema of its own; whoever may read the release may not read the ledger."""
+    series = Series(postgres_url)
+    database = series.database
+    [(schema,)] = database.run("SELECT current_schema()")
+    job, reader, private = (f"{name}_{schema}" for name in ("job", "reader", "private"))
+    database.run(f"CREATE ROLE {job} LOGIN", f"CREATE ROLE {reader} LOGIN", f"CREATE SCHEMA {private}")
+    try:
+        changes: dict[str, Any] = {
+            "source": f"{schema}.people",
+            "target": f"{schema}.released",
+            "history": {**KEPT, "ledger": f"{private}.kept"},
+        }
+        series.source(people(*range(1, 7)))
+        database.run(*operations.grants(series.spec(**changes), job))
+        own, other = (
+            make_url(postgres_url).set(username=name).render_as_string(hide_password=False) for name in (job, reader)
+        )
+        for _ in range(2):
+            pipeline.run(series.spec(**changes, connection=own))
+        assert ledgers.verify(series.spec(**changes, connection=own)).problems == ()
+        database.run(f"GRANT USAGE ON SCHEMA {schema}, {private} TO {reader}")
+        database.run(f"GRANT SELECT ON {schema}.released TO {reader}")
+        assert len(Database(other).rows(f"{schema}.released")) == 6
+        for table in ("kept", "kept_tracks", "kept_releases"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                Database(other).rows(f"{private}.{table}")
+    finally:
+        database.run(f"DROP SCHEMA {private} CASCADE", f"DROP OWNED BY {job}, {reader}", f"DROP ROLE {job}, {reader}")
 
 
 def test_what_is_wrong_is_told(engine_url: str) -> None:

@@ -59,7 +59,8 @@ def grants(engine: Engine, needs: Needs, role: str) -> list[str]:
     target = _found(engine, needs.target) if isinstance(needs.target, Table) else None
     written = [] if target is None else [target.table.schema[-1]]
     scratch = needs.scratch[-1] if needs.scratch else schema_of(engine, Table(("scratch",)))
-    makes = list(dict.fromkeys([*written, scratch]))
+    remembers = [] if needs.ledger is None else [_found(engine, needs.ledger).table.schema[-1]]
+    makes = list(dict.fromkeys([*written, scratch, *remembers]))
     lines = list(_notes(engine, role))
     statements = [*_schemas(engine, makes), *_connect(engine, role)]
     used = dict.fromkeys([*(table.schema[-1] for table in reads), *makes])
