@@ -190,6 +190,7 @@ class Ruled:
             asked_of = f"all rows of a person show classes that at least {k or self.binding.k} people share"
             if self.binding.sensitive:
                 asked_of = "all rows of a person show one class, so that what is asked of classes is asked of people"
+            asked_of += " (generalize what changes from row to row, or remove the pseudonym)"
             yield RuleQuestion(name, asked_of, self._alone(name, columns, k or self.binding.k))
 
     def _own_keys(self, name: str) -> exp.Select:

@@ -56,7 +56,8 @@ def check() -> Schema:
     }
     shared = {"spec": TEXT, "valid": {"const": True}, "offline": FLAG, "connection": TEXT}
     wrong = keys({"spec": TEXT, "valid": {"const": False}, "problems": LINES, "exit_code": COUNT})
-    one = {"anyOf": [keys({**shared, **found}), keys({**shared, "recipients": named(keys(found))})]}
+    rules = {"rules": told("Columns that are made by a rule, in words.", named(TEXT))}
+    one = {"anyOf": [keys({**shared, **found}, rules), keys({**shared, "recipients": named(keys(found, rules))})]}
     several = told("Of several specs.", keys({"specs": each({"anyOf": [*one["anyOf"], wrong]})}))
     return {"anyOf": [*one["anyOf"], several]}
 
@@ -71,13 +72,14 @@ def draft() -> Schema:
         "hierarchy": maybe(TEXT),
         "loss": maybe(each(FIGURE)),
     }
+    clause = {"clause": told("What a preset answers with it.", TEXT)}
     return keys(
         {
             "spec": maybe(TEXT),
             "rows": COUNT,
             "respondent": maybe(TEXT),
             "hierarchies": told("The csv files beside the draft.", named(TEXT)),
-            "columns": named(keys(column)),
+            "columns": named(keys(column, clause)),
             "yaml": TEXT,
         }
     )
@@ -269,7 +271,7 @@ def evidence() -> Schema:
             "seconds": SECONDS,
             "statements": each(keys(statement)),
         },
-        {"history": named({"type": ["integer", "null"]})},
+        {"history": named({"type": ["integer", "null"]}), "rules": named(TEXT)},
     )
 
 

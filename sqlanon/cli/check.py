@@ -119,10 +119,8 @@ def _checked_recipients(
             heading(settings, f"recipient {name}")
             _show(settings, path, own, hierarchies, crowd)
     shared = {key: contents[names[0]][key] for key in ("spec", "valid", "offline", "connection")}
-    recipients = {
-        name: {key: content[key] for key in ("columns", "hierarchies", "accepted", "persons")}
-        for name, content in contents.items()
-    }
+    told = ("columns", "hierarchies", "accepted", "rules", "persons")
+    recipients = {name: {key: content[key] for key in told if key in content} for name, content in contents.items()}
     return {**shared, "recipients": recipients}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from sqlanon.sql.relations import File, Relation, Table
 
 STDOUT = Path("-")
+NAMES = ("safe-harbor", "gdpr-research", "statbank")
+"""The presets of `draft.presets`, which is imported when it is needed."""
 PASSWORD = "SQLANON_PASSWORD"
 
 
@@ -39,6 +42,7 @@ PASSWORD = "SQLANON_PASSWORD"
 )
 @click.option("--target", help="The name of the release. Default: the source's name with _release.")
 @click.option("--k", type=click.IntRange(min=1), default=5, show_default=True, help="The k to ask for.")
+@click.option("--preset", type=click.Choice(NAMES), help="Draft by the clauses of a law or a practice.")
 @click.option("--interactive", is_flag=True, help="Talk every guess over on this terminal before it is written.")
 @click.option("--no-values", is_flag=True, help="Look at no values, and write no csv files of hierarchies.")
 @click.option("--force", is_flag=True, help="Replace a spec that exists.")
@@ -50,6 +54,7 @@ def command(
     out: Path,
     target: str | None,
     k: int,
+    preset: str | None,
     interactive: bool,
     no_values: bool,
     force: bool,
@@ -59,16 +64,20 @@ def command(
 
     Texts are grouped by what sqlanon knows (countries, states, education, occupations, diagnoses ...), else by what
     they occur with or how often: a csv file beside the draft lists the values and their groups, for its owner alone to
-    read. With --no-values, and for a draft that is printed, only counts, lengths and ranges are read. A password in the
+    read. With --preset each line names the clause of a law or a practice that it answers; that claims no compliance.
+    With --no-values, and for a draft that is printed, only counts, lengths and ranges are read. A password in the
     URL is not written down: the draft reads it from the environment.
     """
     from sqlanon.auditor.place import open_place
     from sqlanon.cli.conversation import Conversation, require_terminal
     from sqlanon.draft.drafting import LIMIT, draft_spec, proposal_for, yaml_value
+    from sqlanon.draft.presets import with_preset
     from sqlanon.draft.values import ValueQuestions
     from sqlanon.source.reads import Read, refuse_file
 
     if interactive:
+        if preset is not None:
+            raise click.UsageError("--interactive asks what --preset answers: take one of them")
         if settings.as_json or no_values or out == STDOUT:
             raise click.UsageError("--interactive goes with none of --json, --no-values and --out -")
         require_terminal()
@@ -83,6 +92,8 @@ def command(
             if out.exists() and not is_spec(out):
                 raise UsageError(f"{out}: exists and is no spec, which --force would replace; name another file")
         draft = draft_spec(engine, relation, look_at_values=out != STDOUT and not no_values)
+        if preset is not None:
+            draft = with_preset(draft, preset, datetime.now(UTC).date())
         if interactive:
             values = ValueQuestions(engine, relation, [column.profile for column in draft.columns])
             here = _places(engine, relation, None, target, STDOUT)

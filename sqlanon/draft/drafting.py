@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -277,6 +277,12 @@ class DraftedColumn:
     profile: Profile
     guess: Guess
     proposal: Proposal | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Further keys of the column, each with its value as YAML."""
+    clause: str = ""
+    """What a preset answers with it."""
+    beside: tuple[str, ...] = ()
+    """Lines of columns that are made from it."""
 
     def to_dict(self) -> dict[str, Any]:
         """The guess and the proposal as plain data."""
@@ -288,6 +294,7 @@ class DraftedColumn:
             "nulls": self.profile.rows - self.profile.present,
             "hierarchy": None if self.proposal is None else self.proposal.hierarchy,
             "loss": None if self.proposal is None or not self.proposal.losses else list(self.proposal.losses),
+            **({"clause": self.clause} if self.clause else {}),
         }
 
 
@@ -308,6 +315,8 @@ class Draft:
     columns: tuple[DraftedColumn, ...]
     respondent: str | None = None
     """An identifier that comes in several rows: k counts persons by it."""
+    heading: tuple[str, ...] = ()
+    """What a preset says of the whole."""
 
     @property
     def listings(self) -> dict[str, ValueGroups]:
@@ -333,6 +342,7 @@ class Draft:
         yield f"# A draft by `sqlanon init`, from {self.rows} rows and {len(self.columns)} columns."
         yield "# Every role and hierarchy is a guess with its reason above it. Read each, REVIEW first; correct it;"
         yield "# then run `sqlanon check` and `sqlanon plan` on this file."
+        yield from (f"# {line}" for line in self.heading)
         yield "version: 1"
         if places.connection is not None:
             yield f"connection: {places.connection}"
@@ -401,13 +411,16 @@ def _column_lines(column: DraftedColumn) -> Iterator[str]:
     nulls = profile.rows - profile.present
     counts = f"{profile.distinct} distinct in {profile.rows} rows" + (f", {nulls} of them NULL" if nulls else "")
     yield f"  # {'REVIEW: ' if guess.review else ''}{guess.reason} ({profile.family.value}; {counts})"
-    name = yaml_text(profile.name)
+    if column.clause:
+        yield f"  # clause: {column.clause}"
+    name, more = yaml_text(profile.name), "".join(f", {key}: {value}" for key, value in column.more.items())
     if proposal is None:
-        yield f"  {name}: {{role: {guess.role}}}"
+        yield f"  {name}: {{role: {guess.role}{more}}}"
+        yield from column.beside
         return
     yield f"  # hierarchy: {proposal.reason}"
     if proposal.losses and proposal.hierarchy != "suppression":
         yield f"  # a row loses on average, by level: {', '.join(f'{loss:.2f}' for loss in proposal.losses)}"
-    yield f"  {name}: {{role: {guess.role}, hierarchy: {proposal.hierarchy}}}"
+    yield f"  {name}: {{role: {guess.role}, hierarchy: {proposal.hierarchy}{more}}}"
     if proposal.instead:
         yield f"  # better, if you know how its values group: hierarchy: {proposal.instead}"
