@@ -6,6 +6,7 @@ Serves this machine alone; writes the lock file when asked to, and in the databa
 from __future__ import annotations
 
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +39,17 @@ def command(
     Click a node to have it evaluated by the database, keep one to compare it with another, try another k or limit,
     filter by the levels of columns, and write the node of your choice to the lock file that `sqlanon apply` publishes.
 
-    The address holds a token and is valid as long as the command runs. The page shows levels and counts, no data.
+    The address holds a token and is valid as long as the command runs. The page shows levels, counts, and
+    labels that k rows or more have.
     """
     import os
 
-    from sqlanon.planning.decision import prepare
+    from sqlanon.planning.decision import hierarchies_of, packed, scanned
     from sqlanon.release.lock import lock_path
     from sqlanon.reports.explore import Answer, Explorer, Served, node_of, page, policy
     from sqlanon.reports.html import environment
+    from sqlanon.reports.offline import rare_below
+    from sqlanon.reports.values import trees
     from sqlanon.source.run import running
     from sqlanon.spec import load_spec
     from sqlanon.spec.findings import require_honoured
@@ -56,8 +60,11 @@ def command(
     where = out or lock_path(spec, recipient)
     require_writable(where, loaded, lock=True)
     relative = Path(os.path.relpath(spec, where.parent)).as_posix()
-    with settings.working(quiet=True, lock=where) as options, running(loaded, options) as run:
-        explorer = Explorer(run, prepare(run), known_lock(where, fresh=False))
+    with settings.working(quiet=True, lock=where) as options, running(loaded, replace(options, reads_only=True)) as run:
+        base = scanned(run)
+        stored = hierarchies_of(run, base)
+        labels = trees(run.engine, base, stored, rare_below(loaded, run.binding.k), persons=run.binding.persons)
+        explorer = Explorer(run, packed(run, base, stored), known_lock(where, fresh=False), labels)
 
         def save(asked: dict[str, Any]) -> dict[str, Any]:
             write_lock(explorer.lock(node_of(asked.get("levels"), run.binding.names), relative, recipient), where)

@@ -125,6 +125,8 @@ class Session:
     """Somebody wrote how long a statement may take: an engine that cannot stop one refuses. Else it does without."""
     memory_bytes: int | None = None
     """The most memory to work in (Capability.MEMORY)."""
+    reads_only: bool = False
+    """Nothing is written but temporary tables: an embedded database may be open elsewhere for reading."""
 
 
 SHORTEST = 1.0

@@ -29,7 +29,8 @@ from sqlanon.recoding.registry import recoder_named
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
 from sqlanon.reports.html import embedded_json, environment, script_hash, text_of
-from sqlanon.reports.lattice_view import LatticeFrame, Shown, lattice_view, scored
+from sqlanon.reports.lattice_view import LatticeFrame, Shown, lattice_view, level_names, scored
+from sqlanon.reports.values import Branch
 from sqlanon.search.base import Objective, SearchResult
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.hierarchies import describe_hierarchies
@@ -207,8 +208,16 @@ class Explorer:
     Works on one frequency set; the source is read once.
     """
 
-    def __init__(self, run: Run, frequency: FrequencySet, known: Lock | None) -> None:
+    def __init__(
+        self, run: Run, frequency: FrequencySet, known: Lock | None, trees: Mapping[str, Branch | None] | None = None
+    ) -> None:
+        """`trees`: the labels of each column that may be shown, for examples."""
         self._run = run
+        self._levels = level_names(
+            run.binding.spec, {item.column: (item.height, item.top) for item in frequency.hierarchies}
+        )
+        heights = {item.column: item.height for item in frequency.hierarchies}
+        self._examples = [examples((trees or {}).get(name), heights[name]) for name in run.binding.names]
         self._frequency = frequency
         self._spec = run.binding.spec
         if recoder_named(self._spec.search.algorithm) is not None:
@@ -330,6 +339,7 @@ class Explorer:
             evaluator.rows,
             objective.metric.name,
             evaluator.monotone,
+            self._levels,
         )
         view = lattice_view(
             frame,
@@ -338,12 +348,27 @@ class Explorer:
             minimal=found.minimal if isinstance(found, SearchResult) else (),
         )
         return {
-            "lattice": view.to_dict(),
+            "lattice": {**view.to_dict(), "examples": self._examples},
             "k": asked.k,
             "limit": str(asked.limit),
             "own": asked == self.own,
             "message": "" if answered else f"Nothing acceptable was found: {found}",
         }
+
+
+def examples(tree: Branch | None, height: int) -> list[str | None]:
+    """One label of each level: the most frequent one of the top, then always of what lies below; None of the others.
+
+    >>> grown = Branch(2, "*", 1.0, (Branch(1, None, 0.6), Branch(1, "river", 0.4)))
+    >>> examples(grown, 2)
+    [None, 'river', '*']
+    """
+    found: list[str | None] = [None] * (height + 1)
+    while tree is not None:
+        found[tree.level] = tree.label
+        named = [child for child in tree.children if child.label is not None]
+        tree = max(named, key=lambda child: child.share, default=None)
+    return found
 
 
 def node_of(levels: object, columns: Sequence[str]) -> Node:

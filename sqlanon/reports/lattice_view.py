@@ -18,6 +18,7 @@ from sqlanon.evaluation.explanation import MOST_EXPLAINED, Explanation, explain
 from sqlanon.evaluation.matrix import MatrixEvaluator, entries_of
 from sqlanon.evaluation.problem import Problem, matrix_of, preferences_of, problem_of
 from sqlanon.evaluation.requirements import requirement_of
+from sqlanon.hierarchies import described
 from sqlanon.hierarchies.lattice import Lattice, Node
 from sqlanon.metrics import metric_named
 from sqlanon.metrics.base import LevelFigures, Verdict
@@ -27,6 +28,7 @@ from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
 from sqlanon.search.node_sets import MOST_NODES, Coding, Marking, Totals, members
 from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.run import Run
+from sqlanon.spec import Spec
 
 DRAWN = 60_000
 """Nodes that a page draws one by one."""
@@ -65,6 +67,8 @@ class LatticeView:
     """Whether verdicts were inherited."""
     states: str | None = None
     """The state of each node in vector order, where the lattice is drawn node by node."""
+    levels: tuple[tuple[str, ...], ...] = ()
+    """For each column what each of its levels does, in words."""
     by_height: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
     """For each height: nodes, acceptable ones, unacceptable ones."""
 
@@ -78,6 +82,7 @@ class LatticeView:
         return {
             "columns": list(self.columns),
             "heights": list(self.heights),
+            "levels": [list(words) for words in self.levels],
             "bottom": list(self.lattice.bottom),
             "top": list(self.lattice.top),
             "size": self.lattice.size,
@@ -105,6 +110,16 @@ class LatticeFrame:
     metric: str
     monotone: bool
     """Whether a verdict says something of the nodes above and below."""
+    levels: tuple[tuple[str, ...], ...] = ()
+    """For each column what each of its levels does, in words."""
+
+
+def level_names(spec: Spec, hierarchies: Mapping[str, tuple[int, str]]) -> tuple[tuple[str, ...], ...]:
+    """What each level of each column does, by the height and the top of its hierarchy."""
+    return tuple(
+        tuple(described(spec.hierarchy(name), level, height, top) for level in range(height + 1))
+        for name, (height, top) in hierarchies.items()
+    )
 
 
 def lattice_view(
@@ -126,6 +141,7 @@ def lattice_view(
         evaluated=known,
         monotone=frame.monotone,
         states=states,
+        levels=frame.levels,
         by_height=by_height,
     )
 
@@ -257,6 +273,7 @@ def searched(run: Run, frequency: FrequencySet, lock: Lock) -> Searched:
         evaluator.rows,
         objective.metric.name,
         evaluator.monotone,
+        level_names(run.binding.spec, {item.column: (item.height, item.top) for item in frequency.hierarchies}),
     )
     shown = [Shown(verdict, scored(objective, verdict)) for verdict in evaluator.known()]
     view = lattice_view(frame, shown, chosen=chosen, minimal=minimal)

@@ -19,7 +19,7 @@ from sqlanon.metrics.base import LevelFigures
 from sqlanon.planning.operations import in_folder
 from sqlanon.release.evidence.document import place_name, published
 from sqlanon.release.lock import Lock
-from sqlanon.reports.lattice_view import LatticeFrame, LatticeView, Shown, lattice_view
+from sqlanon.reports.lattice_view import LatticeFrame, LatticeView, Shown, lattice_view, level_names
 from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine, Report, RequirementLine
 from sqlanon.reports.values import Branch
 from sqlanon.reports.words import decision
@@ -229,6 +229,9 @@ def _view(spec: Spec, lock: Lock) -> LatticeView:
         rows=int(lock.result["rows"]),
         metric=spec.search.metric,
         monotone=requirement_from(spec).monotone(limit),
+        levels=level_names(
+            spec, {name: (int(lock.hierarchies[name]["height"]), str(lock.hierarchies[name]["top"])) for name in names}
+        ),
     )
     return lattice_view(
         frame,

@@ -43,6 +43,8 @@ class Options:
     """Files that the caller writes when all is done: none of them may be one that is read."""
     writes_lock: Path | None = None
     """The lock file that the caller writes when all is done; it may replace a lock file."""
+    reads_only: bool = False
+    """Nothing but temporary tables is written: an embedded database is opened for reading."""
     explain: bool = False
     """Whether a plan says why its node was chosen."""
 
@@ -123,7 +125,14 @@ def open_for(spec: Spec, options: Options, run: str = "adhoc") -> Iterator[Engin
     """The engine that a spec's connection names, closed at the end."""
     limits = spec.limits
     asked = limits.statement_seconds is not None
-    session = Session(run, limits.most_seconds, list(options.hooks), limit_asked=asked, memory_bytes=limits.memory)
+    session = Session(
+        run,
+        limits.most_seconds,
+        list(options.hooks),
+        limit_asked=asked,
+        memory_bytes=limits.memory,
+        reads_only=options.reads_only,
+    )
     engine = options.open(spec.connection.reveal(), session, spec.folder)
     try:
         if limits.memory is not None and Capability.MEMORY not in engine.capabilities:
@@ -156,7 +165,8 @@ def running(
                     refuse_writes(engine, binding, options)
                     require_schemas(engine, binding, publishes=publishes is not None)
                     refuse_large_scan(engine, binding)
-                    reclaim(engine, binding.scratch)
+                    if not options.reads_only:
+                        reclaim(engine, binding.scratch)
                     if recorder is not None:
                         recorder.begin(engine, binding)
                 with Scratch(engine, binding.scratch) as scratch:

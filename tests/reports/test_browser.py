@@ -152,6 +152,11 @@ def test_explore(chromium: Browser, exploring: str, folder: Path) -> None:
         page = watched.page
         status = page.locator("#explore-status")
         assert "24 of 24 nodes shown" in watched.text("#lattice-count")
+        # It begins at the answer of the search; levels are named, each with a label.
+        details = watched.text("#lattice-details")
+        assert "chosen" in details
+        assert "as it is (level 0 of 1), like baker" in details
+        assert "0: as it is" in watched.text("#filter-0")
         page.select_option("#filter-state", "evaluated")
         evaluated = int(watched.text("#lattice-count").split()[0])
         page.locator("#lattice-reset").click()

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import http.client
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 from threading import Thread
 from typing import Any
 
 import pytest
 
-from sqlanon.errors import RequirementError, UsageError
+from sqlanon.errors import EngineError, RequirementError, UsageError
 from sqlanon.pipeline import prepare
+from sqlanon.planning.decision import hierarchies_of, packed, scanned
 from sqlanon.reports.explore import Explorer, PageRequest, Served, node_of
-from sqlanon.source.run import DEFAULT, running
+from sqlanon.reports.values import trees
+from sqlanon.source.run import DEFAULT, Options, running
 from sqlanon.spec import Limit, load_spec
-from tests.kit.rare_values import RARE, command, people
+from tests.kit.rare_values import RARE, K, command, people
 
 
 @pytest.fixture
@@ -80,10 +85,19 @@ def test_explorer(engine_url: str, folder: Path) -> None:
     path = people(engine_url, folder)
     spec = load_spec(path)
     with running(spec, DEFAULT) as run:
-        explorer = Explorer(run, prepare(run), None)
+        base = scanned(run)
+        stored = hierarchies_of(run, base)
+        labels = trees(run.engine, base, stored, K, persons=False)
+        explorer = Explorer(run, packed(run, base, stored), None, labels)
         own = explorer.view(explorer.own)
         assert own["lattice"]["chosen"] == [1, 0, 0]
         assert own["own"] is True
+        city, job, age = own["lattice"]["levels"]
+        assert (city[0], age[1], age[2]) == ("as it is", "intervals of 5", "intervals of 10")
+        assert job[1] == "one label for all: *"
+        # The most frequent label of the most frequent one above it.
+        assert own["lattice"]["examples"][0] == ["Bern", "river", "*"]
+        assert own["lattice"]["examples"][1] == ["baker", "*"]
         other = explorer.evaluate((0, 0, 0), PageRequest(60, Limit.parse("0")))
         assert other["own"] is False
         verdicts = {
@@ -109,3 +123,26 @@ def test_explorer(engine_url: str, folder: Path) -> None:
 def test_nodes_of_a_page(levels: object) -> None:
     with pytest.raises(UsageError):
         node_of(levels, "abc")
+
+
+@pytest.mark.reopened
+@pytest.mark.process
+def test_a_file_that_others_read_is_explored_and_left_as_it_is(duckdb_url: str, folder: Path) -> None:
+    path = people(duckdb_url, folder)
+    file = Path(duckdb_url.removeprefix("duckdb:///"))
+    before = file.read_bytes()
+    program = "import duckdb, sys; held = duckdb.connect(sys.argv[1], read_only=True); print('held'); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program, file], stdin=PIPE, stdout=PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with running(load_spec(path), Options(reads_only=True)) as run:
+            found = Explorer(run, prepare(run), None)
+            assert found.view(found.own)["lattice"]["chosen"] == [1, 0, 0]
+            assert found.evaluate((0, 0, 0), found.own)["lattice"]["evaluated"]
+            # Without labels that may be shown there is no example.
+            assert found.view(found.own)["lattice"]["examples"][0] == [None, None, None]
+        with pytest.raises(EngineError), running(load_spec(path), DEFAULT):
+            pass
+        assert other.stdin is not None
+        other.stdin.close()
+    assert file.read_bytes() == before

@@ -107,6 +107,15 @@ _SETTINGS: dict[str, str] = {
 }
 
 
+def _connect(path: str, *, reads_only: bool) -> Any:
+    """A connection; to a file that is only read, one that lets other processes read it too."""
+    if reads_only and Path(path).is_file():
+        # This process may have the file open for writing, and DuckDB opens it in one way only.
+        with suppress(duckdb.ConnectionException):
+            return duckdb.connect(path, read_only=True)
+    return duckdb.connect(path)
+
+
 _ELSEWHERE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -127,7 +136,7 @@ class DuckDBEngine(Engine):
         # A file that is not there yet is made by the connection; it stays only if something is written to it.
         self._new_file = None if path == ":memory:" or Path(path).exists() else Path(path)
         try:
-            self._connection: Any = duckdb.connect(path)
+            self._connection: Any = _connect(path, reads_only=session.reads_only)
         except duckdb.Error as error:
             raise cannot_open(error, path) from None
         self._runner = Runner(self._connection.interrupt)

@@ -39,6 +39,9 @@
     say("Evaluated (" + levels.join(",") + ").");
   });
 
+  // The answer of the search is where one begins.
+  lattice.start();
+
   byId("settings").addEventListener("submit", async (event) => {
     event.preventDefault();
     const given = { k: byId("k").value.trim(), limit: byId("limit").value.trim() };

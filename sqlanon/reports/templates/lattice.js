@@ -256,7 +256,11 @@ window.sqlanonLattice = (() => {
       const seen = witness(index);
       if (seen) found.push(["known from", (state[index] === ACCEPTABLE ? "it generalizes " : "it lies below ") + text(seen)]);
     }
-    data.columns.forEach((name, i) => found.push([name, "level " + levels[i] + " of " + data.heights[i]]));
+    data.columns.forEach((name, i) => {
+      const words = data.levels[i], label = data.examples && data.examples[i][levels[i]];
+      const place = "level " + levels[i] + " of " + data.heights[i];
+      found.push([name, (words ? words[levels[i]] + " (" + place + ")" : place) + (label ? ", like " + label : "")]);
+    });
     return found;
   };
 
@@ -389,6 +393,7 @@ window.sqlanonLattice = (() => {
   new ResizeObserver(() => { if (canvas.parentElement.clientWidth !== shape.width) draw(); }).observe(canvas.parentElement);
 
   load(JSON.parse(holder.textContent));
-  return { load, select: (levels) => select(indexOf(levels)), onSelect: (listener) => listeners.push(listener),
+  const start = () => { if (chosen() >= 0) select(chosen()); };
+  return { load, start, select: (levels) => select(indexOf(levels)), onSelect: (listener) => listeners.push(listener),
     position: (levels) => places.get(indexOf(levels)), selected: () => (selected < 0 ? null : vector(selected)) };
 })();
