@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from glob import has_magic, iglob
+from itertools import takewhile
 from pathlib import Path
 
 from sqlglot import exp
@@ -385,7 +386,7 @@ def _is_read(target: Path, given: str) -> bool:
         return True
     if not has_magic(path) and "{" not in path:
         return False
-    if _pattern(str(read.absolute())).fullmatch(os.path.realpath(target)):
+    if _pattern(_resolved(read)).fullmatch(os.path.realpath(target)):
         return True
     return any(_same(target, Path(found)) for found in iglob(path, recursive=True))  # noqa: PTH207 (a pattern of the user's, which may be absolute)
 
@@ -397,6 +398,13 @@ def _local(given: str) -> Path:
         return path.expanduser()
     except RuntimeError:
         return path
+
+
+def _resolved(pattern: Path) -> str:
+    """A pattern below the folder, links followed, that it begins with."""
+    parts = pattern.absolute().parts
+    fixed = list(takewhile(lambda part: not has_magic(part) and "{" not in part, parts))
+    return str(Path(os.path.realpath(Path(*fixed)), *parts[len(fixed) :]))
 
 
 def _pattern(path: str) -> re.Pattern[str]:

@@ -159,8 +159,11 @@ class TestFilesOnDuckDB:
         spec = spec_from_dict(values(f"duckdb:///{folder / 'base.csv'}", "people", "base.csv"), folder)
         refused(spec, "connection", folder / "base.csv")
 
-    def test_a_target_that_the_next_run_would_read_is_refused(self, folder: Path) -> None:
-        spec = spec_from_dict(values("duckdb:///:memory:", {"query": "from read_csv('*.csv')"}, "new.csv"), folder)
+    @pytest.mark.parametrize("pattern", ["*.csv", "link/*.csv"])
+    def test_a_target_that_the_next_run_would_read_is_refused(self, folder: Path, pattern: str) -> None:
+        (folder / "link").symlink_to(folder)
+        query = {"query": f"from read_csv('{pattern}')"}
+        spec = spec_from_dict(values("duckdb:///:memory:", query, "new.csv"), folder)
         refused(spec, "source")
         assert not (folder / "new.csv").exists()
 
