@@ -18,7 +18,7 @@ ORCHESTRATORS := $(ORCHESTRATORS_VENV)/.orchestrators
 SQLMESH_VENV := .venv-sqlmesh
 SQLMESH := $(SQLMESH_VENV)/.sqlmesh
 
-QUICK := not soak and not postgres and not spark and not dbt and not browser and not process
+QUICK := not soak and not postgres and not mariadb and not spark and not dbt and not browser and not process
 QUICK_TESTS := tests/test_layout.py tests/spec tests/hierarchies tests/privacy tests/metrics tests/search tests/kit \
 	tests/sql/test_packing.py tests/evaluation/test_sizes.py tests/recoding/schemes/test_families.py \
 	tests/release/test_lock_diff.py tests/source tests/engines/test_duckdb.py tests/cli/test_commands.py \

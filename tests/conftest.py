@@ -18,6 +18,8 @@ from sqlanon.engines.base import Engine, Session
 from tests.kit.commands import CommandLine
 from tests.kit.examples import ONE_IN
 from tests.kit.servers import (
+    mariadb_server,
+    mariadb_url,
     postgres_owner,
     postgres_password_url,
     postgres_server,
@@ -26,7 +28,16 @@ from tests.kit.servers import (
 )
 from tests.kit.spark import spark_base, spark_url
 
-__all__ = ["postgres_owner", "postgres_password_url", "postgres_server", "postgres_url", "spark_base", "spark_url"]
+__all__ = [
+    "mariadb_server",
+    "mariadb_url",
+    "postgres_owner",
+    "postgres_password_url",
+    "postgres_server",
+    "postgres_url",
+    "spark_base",
+    "spark_url",
+]
 
 ENGINES = ("duckdb", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.no_cover]))
 """What runs on both engines is traced for coverage on one; the contract suite covers what PostgreSQL has of its own."""
@@ -44,6 +55,7 @@ settings.load_profile("suite")
 
 NEEDS = {
     "postgres_server": "postgres",
+    "mariadb_server": "mariadb",
     "spark_base": "spark",
     "story": "dbt",
     "chromium": "browser",

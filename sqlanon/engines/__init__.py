@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 from sqlanon.engines.base import Engine, Session
 from sqlanon.errors import UsageError
@@ -41,7 +42,7 @@ class EngineRow:
     schemes: tuple[str, ...]
     made_by: str
     """The class, as module:name; imported when it is asked for."""
-    arguments: Callable[[Address], tuple[str, ...]]
+    arguments: Callable[[Address], tuple[Any, ...]]
 
     def open(self, address: Address, session: Session) -> Engine:
         module, _, name = self.made_by.partition(":")
@@ -59,6 +60,11 @@ ENGINES: tuple[EngineRow, ...] = (
         ("postgresql", "postgresql+psycopg", "postgres"),
         "sqlanon.engines.postgres.engine:PostgresEngine",
         lambda address: (address.url,),
+    ),
+    EngineRow(
+        ("mysql", "mysql+pymysql", "mysql+mysqldb", "mariadb", "mariadb+pymysql", "mariadb+mysqldb"),
+        "sqlanon.engines.sqlalchemy.mysql:MySQLEngine",
+        lambda address: (address.url, address.folder),
     ),
     EngineRow(
         ("spark", "sc"),

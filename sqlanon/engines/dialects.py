@@ -327,7 +327,7 @@ def parsed(template: str, dialect: str) -> exp.Expression:
 
 _FAMILIES: dict[Family, frozenset[DType]] = {
     Family.TEXT: frozenset({DType.TEXT, DType.VARCHAR, DType.CHAR, DType.NCHAR, DType.NVARCHAR, DType.BPCHAR})
-    | {DType.NAME, DType.ENUM},
+    | {DType.NAME, DType.ENUM, DType.TINYTEXT, DType.MEDIUMTEXT, DType.LONGTEXT},
     Family.INTEGER: frozenset({DType.TINYINT, DType.SMALLINT, DType.INT, DType.BIGINT, DType.INT128, DType.BIGNUM})
     | {DType.UTINYINT, DType.USMALLINT, DType.UINT, DType.UBIGINT, DType.UINT128},
     Family.DECIMAL: frozenset({DType.DECIMAL}),

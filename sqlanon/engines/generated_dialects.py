@@ -16,6 +16,7 @@ from sqlanon.engines.base import Capability, Engine
 from sqlanon.engines.dialects import DUCKDB, POSTGRES, AdaptedTraits, BinaryTextTraits, framed, ordered_anyhow
 from sqlanon.engines.scripting import Scripting, ThrowingScripting
 from sqlanon.engines.spark.traits import SparkTraits
+from sqlanon.errors import UsageError
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import column, literal
 
@@ -322,9 +323,17 @@ SCRIPT_DIALECTS: dict[str, Scripting] = {scripting.name: scripting for scripting
 
 
 def scripting_for(engine: Engine) -> Scripting:
-    """How scripts are written for an engine; for one that is not listed, by what it can do."""
+    """How scripts are written for an engine; for one that is not listed, by what it can do.
+
+    UsageError where a script could not stop when an audit fails.
+    """
     listed = SCRIPT_DIALECTS.get(engine.dialect)
     if listed is not None:
         return listed
+    if not engine.traits.casts_fail:
+        raise UsageError(
+            f"{engine.name} has no statement that fails when an audit does, so that a script would publish what failed "
+            f"it: publish with `sqlanon run`, or name another --dialect"
+        )
     transactional = Capability.TRANSACTIONAL_DDL in engine.capabilities
     return Scripting(engine.traits, "in one session that stops at the first error", transactional=transactional)

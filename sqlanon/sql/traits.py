@@ -108,6 +108,8 @@ class Traits:
     """Joins are planned by what is known of values: a table that many statements read has to be analyzed first."""
     looks_up_columns: bool = False
     """Joins look up the values of plain columns: where one side is computed, each lookup reads the whole table."""
+    casts_fail: bool = True
+    """A cast of a text that is no number is an error: so scripts stop where an audit fails."""
     plain_names: bool = False
     """Names of lower-case letters mean the same without quotes: people read them so."""
 

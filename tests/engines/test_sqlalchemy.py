@@ -23,7 +23,7 @@ from sqlanon.engines.dialects import parsed
 from sqlanon.engines.sqlalchemy import probe as sqlalchemy_probe
 from sqlanon.engines.sqlalchemy.base import _plain
 from sqlanon.engines.sqlalchemy.engine import SQLAlchemyEngine
-from sqlanon.engines.sqlalchemy.probe import TRAITS, SQLiteTraits
+from sqlanon.engines.sqlalchemy.traits import TRAITS, SQLiteTraits
 from sqlanon.errors import ConnectionFailed, EngineError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.run import Options
@@ -289,6 +289,12 @@ class TestProbes:
         engine.close()
         assert rows == [((value & (2**64 - 1)).bit_count(),) for value in values]
 
+    def test_the_greatest_passes_over_null(self) -> None:
+        engine = open_at("sqlite://")
+        most = parse_one("SELECT GREATEST(NULL, 2, 1), LEAST(3, NULL, 2), GREATEST(NULL, NULL), LEAST(1, 2)")
+        assert engine.query(Statement("most", most)) == [(2, 2, None, 1)]
+        engine.close()
+
     def test_every_dialect_is_one_of_sqlglot(self) -> None:
         for traits in TRAITS.values():
             assert traits.render(exp.select(literal(1))) == "SELECT 1"
@@ -354,8 +360,9 @@ def test_a_view_on_sqlite(tmp_path: Path) -> None:
         {"l_diversity": [{"column": "disease", "l": 2, "kind": "distinct"}]},
         {"l_diversity": [{"column": "disease", "l": 2, "kind": "entropy"}]},
         {"t_closeness": [{"column": "disease", "t": 0.5, "distance": "equal"}]},
+        {"delta_disclosure": [{"column": "disease", "delta": 1.5, "kind": "occurring"}]},
     ],
-    ids=["distinct", "entropy", "closeness"],
+    ids=["distinct", "entropy", "closeness", "delta"],
 )
 def test_models_on_sqlite_as_on_duckdb(model: dict[str, Any], tmp_path: Path) -> None:
     case = load_case("c1")
@@ -369,6 +376,15 @@ def test_models_on_sqlite_as_on_duckdb(model: dict[str, Any], tmp_path: Path) ->
         result = pipeline.run(spec_from_dict(values, case.directory))
         found.append((result.levels, result.publication.suppressed, result.audit.classes, result.audit.satisfied))
     assert found[0] == found[1]
+
+
+def test_no_script_where_none_could_stop(tmp_path: Path) -> None:
+    """A cast of a message to a number is 0 there, and the release that failed would be published."""
+    case = load_case("s1")
+    load(tmp_path / "file.db", case)
+    spec = case_spec(case, f"sqlite:///{tmp_path}/file.db", 2, 0)
+    with pytest.raises(UsageError, match="sqlite has no statement that fails when an audit does"):
+        pipeline.script(spec, None)
 
 
 @pytest.mark.postgres

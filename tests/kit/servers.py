@@ -1,11 +1,14 @@
-"""A PostgreSQL server for tests, one for each worker, and an empty schema for each test; what workers share."""
+"""PostgreSQL and MariaDB servers for tests, one for each worker, a schema for each test; what workers share."""
 
 from __future__ import annotations
 
 import fcntl
+import getpass
 import os
 import shutil
+import subprocess
 import tempfile
+import time
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -15,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 import psycopg
+import pymysql
 import pytest
 from psycopg import sql
 from sqlalchemy.engine import make_url
@@ -102,3 +106,59 @@ def postgres_password_url(postgres_server: str) -> Iterator[str]:
         Path(rules).write_text(before)
         connection.execute("SELECT pg_reload_conf()")
         connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
+
+
+# -- MariaDB -----------------------------------------------------------------------------------------------------------
+
+SMALL = ("--no-defaults", "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=32M")
+"""A server for small tables, which nothing outlives."""
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[Path]:
+    """The socket of a server on which the tests are root; only where Debian's mariadb-server is installed."""
+    server, install = (shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") for name in SERVER_PROGRAMS)
+    if server is None or install is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("mariadb-server is not installed, and here it must be: apt-get install mariadb-server")
+        pytest.skip("needs a MariaDB server: apt-get install mariadb-server")
+    directory = Path(tempfile.mkdtemp(prefix="sqlanon-my-"))
+    place, user = f"--datadir={directory / 'data'}", f"--user={getpass.getuser()}"
+    made = [install, *SMALL, place, user, "--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run(made, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    socket = directory / "socket"
+    # A database whose own texts ignore case and trailing spaces: what compares byte by byte asks for it.
+    ours = ["--skip-networking", f"--socket={socket}", f"--pid-file={directory / 'pid'}", "--performance-schema=OFF"]
+    ours += ["--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--skip-log-bin"]
+    with (directory / "log").open("w") as log:
+        process = subprocess.Popen([server, *SMALL, place, user, *ours], stdout=log, stderr=log)
+    try:
+        _await(socket, process, directory / "log")
+        yield socket
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+SERVER_PROGRAMS = ("mariadbd", "mariadb-install-db")
+
+
+def _await(socket: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        if socket.exists() and "ready for connections" in log.read_text():
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    pytest.fail(f"MariaDB does not start: {log.read_text()[-2000:]}")
+
+
+@pytest.fixture
+def mariadb_url(mariadb_server: Path) -> Iterator[str]:
+    """A URL whose default database is empty and belongs to the test alone."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with pymysql.connect(unix_socket=str(mariadb_server), user="root") as session, session.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+        yield f"mysql://root@localhost/{name}?unix_socket={quote(str(mariadb_server))}"
+        cursor.execute(f"DROP DATABASE {name}")

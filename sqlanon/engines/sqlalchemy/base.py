@@ -133,9 +133,12 @@ class SQLAlchemyBase(Engine):
         """What SQLAlchemy's inspector says, traced as a statement by a comment; nothing is cached."""
 
         def asked() -> Result:
+            # SQLAlchemy doubles percent signs in names; only with parameters, even none, they become single again.
+            self._connection.execution_options(no_parameters=False)
             try:
                 return action(sqlalchemy.inspect(self._connection))
             finally:
+                self._connection.execution_options(no_parameters=True)
                 if not self.in_transaction:
                     # Looking has begun a transaction of SQLAlchemy's own, which is nothing in the driver.
                     self._connection.commit()

@@ -5,11 +5,12 @@ Names are compared without regard to case: where two differ by nothing else, the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy.exc import CompileError, DBAPIError, NoSuchTableError, UnsupportedCompilationError
+from sqlalchemy.exc import CompileError, DBAPIError, NoSuchTableError, SAWarning, UnsupportedCompilationError
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
@@ -110,10 +111,13 @@ def columns_of(engine: SQLAlchemyBase, table: Table, unspelled: frozenset[Family
     """The columns of a table or view in their order."""
 
     def look(inspector: sqlalchemy.Inspector) -> list[tuple[str, str]]:
-        try:
-            found = inspector.get_columns(table.name, schema=schema_of(table))
-        except NoSuchTableError:
-            return []
+        with warnings.catch_warnings():
+            # SQLAlchemy warns of types that it does not know.
+            warnings.simplefilter("ignore", SAWarning)
+            try:
+                found = inspector.get_columns(table.name, schema=schema_of(table))
+            except NoSuchTableError:
+                return []
         return [(column["name"], _type_text(column["type"], inspector)) for column in found]
 
     described = engine.inspected(f"columns of {table}", look)
@@ -135,8 +139,8 @@ def _type_text(kind: Any, inspector: sqlalchemy.Inspector) -> str:
 
 def _column(name: str, text: str, dialect: str, unspelled: frozenset[Family]) -> ColumnInfo:
     if not text or text.upper() == "NULL":
-        # A column without a type holds what it is given: it is told apart by its text.
-        return ColumnInfo(name, exp.DataType.build("text"), Family.TEXT)
+        # On SQLite a column without a type holds what it is given, told apart by its text; elsewhere nobody knows it.
+        return ColumnInfo(name, exp.DataType.build("text"), Family.TEXT if dialect == "sqlite" else Family.OTHER)
     kind = data_type(text, dialect)
     found = family(kind)
     return ColumnInfo(name, kind, Family.TEXT if found in unspelled else found)

@@ -1,6 +1,6 @@
 """Any database that SQLAlchemy knows: what it can do is asked when the session begins, what it lacks is said at once.
 
-Proven on SQLite. PostgreSQL, DuckDB and Spark have engines of their own, which know their databases better.
+Proven on SQLite and MariaDB. PostgreSQL, DuckDB and Spark have engines of their own, which know their databases better.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from sqlanon.engines.session import alone_in_process, require_transaction, trans
 from sqlanon.engines.sqlalchemy import catalog
 from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
 from sqlanon.engines.sqlalchemy.catalog import identity, kind_of, schema_of
-from sqlanon.engines.sqlalchemy.probe import TRAITS, probe
+from sqlanon.engines.sqlalchemy.probe import probe
+from sqlanon.engines.sqlalchemy.traits import TRAITS
 from sqlanon.errors import EngineError, SourceError, UsageError
 from sqlanon.sql.build import create_table_as, drop_table, drop_view, rename_table, subquery, swap_by_name
 from sqlanon.sql.relations import File, Query, Relation, Table, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
 
-def replace(engine: SQLAlchemyBase, staging: Table, target: Table, surviving: set[str]) -> None:
+def replace(engine: SQLAlchemyEngine, staging: Table, target: Table, surviving: set[str]) -> None:
     """Let `staging` take the place of `target`. `surviving` are the names of its columns, folded.
 
     Indexes and comments of the old table are kept, as far as SQLAlchemy can tell them. Within a transaction where
@@ -49,23 +50,18 @@ def replace(engine: SQLAlchemyBase, staging: Table, target: Table, surviving: se
         _move(engine, staging, target)
 
 
-def _swap(engine: SQLAlchemyBase, staging: Table, target: Table, surviving: set[str]) -> None:
-    """Everything that may fail comes first. Only between the two renames has nobody a table under this name."""
+def _swap(engine: SQLAlchemyEngine, staging: Table, target: Table, surviving: set[str]) -> None:
+    """Everything that may fail comes first. Only while names are exchanged can nobody have a table under this name."""
     beside = target.beside(f"sqlanon_{engine.session.run}_moved")
     kept = _keepsakes(engine, target, beside, surviving)
     away = target.beside(f"sqlanon_{engine.session.run}_replaced")
     try:
         _move(engine, staging, beside)
         _make_again(engine, target, kept)
-        _run(engine, rename_table(target, away))
+        engine.exchange(beside, target, away)
     except BaseException:
         with suppress(EngineError):
             _run(engine, drop_table(beside))
-        raise
-    try:
-        _run(engine, rename_table(beside, target))
-    except BaseException:
-        _run(engine, rename_table(away, target))
         raise
     with suppress(EngineError):
         _run(engine, drop_table(away))
@@ -80,7 +76,7 @@ def _move(engine: SQLAlchemyBase, table: Table, target: Table) -> None:
     _run(engine, drop_table(table))
 
 
-def _keepsakes(engine: SQLAlchemyBase, target: Table, onto: Table, surviving: set[str]) -> list[exp.Expression]:
+def _keepsakes(engine: SQLAlchemyEngine, target: Table, onto: Table, surviving: set[str]) -> list[exp.Expression]:
     """Statements that give the table `onto` what the target has."""
     indexes, comment, column_comments = engine.inspected(f"what {target} has", lambda found: _read(found, target))
     kept: list[exp.Expression] = []
@@ -92,8 +88,8 @@ def _keepsakes(engine: SQLAlchemyBase, target: Table, onto: Table, surviving: se
         if {str(name).lower() for name in index["column_names"]} <= surviving:
             kept.append(_index(index, onto))
     if comment:
-        kept.append(exp.Comment(this=table_expression(onto), kind="TABLE", expression=literal(comment)))
-    for name, text in column_comments.items():
+        kept.append(engine.commented(onto, comment))
+    for name, text in column_comments.items() if engine.comments_columns else ():
         if name.lower() in surviving:
             kept.append(exp.Comment(this=_column_of(onto, name), kind="COLUMN", expression=literal(text)))
     return kept
@@ -150,9 +146,15 @@ def _run(engine: SQLAlchemyBase, expression: exp.Expression) -> None:
     engine.execute(Statement("replace", expression))
 
 
+_STRICT = (
+    "SET sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_UNSIGNED_SUBTRACTION,"
+    "PIPES_AS_CONCAT'"
+)
+"""MySQL: what does not fit is an error, differences may be negative, two pipes join texts."""
+
 _SETTINGS: dict[str, tuple[str, ...]] = {
     "postgres": ("SET TIME ZONE 'UTC'", "SET DATESTYLE = 'ISO, YMD'"),
-    "mysql": ("SET time_zone = '+00:00'", "SET sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO'"),
+    "mysql": ("SET time_zone = '+00:00'", _STRICT, "SET max_sort_length = 65536", "SET sort_buffer_size = 67108864"),
     "oracle": ("ALTER SESSION SET TIME_ZONE = 'UTC'", "ALTER SESSION SET NLS_DATE_FORMAT = 'YYYY-MM-DD'"),
     "snowflake": ("ALTER SESSION SET TIMEZONE = 'UTC'",),
 }
@@ -166,6 +168,8 @@ class SQLAlchemyEngine(SQLAlchemyBase):
     dialect: ClassVar[str] = ""
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
     traits = Traits("")
+    comments_columns: ClassVar[bool] = True
+    """A comment can be given to a column without repeating its type."""
 
     def __init__(self, session: Session, url: str, folder: Path) -> None:
         super().__init__(session, url, folder)
@@ -232,7 +236,7 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         if isinstance(relation, Table):
             if self.relation_kind(relation) is None:
                 raise SourceError(f"there is no table or view {relation}")
-            return catalog.columns_of(self, relation, self._unspelled)
+            return self.columns_of_table(relation)
         return self._columns_of_query(relation)
 
     def _columns_of_query(self, query: Query) -> tuple[ColumnInfo, ...]:
@@ -242,9 +246,13 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         empty = exp.select("*").from_(self.traits.relation(query, "source")).limit(0)
         self.create(Statement("describe", create_table_as(table, empty, self.traits, scratch=True)), table)
         try:
-            return catalog.columns_of(self, table, self._unspelled)
+            return self.columns_of_table(table)
         finally:
             self.execute(Statement("describe", drop_table(table)))
+
+    def columns_of_table(self, table: Table) -> tuple[ColumnInfo, ...]:
+        """The columns of a table or view that is there."""
+        return catalog.columns_of(self, table, self._unspelled)
 
     def relation_kind(self, table: Table) -> str | None:
         return catalog.kind_of(self, table)
@@ -261,6 +269,19 @@ class SQLAlchemyEngine(SQLAlchemyBase):
     def replace(self, staging: Table, target: Table) -> None:
         require_transaction(self)
         replace(self, staging, target, {info.name.lower() for info in self.columns(staging)})
+
+    def commented(self, table: Table, text: str) -> exp.Expression:
+        """The statement that gives a table a comment."""
+        return exp.Comment(this=table_expression(table), kind="TABLE", expression=literal(text))
+
+    def exchange(self, table: Table, target: Table, away: Table) -> None:
+        """Let a table take the target's name, and the target another: by two renames, undone where the second fails."""
+        _run(self, rename_table(target, away))
+        try:
+            _run(self, rename_table(table, target))
+        except BaseException:
+            _run(self, rename_table(away, target))
+            raise
 
     def view_query(self, view: Table) -> exp.Query | None:
         return catalog.view_query(self, view)
