@@ -96,7 +96,7 @@ def test_explorer(engine_url: str, folder: Path) -> None:
         assert (city[0], age[1], age[2]) == ("as it is", "intervals of 5", "intervals of 10")
         assert job[1] == "one label for all: *"
         # The most frequent label of the most frequent one above it.
-        assert own["lattice"]["examples"][0] == ["Bern", "river", "*"]
+        assert own["lattice"]["examples"][0] == ["Basel", "river", "*"]
         assert own["lattice"]["examples"][1] == ["baker", "*"]
         other = explorer.evaluate((0, 0, 0), PageRequest(60, Limit.parse("0")))
         assert other["own"] is False
