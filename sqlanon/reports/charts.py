@@ -185,7 +185,7 @@ def histogram(name: str, found: SensitiveShares) -> str:
         axes.set_xlabel(f"{shortened(found.column)}, from this number on; intervals of {found.width:f}")
         axes.legend(loc="upper right", fontsize=8.5)
 
-    text = "Shares of rows by intervals of numbers, none with fewer than k rows."
+    text = "Shares of rows by intervals of numbers; rare ones are left out."
     return svg(name, f"Numbers of {found.column}", text, draw, bottom=0.2)
 
 
@@ -205,7 +205,7 @@ def shares(name: str, found: SensitiveShares) -> str:
             left = [start + width for start, width in zip(left, widths, strict=True)]
         rest = [max(0.0, 1 - start) for start in left]
         if any(part > 0.0005 for part in rest):
-            axes.barh(labels, rest, left=left, color=LINE, label="other values, or fewer than k rows", height=0.7)
+            axes.barh(labels, rest, left=left, color=LINE, label="other values, and rare ones", height=0.7)
         axes.invert_yaxis()
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")

@@ -277,7 +277,9 @@ def test_moments_of_few_persons_have_a_tree(engine_url: str, folder: Path) -> No
     limit = {"k": 5, "suppression": {"limit": "20%"}}
     spec.write_text(yaml.safe_dump({**values, "columns": columns, "privacy": limit}), encoding="utf-8")
     command("plan", spec)
-    [view] = gather(load_spec(spec), Lock.read(folder / "visits.lock.json")).columns
+    report = gather(load_spec(spec), Lock.read(folder / "visits.lock.json"))
+    assert "fewer than 5 persons behind it" in rendered(report, "html")
+    [view] = report.columns
     assert view.tree is not None
     months = {child.label: child for child in view.tree.children}
     assert {label: round(child.share * 227) for label, child in months.items()} == {
