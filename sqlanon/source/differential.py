@@ -176,5 +176,5 @@ def with_sampling(spec: Spec) -> Spec:
     asked = spec.privacy.differential
     if asked is None:
         return spec
-    update = {"k": sampling_for(asked.epsilon, asked.delta).k}
+    update = {"k": sampling_for(asked.epsilon, asked.delta).k, "quasi_identifiers": {}}
     return spec.model_copy(update={"privacy": spec.privacy.model_copy(update=update)})

@@ -56,6 +56,11 @@ def differential_findings(spec: SpecKeys) -> Iterator[Finding]:
     for name, column in spec.columns.items():
         if column.derive is not None:
             yield ("columns", name, "derive"), "with privacy.differential a column of the table itself must stand here"
+        if column.anonymity is not None:
+            message = (
+                "with privacy.differential remove it: all columns together are the class, whose k follows from epsilon"
+            )
+            yield ("columns", name, "anonymity"), message
 
 
 def _columns(spec: SpecKeys) -> Iterator[Finding]:

@@ -162,6 +162,11 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("k and what is suppressed", {"privacy": {"differential": ASKED, "anonymity": "classic"}}),
     ("the levels are given", {"search": {"prefer": ["minimum_suppression"]}}),
     ("the levels are given", {"search": {"constraints": {"forbidden": [{TOWN: 2}]}}}),
+    (
+        "all columns together are the class",
+        {"columns": {**BASE, **{n: {**BASE[n], "anonymity": 0.1} for n in (TOWN, SEX)}}},
+    ),
+    ("all columns together are the class", {"columns": {**BASE, TOWN: {**BASE[TOWN], "anonymity": 0.1}}}),
     ("local does not honour it", {"search": {"algorithm": "local"}}),
     ("mondrian does not honour it", {"search": {"algorithm": "mondrian"}}),
     ("forest does not honour it", {"search": {"algorithm": "forest"}}),
