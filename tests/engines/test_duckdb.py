@@ -11,7 +11,8 @@ import pytest
 from sqlglot import exp
 
 from sqlanon.engines import open_engine
-from sqlanon.engines.base import Capability, Engine, Session, Statement
+from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
+from sqlanon.engines.duckdb.engine import DuckDBEngine
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import File, Table, column
@@ -166,3 +167,31 @@ class TestOpening:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             open_at("duckdb://").close()
+
+
+def test_a_file_is_described_once_until_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("zip,age\n94138,7\n", encoding="utf-8")
+    steps: list[str] = []
+
+    def hear(event: TraceEvent) -> None:
+        if event.seconds is None:
+            steps.append(event.step)
+
+    engine = DuckDBEngine(Session(hooks=[hear]))
+    file, several = File(str(path), "csv"), File(str(tmp_path / "*.csv"), "csv")
+    first = engine.columns(file)
+    assert engine.columns(file) == first
+    assert [info.name for info in first] == ["zip", "age"]
+    assert steps.count("describe") == 1
+    assert engine.columns(File(str(path), "csv", "text")) != first
+    path.write_text("zip,age\n94138,y\n", encoding="utf-8")
+    assert [info.family for info in engine.columns(file)] != [info.family for info in first]
+    path.unlink()
+    with pytest.raises(SourceError):
+        engine.columns(file)
+    path.write_text("zip\n94138\n", encoding="utf-8")
+    assert [info.name for info in engine.columns(several)] == ["zip"]
+    path.write_text("city\nRome\n", encoding="utf-8")
+    assert [info.name for info in engine.columns(several)] == ["city"]
+    engine.close()

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
+from glob import has_magic
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -141,6 +142,8 @@ class DuckDBEngine(Engine):
             raise cannot_open(error, path) from None
         self._runner = Runner(self._connection.interrupt)
         self._closed = False
+        self._files: dict[tuple[File, object], tuple[ColumnInfo, ...]] = {}
+        """The columns of files, each as it was when they were read."""
         self._private = ExitStack()
         self._close_to_others()
         scratch.enter(session.run)
@@ -198,8 +201,16 @@ class DuckDBEngine(Engine):
             named = str(self._new_file).partition("?")[0]
             there = "" if self._new_file is None else f": the database file '{named}' did not exist"
             raise SourceError(f"there is no table or view {relation}{there}")
-        if isinstance(relation, File):
+        if not isinstance(relation, File):
+            return self._described(relation)
+        # A file is sniffed whole each time: as long as it is the same one, once.
+        key = relation, _stamp(relation)
+        if key not in self._files or key[1] is None:
             self._require_extensions(relation)
+            self._files[key] = self._described(relation)
+        return self._files[key]
+
+    def _described(self, relation: Relation) -> tuple[ColumnInfo, ...]:
         sql = self.render(Statement("describe", exp.Describe(this=self._selection(relation))))
         try:
             described = self._traced("describe", sql, lambda: self._describe(sql))
@@ -339,6 +350,17 @@ class DuckDBEngine(Engine):
         self._private.close()
         if unused is not None:
             unused.unlink(missing_ok=True)
+
+
+def _stamp(file: File) -> tuple[int, ...] | None:
+    """What changes when a file on this machine is written anew; None of several files, or of one elsewhere."""
+    if file.also or file.ending or has_magic(file.path):
+        return None
+    try:
+        found = Path(file.path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 def _insert(table: Table, columns: Sequence[str]) -> exp.Insert:
