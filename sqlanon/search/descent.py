@@ -2,14 +2,16 @@
 
 A path leads from the bottom to the top by the steps that are guessed to spare most suppressed rows for what they cost;
 where acceptable nodes begin on it is found by a few questions, which teach the next path. From the best node found, one
-column is made finer, alone or with another made coarser, as long as that scores better. Nothing is proven here; every
-verdict serves the bounds afterwards. Asks through the functions it is given.
+column is made finer, alone or with another made coarser, as long as that scores better; then the same from other
+starts. Nothing is proven here; every verdict serves the bounds afterwards. Asks through the functions it is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from math import exp
+from random import Random
 
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.bounds import OpenNodes
@@ -20,6 +22,10 @@ PATHS = 12
 """Paths at the most, each by what those before it taught."""
 PLACES = 4
 """Nodes of a path that are asked together."""
+RESTARTS = 6
+"""Other starts."""
+SPREAD = 0.5
+"""How far the guesses behind their paths are drawn apart, as a standard deviation of logarithms."""
 MOVES = 16
 """Neighbours that are asked together."""
 HOPE = 2.0
@@ -51,11 +57,52 @@ class Descent:
         while self._moved():
             pass
 
+    def restart(self) -> None:
+        """From other starts, where paths lead by guesses that are drawn anew: moves as long as they seem to help."""
+        for number in range(RESTARTS):
+            drawn = Random(number)
+            factors = [exp(drawn.gauss(0, SPREAD)) for _ in self._session.evaluator.heights]
+            path = self._path(factors)
+            self._walk(path)
+            start = next((node for node in path if self._seems(node) is not None), None)
+            while start is not None:
+                start = self._better(start)
+            while self._moved():
+                pass
+
+    def _seems(self, node: Node) -> float | None:
+        """What an acceptable node that was asked for costs, as far as its suppression tells."""
+        verdict = self._session.verdicts.get(node)
+        if verdict is None or not self._session.accepts(verdict):
+            return None
+        return self._open.estimate(node, verdict.suppressed)
+
+    def _better(self, start: Node) -> Node | None:
+        """A neighbour that seems to cost less; None where there is none."""
+        cost = self._seems(start)
+        nodes = [node for node in set(self._neighbours(start)) if self._open.may_win(node)]
+        guesses = sorted((self._forecast.guess(node), node) for node in nodes if node not in self._session.verdicts)
+        likely = [node for guess, node in guesses if guess <= HOPE * self._forecast.error]
+        waiting = iter(likely)
+        while True:
+            found = [(seems, node) for node in nodes if (seems := self._seems(node)) is not None]
+            least = min(found, default=None)
+            if least is not None and cost is not None and least[0] < cost:
+                return least[1]
+            if not (batch := list(islice(waiting, MOVES))):
+                return None
+            self._ask(batch)
+
     # -- paths -------------------------------------------------------------------------------------------------
 
-    def _path(self) -> list[Node]:
-        """From the bottom to the top: the steps that lower the guess most for what they cost come first."""
+    def _path(self, factors: Sequence[float] = ()) -> list[Node]:
+        """From the bottom to the top: the steps that lower the guess most for what they cost come first.
+
+        `factors` are what a column's part of the guess is multiplied by.
+        """
         lattice, steps = self._session.evaluator.lattice, self._forecast.steps()
+        if factors:
+            steps = [[factor * step for step in column] for factor, column in zip(factors, steps, strict=True)]
         pieces = [
             piece
             for column, (low, high) in enumerate(zip(lattice.bottom, lattice.top, strict=True))

@@ -102,6 +102,7 @@ class _Optimal:
         if self._session.evaluator.lattice.size > SMALL_LATTICE:
             descent = Descent(self._session, self._open, self._suppression, self._ask, self._best)
             descent.search()
+            descent.restart()
         batch = FIRST_BATCH
         while (sample := self._open.sample(self._inherit)) is not None:
             before = self._open.best
