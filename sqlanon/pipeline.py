@@ -40,7 +40,7 @@ from sqlanon.source.hierarchies import (
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.run import DEFAULT, Options, Run, open_for, require_schemas, running
 from sqlanon.source.scratch import Scratch
-from sqlanon.spec.findings import pseudonyms_of, require_honoured
+from sqlanon.spec.findings import require_honoured, shifts_of
 from sqlanon.sql.relations import File, Query, Relation
 
 if TYPE_CHECKING:
@@ -236,22 +236,24 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     if spec.privacy.differential is not None:
         # A release of one row a person counts rows; what was left out is mostly what was not drawn.
         spec = spec.model_copy(update={"respondent": None})
-    request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.sensitive)
+    request = Request(spec.quasi_identifiers, spec.privacy, spec.respondent, spec.compared_sensitive)
     if spec.privacy.personalized is not None:
         from sqlanon.insight.use import audit_personalized
 
         with open_for(spec, options) as engine:
             return with_policy(engine, bind(spec, engine), audit_personalized(spec, options))
     fits = fits or spec.privacy.anonymity != "classic"
-    if not fits and not _reads_hierarchies(spec) and not pseudonyms_of(spec):
+    if not fits and not _reads_hierarchies(spec) and not shifts_of(spec):
         with open_for(spec, options) as engine:
             binding = bind(spec, engine)
-            found = audit(engine, bind_published(spec, engine), request, Beside(binding.source))
+            found = audit(engine, bind_published(spec, engine), request, Beside(binding.source, binding.person))
             return with_policy(engine, binding, found)
     with running(spec, options) as run:
         people, notes = _generalized_population(run, lock)
         ancestors = _ancestors(run) if fits else None
-        beside = Beside(run.binding.source, taxonomies=_taxonomies(run), population=people, ancestors=ancestors)
+        beside = Beside(
+            run.binding.source, run.binding.person, taxonomies=_taxonomies(run), population=people, ancestors=ancestors
+        )
         result = audit(run.engine, bind_published(spec, run.engine), request, beside)
         return with_policy(run.engine, run.binding, replace(result, notes=(*result.notes, *notes)))
 

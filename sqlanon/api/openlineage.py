@@ -46,13 +46,18 @@ def emit(document: Mapping[str, Any], namespace: str = "sqlanon", client: OpenLi
 
 def _fields(document: Mapping[str, Any], namespace: str) -> Iterator[tuple[str, lineage.Fields]]:
     def from_source(name: str, transformation: lineage.Transformation) -> lineage.Fields:
-        return lineage.Fields([lineage.InputField(namespace, document["source"], name, [transformation])])
+        base = document.get("derived", {}).get(name, name)
+        return lineage.Fields([lineage.InputField(namespace, document["source"], base, [transformation])])
 
+    rules = document.get("rules", {})
     for name, of in document["levels"].items():
         said = f"level {of['level']} of {of['height']}"
-        masked = of["level"] > 0
+        masked = of["level"] > 0 or name in rules
         kind = lineage.Transformation("DIRECT", "TRANSFORMATION" if masked else "IDENTITY", said, masked)
         yield name, from_source(name, kind)
     for name in (document["audit"]["after"] or {}).get("l", {}):
         if name not in document["levels"]:
-            yield name, from_source(name, lineage.Transformation("DIRECT", "IDENTITY", "sensitive column", False))
+            ruled = name in rules
+            said = f"sensitive column, {rules[name]}" if ruled else "sensitive column"
+            kind = lineage.Transformation("DIRECT", "TRANSFORMATION" if ruled else "IDENTITY", said, ruled)
+            yield name, from_source(name, kind)

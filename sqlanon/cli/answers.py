@@ -271,7 +271,7 @@ def evidence() -> Schema:
             "seconds": SECONDS,
             "statements": each(keys(statement)),
         },
-        {"history": named({"type": ["integer", "null"]}), "rules": named(TEXT)},
+        {"history": named({"type": ["integer", "null"]}), "rules derived": named(TEXT)},
     )
 
 

@@ -285,7 +285,7 @@ def risk(spec: Spec, options: Options = DEFAULT, asked: RiskOptions = PLAIN_RISK
             return RiskResult(before, None, (UNPUBLISHED.format(binding.target),), run.watch.seconds)
         notes = (
             []
-            if respondent is None or respondent in binding.released
+            if respondent is None or binding.spec.respondent in binding.released
             else ["the release does not hold the respondent column: its rows were counted, not persons"]
         )
         with run.watch.phase("after"):

@@ -367,7 +367,6 @@ def _bound(spec: Spec, engine: Engine, name: str, lock: Lock, stack: ExitStack, 
         binding = bind(own, engine)
         reclaim(engine, binding.scratch)
     scratch = stack.enter_context(_OwnScratch(engine, binding.scratch, position))
-    binding = binding.prepared(engine, scratch)
     return _Bound(name, binding, levels, lock, scratch)
 
 

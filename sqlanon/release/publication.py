@@ -420,7 +420,7 @@ def _beside(engine: Engine, release: Releasable, staging: Relation, judged: Judg
     everybody = release.population(engine)
     return Beside(
         source=release.binding.source if release.binding.sensitive else None,
-        source_respondent=release.binding.spec.respondent,
+        source_respondent=release.binding.person,
         taxonomies=judged.taxonomies,
         population=None if everybody is None else Query(everybody),
         linked=release.linked(engine, staging),

@@ -325,7 +325,7 @@ def _read_once(run: Run) -> Run:
     binding = run.binding
     if isinstance(binding.source, Table):
         return run
-    persons = () if binding.spec.respondent is None else (binding.spec.respondent,)
+    persons = () if binding.spec.respondent is None else (binding.spec.respondent, *binding.witnesses)
     needed = (*binding.names, *binding.released, *(item.name for item in binding.sensitive), *persons)
     source = run.engine.traits.relation(binding.source, "source")
     copied = run.scratch.create("copy source", "copied", some_columns(source, "source", [*dict.fromkeys(needed)]))

@@ -41,10 +41,10 @@ def rehearsed(
     if spec.privacy.anonymity != "classic":
         tables: dict[str, Relation] = {item.column: item.table.table for item in hierarchies}
         ancestors = Ancestors(tables, {item.column: item.top for item in hierarchies}, scratch, binding.blank)
-    request = Request(binding.names, spec.privacy, spec.respondent, spec.sensitive)
+    request = Request(binding.names, spec.privacy, spec.respondent, spec.compared_sensitive)
     beside = Beside(
         source=binding.source,
-        source_respondent=spec.respondent,
+        source_respondent=binding.person,
         taxonomies=judged.taxonomies,
         population=None if people is None else Query(people),
         ancestors=ancestors,

@@ -22,7 +22,7 @@ from sqlanon.source.governed import Governed, bases_of, governed, is_released, m
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.history import BoundHistory, bind_history
 from sqlanon.source.keyed_hash import with_margin
-from sqlanon.source.reads import Read, file_of, reads_of, refuse_written
+from sqlanon.source.reads import Read, file_of, reads_of, refuse_header, refuse_written
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import FileSource, FileTarget, Personalized, QuerySource, Source, Spec, ViewTarget
 from sqlanon.sql.build import count, is_null, named
@@ -148,6 +148,11 @@ class Binding:
         return self.spec.privacy.greatest_k
 
     @property
+    def person(self) -> str | None:
+        """The column of the source by which persons are counted."""
+        return None if self.respondent is None else self.respondent.name
+
+    @property
     def persons(self) -> bool:
         """Whether respondents are counted, not rows."""
         return self.respondent is not None
@@ -160,9 +165,8 @@ class Binding:
     @property
     def witnesses(self) -> tuple[str, ...]:
         """The key of the person, where persons are counted or remembered: only the audit and the ledger see it."""
-        named = self.respondent.name if self.respondent is not None else None
         key = self.history.key.name if self.history is not None else None
-        return tuple(dict.fromkeys(name for name in (named, key) if name and name not in self.released))
+        return tuple(dict.fromkeys(name for name in (self.person, key) if name and name not in self.released))
 
     @property
     def true_value(self) -> str:
@@ -214,7 +218,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         infos = engine.columns(source)
         known = {info.name: info for info in infos}
     released = tuple(info.name for info in infos if is_released(spec, info.name, rules))
-    _refuse_header(target, released)
+    refuse_header(target, released)
     population = _bind_population(spec, engine, known)
     origin = source if rules is None else rules.origin
     reads = list(reads_of(spec, origin, None if population is None else population.relation))
@@ -232,7 +236,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
         quasi_identifiers=tuple(bind_column(spec, known[name]) for name in spec.quasi_identifiers),
         released=released,
         sensitive=tuple(_bind_sensitive(spec, known[name]) for name in read_by_models(spec) if _found(name, known)),
-        respondent=_bind_respondent(spec, known),
+        respondent=_bind_respondent(spec, known, rules),
         population=population,
         personalized=_bind_personalized(spec),
         history=history if rules is None or history is None else rules.by_raw_key(history, known),
@@ -246,7 +250,7 @@ def _with_binsizes(spec: Spec, engine: Engine, source: Relation, known: Mapping[
     """The spec with what its levels of anonymity ask for in this source: shares of its rows, or of its persons."""
     if not spec.profiled:
         return spec
-    who = _bind_respondent(spec, known)
+    who = _bind_respondent(spec, known, None)
     counted: exp.Expression = count()
     if who is not None:
         key = engine.traits.key(column(who.name, "source"), who.family)
@@ -322,12 +326,14 @@ def _asks_only_for_number(spec: Spec, name: str) -> bool:
     return all(entry.counts_values_alone for entry in entries)
 
 
-def _bind_respondent(spec: Spec, known: Mapping[str, ColumnInfo]) -> BoundSensitive | None:
+def _bind_respondent(spec: Spec, known: Mapping[str, ColumnInfo], rules: Governed | None) -> BoundSensitive | None:
     if spec.respondent is None:
         return None
     if spec.respondent not in known:
         raise SourceError(f"respondent: the source has no column '{spec.respondent}'")
-    return BoundSensitive(spec.respondent, known[spec.respondent].family)
+    # Pseudonyms differ from run to run; who stands under them does not.
+    name = spec.respondent if rules is None or rules.pseudonym is None else rules.person
+    return BoundSensitive(name, known[name].family)
 
 
 def _bind_population(spec: Spec, engine: Engine, known: Mapping[str, ColumnInfo]) -> BoundPopulation | None:
@@ -404,18 +410,6 @@ def _refuse_together(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
         raise found[0]
     if found:
         raise SourceError(*map(str, found))
-
-
-def _refuse_header(target: Relation, released: Sequence[str]) -> None:
-    """UsageError for a name that readers of a csv file do not give back."""
-    if not isinstance(target, File) or not target.of_text:
-        return
-    for name in released:
-        if name != name.strip():
-            raise UsageError(
-                f"target: the name of column '{name}' begins or ends with a blank, which readers of a {target.format} "
-                f"file leave out; rename it in the source query, or write parquet or a table"
-            )
 
 
 def bind_target(spec: Spec, engine: Engine) -> Table | File:

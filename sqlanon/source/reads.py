@@ -22,7 +22,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine
 from sqlanon.engines.dialects import names_of_call
 from sqlanon.engines.scratch import SCRATCH_NAME
-from sqlanon.errors import SourceError, SpecError
+from sqlanon.errors import SourceError, SpecError, UsageError
 from sqlanon.hierarchies import Csv
 from sqlanon.hierarchies import Table as ReferenceTable
 from sqlanon.spec import FileSource, FileTarget, Spec
@@ -188,6 +188,18 @@ def _of_hierarchy(definition: object, key: str) -> Iterator[Read]:
         yield Read(key, definition.location)
     elif isinstance(definition, ReferenceTable):
         yield Read(key, Table(definition.name))
+
+
+def refuse_header(target: Relation, released: Sequence[str]) -> None:
+    """UsageError for a name that readers of a csv file do not give back."""
+    if not isinstance(target, File) or not target.of_text:
+        return
+    for name in released:
+        if name != name.strip():
+            raise UsageError(
+                f"target: the name of column '{name}' begins or ends with a blank, which readers of a {target.format} "
+                f"file leave out; rename it in the source query, or write parquet or a table"
+            )
 
 
 def refuse_written(engine: Engine, reads: list[Read], key: str, written: Table | File) -> None:

@@ -203,6 +203,11 @@ def accepted_columns(columns: Mapping[str, Column]) -> dict[str, str]:
     return {name: column.accept for name, column in columns.items() if column.accept is not None}
 
 
+def derived_columns(columns: Mapping[str, Column]) -> dict[str, str]:
+    """The columns that the source does not have, each with the one that it is made from."""
+    return {name: column.derive.base for name, column in columns.items() if column.derive is not None}
+
+
 def rules_of(columns: Mapping[str, Column]) -> dict[str, str]:
     """The columns that are released by a rule or derived, each with its rule in words."""
     return {name: words for name, column in columns.items() if (words := column.words())}

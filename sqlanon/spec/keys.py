@@ -364,6 +364,11 @@ class SpecKeys(Definition):
         return self._with_role("sensitive")
 
     @property
+    def compared_sensitive(self) -> tuple[str, ...]:
+        """Those of which the release shows values that the source has too: no averages of classes."""
+        return tuple(name for name in self.sensitive if not self.columns[name].averaged)
+
+    @property
     def measured_sensitive(self) -> tuple[str, ...]:
         """The sensitive columns that some model names, in the order of the spec."""
         named = {entry.column for entry in self.privacy.models()}
@@ -400,4 +405,4 @@ class SpecKeys(Definition):
         return self.privacy.profile.get(column, Decimal(0)) if self.privacy.profile else Decimal(1)
 
     def _with_role(self, role: Role) -> tuple[str, ...]:
-        return tuple(name for name, column in self.columns.items() if column.role == role)
+        return tuple(name for name, column in self.columns.items() if column.role == role and not column.dropped)

@@ -8,15 +8,21 @@ import hmac
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sqlanon import pipeline
 from sqlanon.api import recipients
+from sqlanon.auditor.rules import Ruled
+from sqlanon.engines.base import Statement
 from sqlanon.errors import RequirementError, SpecError, UsageError
 from sqlanon.release.lock import Lock
 from sqlanon.reports.offline import released_grid
+from sqlanon.source.binding import bind
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.database import Database
@@ -133,6 +139,14 @@ def test_people_are_counted_not_rows(database: Database) -> None:
     assert plan.levels == {"a": 1}
 
 
+def test_the_same_source_has_the_same_fingerprint(duckdb_url: str) -> None:
+    """Pseudonyms differ from run to run; people are counted by their own key, so that nothing seems to have changed."""
+    database = Database(duckdb_url)
+    people(database)
+    first, second = (pipeline.plan(spec_of(database)) for _ in range(2))
+    assert first.fingerprint == second.fingerprint
+
+
 @pytest.mark.parametrize("models", [False, True])
 def test_rows_that_join_to_a_set_of_classes_of_few_are_not_published(database: Database, models: bool) -> None:
     """Each class has three persons; of those who are in both, there is one. Or two, who share one sensitive value."""
@@ -156,6 +170,29 @@ def test_sets_of_classes_that_enough_people_share_are_published(database: Databa
         classes[person].add(label)
     sizes = Counter(frozenset(found) for found in classes.values())
     assert sizes == {frozenset("ab"): 2, frozenset("a"): 2, frozenset("b"): 2}
+
+
+@settings(max_examples=12)
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.sampled_from("xy")), min_size=4, max_size=30))
+def test_people_whom_few_share_their_classes_with_equal_brute_force(rows: list[tuple[int, str, str]]) -> None:
+    """The number of people in sets of classes that fewer than k people show, or who show several."""
+    with TemporaryDirectory() as folder:
+        database = Database(f"duckdb:///{folder}/d.duckdb")
+        people(database, [(str(who), label, other, 1) for who, label, other in rows])
+        for models in (False, True):
+            privacy = {"k": 2, **({"l_diversity": [{"column": "s", "l": 1}]} if models else {})}
+            spec = spec_of(database, privacy=privacy)
+            engine = open_at(database.url)
+            binding = bind(spec, engine)
+            columns = {info.name: info for info in engine.columns(binding.origin)}
+            ruled = Ruled(binding, binding.origin, columns, engine.traits)
+            *_, question = ruled.questions()
+            [(wrong,)] = engine.query(Statement("test", question.wrong))
+            engine.close()
+            sets: dict[int, frozenset[str]] = {who: frozenset(b for a, b, _ in rows if a == who) for who, _, _ in rows}
+            sizes = Counter(sets.values())
+            alone = [who for who, found in sets.items() if sizes[found] < 2 or (models and len(found) > 1)]
+            assert wrong == len(alone)
 
 
 def test_the_audit_sees_who_is_alone_and_who_stands_under_his_own_key(database: Database) -> None:

@@ -15,13 +15,19 @@ from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
 
 from sqlanon import pipeline
+from sqlanon.engines.base import Statement
 from sqlanon.errors import RequirementError, SourceError, SpecError, UsageError
 from sqlanon.release.lock import Lock
+from sqlanon.source.binding import bind
 from sqlanon.source.run import Options
 from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.database import Database
@@ -408,6 +414,35 @@ def test_a_view_shows_averages_of_people(database: Database) -> None:
     assert set(database.types("released")) == {"a", "x"}
 
 
+@settings(max_examples=12)
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.one_of(st.none(), st.integers(-9, 9))), min_size=4, max_size=30),
+    st.sampled_from(["50%", "75%", "99%", "3"]),
+    st.booleans(),
+)
+def test_edges_of_random_tables_equal_brute_force(
+    rows: list[tuple[int, int | None]], edge: str, respondent: bool
+) -> None:
+    with TemporaryDirectory() as folder:
+        database = Database(f"duckdb:///{folder}/d.duckdb")
+        database.create("people", {"person": "text", "a": "text", "x": "integer"}, [(str(p), "a", x) for p, x in rows])
+        more = {"respondent": "person"} if respondent else {}
+        cap = {"top": edge if "%" in edge else int(edge)}
+        spec = spec_of(database, {"x": ruled("insensitive", {"cap": cap})}, **more)
+        engine = open_at(database.url)
+        found = engine.columns(binding := bind(spec, engine).source)
+        assert [info.name for info in found] == ["person", "a", "x"]
+        shown = Counter(
+            engine.query(Statement("test", exp.select("x").from_(engine.traits.relation(binding, "source"))))
+        )
+        engine.close()
+    pairs = [(str(p) if respondent else str(n), float(x)) for n, (p, x) in enumerate(rows) if x is not None]
+    tail = Decimal(1) - Decimal(edge[:-1]) / 100 if "%" in edge else Decimal(0)
+    last = edge_of(pairs, 2, tail, None if "%" in edge else float(edge), top=True)
+    wanted = [None if x is None or last is None else int(min(x, last)) for _, x in rows]
+    assert shown == Counter((x,) for x in wanted)
+
+
 # -- columns that the source does not have -----------------------------------------------------------------------------
 
 
@@ -650,7 +685,7 @@ def test_a_dropped_column_and_a_base_that_nobody_lists_stay_at_home(database: Da
     kinds = {"person": "text", "a": "text", "note": "text", "born": "date", "kept": "integer"}
     database.create("people", kinds, rows)
     columns = {
-        "note": {"role": "insensitive", "release": "drop"},
+        "note": {"role": "sensitive", "release": "drop"},
         "age": {"role": "quasi_identifier", "derive": {"age": {"of": "born", "at": "2024-01-01"}}},
         "kept": {"role": "insensitive", "accept": "a test"},
     }

@@ -16,7 +16,7 @@ from typing import Any
 from sqlanon import __version__
 from sqlanon.errors import SqlanonError
 from sqlanon.spec import FileSource, FileTarget, QuerySource, Secret, Source, Spec, Target
-from sqlanon.spec.columns import accepted_columns, rules_of
+from sqlanon.spec.columns import accepted_columns, derived_columns, rules_of
 from sqlanon.sql.relations import Table
 
 VERSION = 1
@@ -113,6 +113,7 @@ def document_of(
         "requirement": dict(facts.requirement),
         "accepted": accepted_columns(spec.columns),
         **({"rules": rules} if (rules := rules_of(spec.columns)) else {}),
+        **({"derived": derived} if (derived := derived_columns(spec.columns)) else {}),
         "vector": [level for level, _ in facts.levels.values()],
         "levels": {name: {"level": level, "height": height} for name, (level, height) in facts.levels.items()},
         "reused": facts.reused,
