@@ -20,6 +20,8 @@ from tests.kit.examples import ONE_IN
 from tests.kit.servers import (
     mariadb_server,
     mariadb_url,
+    older_postgres_server,
+    older_postgres_url,
     postgres_owner,
     postgres_password_url,
     postgres_server,
@@ -31,6 +33,8 @@ from tests.kit.spark import spark_base, spark_url
 __all__ = [
     "mariadb_server",
     "mariadb_url",
+    "older_postgres_server",
+    "older_postgres_url",
     "postgres_owner",
     "postgres_password_url",
     "postgres_server",
@@ -56,6 +60,7 @@ settings.load_profile("suite")
 NEEDS = {
     "postgres_server": "postgres",
     "mariadb_server": "mariadb",
+    "older_postgres_server": "postgres",
     "spark_base": "spark",
     "story": "dbt",
     "chromium": "browser",

@@ -6,15 +6,16 @@ import fcntl
 import getpass
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 import psycopg
@@ -108,6 +109,55 @@ def postgres_password_url(postgres_server: str) -> Iterator[str]:
         connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
+# -- another release of PostgreSQL -------------------------------------------------------------------------------------
+
+OLDER = Path("/usr/lib/postgresql/15/bin")
+"""Where Debian's postgresql-15 lies."""
+
+
+def missing(package: str) -> NoReturn:
+    """Without a server that Debian has, tests are skipped, but not where all must run."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{package} is not installed, and here it must be: apt-get install {package}")
+    pytest.skip(f"needs a server: apt-get install {package}")
+
+
+@pytest.fixture(scope="session")
+def older_postgres_server() -> Iterator[str]:
+    """The URL of a server of PostgreSQL 15. It does not run as root: Debian has a user for it."""
+    if not (OLDER / "initdb").exists():
+        missing("postgresql-15")
+    directory = Path(tempfile.mkdtemp(prefix="sqlanon-pg15-"))
+    user = "postgres" if os.geteuid() == 0 else None
+    if user is not None:
+        shutil.chown(directory, user)
+    data = str(directory / "data")
+    made = [str(OLDER / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "user": user, "cwd": directory}
+    subprocess.run([*made, "--locale=C.UTF-8"], check=True, **quiet)
+    settings = ("listen_addresses=", f"unix_socket_directories={directory}", "fsync=off", "autovacuum=off")
+    told = [part for setting in settings for part in ("-c", setting)]
+    with subprocess.Popen([str(OLDER / "postgres"), "-D", data, *told], **quiet) as process:
+        url = f"postgresql://postgres@/postgres?host={quote(str(directory))}"
+        for _ in range(600):
+            with suppress(psycopg.OperationalError), psycopg.connect(url):
+                break
+            time.sleep(0.05)
+        yield url
+        process.send_signal(signal.SIGINT)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture
+def older_postgres_url(older_postgres_server: str) -> Iterator[str]:
+    """A URL whose default schema is empty and belongs to the test alone."""
+    with (
+        psycopg.connect(older_postgres_server, autocommit=True) as owner,
+        schema_of_its_own(older_postgres_server, owner) as url,
+    ):
+        yield url
+
+
 # -- MariaDB -----------------------------------------------------------------------------------------------------------
 
 SMALL = ("--no-defaults", "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=32M")
@@ -119,9 +169,7 @@ def mariadb_server() -> Iterator[Path]:
     """The socket of a server on which the tests are root; only where Debian's mariadb-server is installed."""
     server, install = (shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") for name in SERVER_PROGRAMS)
     if server is None or install is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("mariadb-server is not installed, and here it must be: apt-get install mariadb-server")
-        pytest.skip("needs a MariaDB server: apt-get install mariadb-server")
+        missing("mariadb-server")
     directory = Path(tempfile.mkdtemp(prefix="sqlanon-my-"))
     place, user = f"--datadir={directory / 'data'}", f"--user={getpass.getuser()}"
     made = [install, *SMALL, place, user, "--auth-root-authentication-method=normal", "--skip-test-db"]
