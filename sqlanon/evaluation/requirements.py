@@ -14,6 +14,7 @@ from sqlanon.privacy.k_anonymity import KAnonymity
 from sqlanon.privacy.k_map import KMap
 from sqlanon.source.binding import Binding, read_by_models
 from sqlanon.spec import Spec
+from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.spec.models import SensitiveEntry
 
 UNBOUNDED = 2**62
@@ -42,12 +43,21 @@ def requirement_from(spec: Spec, k: int | None = None, *, rows: int = UNBOUNDED)
 
 
 def _apart(spec: Spec) -> tuple[tuple[str, object], ...]:
-    """Requirements that only personalized recoders can satisfy; class predicates ignore them."""
-    asked = spec.privacy.personalized
-    if asked is None:
-        return ()
-    stated = {"column": asked.column, "p_breach": f"{asked.p_breach:f}", "primary": asked.primary}
-    return (("personalized", stated),)
+    """What is asked of a release beside its classes, by who sees to it: personalized recoders, what is done against
+    somebody who knows the algorithm. Class predicates ignore it."""
+    asked, privacy = spec.privacy.personalized, spec.privacy
+    found: list[tuple[str, object]] = []
+    if asked is not None:
+        stated = {"column": asked.column, "p_breach": f"{asked.p_breach:f}", "primary": asked.primary}
+        found.append(("personalized", stated))
+    against: dict[str, object] = {}
+    if privacy.slack and "slack" in ALGORITHMS[spec.search.algorithm].honours:
+        against["slack"] = privacy.slack
+    if privacy.crowd:
+        against["suppression"] = {"at_least": privacy.crowd}
+    if privacy.choice is not None:
+        against["choice"] = {"within": str(privacy.choice.within)}
+    return (*found, *((("adversary", against),) if against else ()))
 
 
 def _groupings(

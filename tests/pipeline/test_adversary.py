@@ -160,7 +160,9 @@ def test_the_case_tells_crowds_from_single_rows() -> None:
 def test_a_lock_is_refused_where_the_crowd_is_gone(people: Database) -> None:
     node = next(node for node in NODES if min(crowd(node, 3)) >= 2 and len(suppressed(node, 3)) <= 12)
     spec = spec_of(people.url, crowds(2), columns=fixed(node), search={"algorithm": "exhaustive"})
-    lock = Lock.of(spec, pipeline.plan(spec), "spec.yaml")
+    plan = pipeline.plan(spec)
+    assert plan.requirement["adversary"] == {"suppression": {"at_least": 2}}
+    lock = Lock.of(spec, plan, "spec.yaml")
     pipeline.apply(spec, lock)
     before = people.counted("released")
     # All suppressed rows but one leave.

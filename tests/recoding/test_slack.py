@@ -68,6 +68,7 @@ def test_a_lock_makes_the_same_classes_again(duckdb_url: str) -> None:
     planned = pipeline.plan(spec)
     assert isinstance(planned, RecodedPlan)
     assert planned.recoding.to_dict()["details"]["slack"] == {"refused_classes": 1, "rows": 2}
+    assert planned.requirement["adversary"] == {"slack": 1}
     pipeline.apply(spec, Lock.of(spec, planned, "spec.yaml"))
     assert Database(duckdb_url).counted("released") == before
     assert pipeline.audit_spec(spec).satisfied

@@ -60,6 +60,10 @@ def unmeasured(spec: Spec) -> str | None:
         return "levels of AG_CS do not show under suppressed cells" if spec.search.model == "AG_CS" else None
     if row.kind == "mondrian" and spec.search.mondrian.bounds == "values":
         return None
+    if row.kind in ("scheme", "cuts", "mu_argus"):
+        return (
+            f"which groups of {row.name} were suppressed does not show in the release; its classes tell nothing finer"
+        )
     if row.kind not in IN_ROUNDS:
         return f"a class of {row.name} says that no division of it was possible, not which part of one was too small"
     return None
