@@ -110,7 +110,11 @@ def of_known_algorithm(run: Run, target: Relation, notes: list[str]) -> Iterator
     reasons = {"downcoding": unmeasured(run.binding.spec), "minimality": unjudged(run)}
     levels = hierarchies_of(run) if None in reasons.values() else []
     if reasons["downcoding"] is None:
-        yield downcode(run, target, levels)
+        try:
+            yield downcode(run, target, levels)
+        except UsageError as error:
+            # Labels of too many vectors: the other attacks are measured all the same.
+            reasons["downcoding"] = str(error)
     if reasons["minimality"] is None:
         found = minimality(run, target, levels)
         if isinstance(found, Attack):

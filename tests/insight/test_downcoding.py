@@ -160,6 +160,16 @@ def test_a_recoding_that_says_nothing_of_cells_is_a_note(duckdb_url: str) -> Non
     assert any(note.startswith("downcoding was not measured") for note in result.notes)
 
 
+def test_too_many_vectors_are_a_note(duckdb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlanon.auditor.downcoding.MOST_NODES", 1)
+    Database(duckdb_url).create("people", {"x": "text"}, [(value,) for value in V1])
+    spec = spec_of(duckdb_url, {"x": {"a": ["a1", "a2", "a3"], "b": ["b1", "b2"]}}, 2)
+    pipeline.run(spec)
+    result = insight.attack(spec)
+    assert "downcoding" not in {item.name for item in result.attacks}
+    assert any("classes stand at 2 vectors of levels" in note for note in result.notes)
+
+
 # -- brute force: every table, recoded in every order of nodes -------------------------------------------------------
 
 Node = tuple[int, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from itertools import combinations_with_replacement, permutations
 from math import log
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlanon.insight.adversary import infer
 from sqlanon.insight.options import AttackOptions
 from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import spec_from_dict
-from tests.insight.test_downcoding import V1, figures, spec_of
+from tests.insight.test_downcoding import V1, WORLDS, Cell, World, figures, rounds, spec_of
 from tests.kit.database import Database
 
 TREES: dict[str, Any] = {"x": {"a": ["a1", "a2", "a3"], "b": ["b1", "b2"]}}
@@ -191,3 +192,27 @@ def test_pairs_at_the_ends_of_a_range(engine_url: str, bounds: str, pinned: int 
     assert sorted(Database(engine_url).counted("released").values()) == [2, 2, 2]
     found = figures(spec)
     assert (found["people"], found["pinned"], found["pinned_classes"], found["unread"]) == (6, pinned, 2, 0)
+
+
+@pytest.mark.parametrize("name", ["three values", "two columns", "k 3"])
+def test_everybody_lies_in_a_class_that_the_known_algorithm_leaves(name: str) -> None:
+    """Of every table and order of nodes: nobody's own class is ruled out by a finer one that fits."""
+    world, k, _ = WORLDS[name]
+    ruled_out = 0
+    for table in combinations_with_replacement(world.leaves, 2 * k + 1):
+        for order in permutations(world.nodes, min(3, len(world.nodes))):
+            recoded = rounds(world, table, order, k)
+            classes = [cell for cell in recoded if cell]
+            for own in classes:
+                for leaf in recoded[own]:
+                    fitting = {cell for cell in classes if leaf in world.under(cell)}
+                    kept = {cell for cell in fitting if not any(finer(world, other, cell) for other in fitting)}
+                    assert own in kept, (table, order)
+                    ruled_out += len(fitting) - len(kept)
+    assert ruled_out
+
+
+def finer(world: World, one: Cell, other: Cell) -> bool:
+    """Whether a class is another one, and no coarser in any column."""
+    levels = zip(world.node_of(one), world.node_of(other), strict=True)
+    return one != other and all(low <= high for low, high in levels)
