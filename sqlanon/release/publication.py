@@ -143,8 +143,10 @@ def take_up(
 ) -> Publication:
     """Begin a ledger with the table that is published, which has to be what the release makes of the source now."""
     target, history = release.binding.target, release.binding.history
-    if history is None or not isinstance(target, Table):
+    if history is None:
         raise UsageError("history: the spec keeps no ledger")
+    if not isinstance(target, Table):
+        raise UsageError("target: only a table is taken up; a file begins its ledger with the next run")
     with engine.transaction():
         if engine.relation_kind(history.people) is not None:
             raise UsageError(f"history.ledger: {history.people} is there already; a ledger begins once")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from math import log
+from random import Random
 from typing import Any
 
 import duckdb
@@ -258,3 +262,50 @@ def test_small_histories_equal_brute_force(
         series = Series(f"duckdb:///{path}", k=k, l=l)
         for night, level, target in nights:
             series.publish(night, level, target=target)
+
+
+def entropy(values: list[str]) -> bool:
+    """Entropy 2-diversity."""
+    shares = [number / len(values) for number in Counter(values).values()]
+    return -sum(share * log(share) for share in shares) >= log(2) - 1e-9
+
+
+def recursive(values: list[str]) -> bool:
+    """Recursive (2, 2)-diversity: the commonest value is less than twice as frequent as all others together."""
+    most, *others = sorted(Counter(values).values(), reverse=True)
+    return most < 2 * sum(others)
+
+
+MODELS: dict[str, tuple[dict[str, Any], Callable[[list[str]], bool]]] = {
+    "entropy": ({"l_diversity": [{"column": "s", "l": 2, "kind": "entropy"}]}, entropy),
+    "recursive": ({"l_diversity": [{"column": "s", "l": 2, "c": 2, "kind": "recursive"}]}, recursive),
+    "p_sensitive": ({"p_sensitive": [{"column": "s", "p": 2}]}, lambda values: len(set(values)) >= 2),
+}
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 5))])
+@pytest.mark.parametrize("model", MODELS)
+def test_tracks_satisfy_every_model_that_a_ledger_takes(duckdb_url: str, model: str, seed: int) -> None:
+    """Of what was published last of the people of each track, in nights in which values change."""
+    asked, holds = MODELS[model]
+    random, series = Random(seed), Series(duckdb_url, k=2)
+    spec = series.spec(privacy={"k": 2, "suppression": {"limit": "100%"}, **asked})
+    there: dict[str, Row] = {}
+    covered = 0
+    for night in range(3):
+        for number in range(120):
+            if random.random() < (0.9 if night == 0 else 0.03):
+                there[f"p{number}"] = (random.choice(["A1", "B1"]), random.choice(["flu", "flu", "cold", "burn"]))
+            elif random.random() < 0.03:
+                there.pop(f"p{number}", None)
+        series.source(there)
+        covered += figures(pipeline.run(spec)).covered
+        now = {hash_of(person): value for person, (_, value) in there.items()}
+        series.values |= {person: now[person] for person in series.present()}
+        groups: dict[int, list[str]] = defaultdict(list)
+        for person, track in series.database.run("SELECT person, track FROM kept"):
+            groups[track].append(series.values[person])
+        for values in groups.values():
+            assert len(values) >= 2
+            assert holds(values), (night, Counter(values))
+    assert covered > 0

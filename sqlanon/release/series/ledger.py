@@ -42,8 +42,8 @@ MARK = "sqlanon ledger"
 DIGITS = 16
 """Digits of the digest of a person's values: it is only asked whether two are equal."""
 
-BUCKETS = 2
-"""Digits of a person's hash by which the ledger is digested in parts."""
+BUCKETS = 1
+"""Digits of a person's hash by which the ledger is digested in parts: no text is longer than a database holds."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ class Ledger:
         part = exp.Paren(this=exp.Mod(this=column("track"), expression=literal(64)))
         found = []
         for query in (
-            series_sql.in_buckets(people, start, "person", series_sql.PEOPLE),
-            series_sql.in_buckets(tracks, part, "track", series_sql.TRACKS),
+            series_sql.in_buckets(people, start, series_sql.PEOPLE),
+            series_sql.in_buckets(tracks, part, series_sql.TRACKS),
         ):
             hashed = series_sql.hashed(query, self.keyed.of_text(column("listed")))
             rows = self.engine.query(Statement("digest of ledger", hashed))

@@ -359,17 +359,23 @@ def gone_since(ledger: Table, before: Table, everybody: Table) -> exp.Select:
     )
 
 
-def in_buckets(table: Table, bucket: exp.Expression, order: str, names: Sequence[str]) -> exp.Select:
-    """The rows of a ledger's table as one text for each bucket, in order: what its digest is made of."""
+def in_buckets(table: Table, bucket: exp.Expression, names: Sequence[str]) -> exp.Select:
+    """The rows of a ledger's table as one text for each bucket, in order: what its digest is made of.
+
+    The first column is a key, so that the order of the texts is its order.
+    """
     parts: list[exp.Expression] = [cast(column(name), "text") for name in names]
     text = parts[0]
     for part in parts[1:]:
         text = exp.DPipe(this=exp.DPipe(this=text, expression=literal(":"), safe=True), expression=part, safe=True)
-    ordered = exp.Order(this=text, expressions=[exp.Ordered(this=column(order))])
+    rows = exp.select(named(bucket, "bucket"), named(text, "row_text")).from_(table_expression(table))
+    ordered = exp.Order(this=column("row_text"), expressions=[exp.Ordered(this=column("row_text"))])
     listed = exp.GroupConcat(this=ordered, separator=literal(","))
-    inner = exp.select(named(bucket, "bucket"), column(order), *(column(name) for name in names if name != order))
-    rows = subquery(inner.from_(table_expression(table)), "rows_of_ledger")
-    return exp.select(column("bucket"), named(listed, "listed")).from_(rows).group_by(column("bucket"))
+    return (
+        exp.select(column("bucket"), named(listed, "listed"))
+        .from_(subquery(rows, "rows_of_ledger"))
+        .group_by(column("bucket"))
+    )
 
 
 def hashed(buckets: exp.Select, hashed_text: exp.Expression) -> exp.Select:
