@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from tests.fuzz.__main__ import Tally, one
 from tests.fuzz.case import Case, Column, Table
-from tests.fuzz.check import findings
+from tests.fuzz.check import findings, reassigned
 from tests.fuzz.crash import DuckDBFile, PostgresSchema, crashes
 from tests.fuzz.database import Database, DuckDB, Postgres, Release, Spark, SQLite, csv_records
 from tests.fuzz.generate import ALGORITHMS, MODELS, generate
@@ -331,6 +333,16 @@ def test_a_failing_case_is_shrunk_as_long_as_it_fails() -> None:
     assert [row[-1] for row in small.table.rows] == ["burn"]
     assert small.table.names == ["id", "disease"]
     assert "suppression" not in small.spec["privacy"]
+
+
+def test_rows_that_may_be_reassigned_are_those_of_all_assignments() -> None:
+    draw = Random(1)
+    for _ in range(60):
+        rows = range(draw.randint(1, 5))
+        pairs = {row: {row, *(other for other in rows if draw.random() < 0.3)} for row in rows}
+        whole = [one for one in permutations(rows) if all(one[row] in pairs[row] for row in rows)]
+        for row in rows:
+            assert reassigned(pairs, row) == {one[row] for one in whole}
 
 
 def test_csv_tells_empty_texts_from_null() -> None:
