@@ -71,7 +71,7 @@ def label_ranges(label: str, value: Cell, ladder: Ladder) -> list[Reading]:
             if leaf is not None and (place := point(leaf, ladder.kind)) is not None:
                 below.setdefault(str(ladder.label(leaf, level)), []).append(place[0])
         for first, lows in below.items():
-            for mark in ("-", ", "):
+            for mark in ("-", ", ", " - "):
                 second = label[1:-1].removeprefix(f"{first}{mark}")
                 if second != label[1:-1] and second in below and min(lows) <= own[0] <= max(below[second]):
                     found.append(Reading([level], [first, second]))

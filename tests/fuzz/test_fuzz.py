@@ -275,7 +275,7 @@ def test_ranges_between_labels_that_are_no_numbers_are_read() -> None:
         return f"{value[:-1]}*"
 
     ladder = Ladder("n", "integer", "mask", 2, tens, "*", ["-22", "43", "57"])
-    for label, value in {"[-2*, 4*]": "43", "[4*-5*]": "57", "[-2*, 5*]": "-22"}.items():
+    for label, value in {"[-2*, 4*]": "43", "[4*-5*]": "57", "[-2*, 5*]": "-22", "[-2* - 4*]": "43"}.items():
         assert read(label, value, ladder)
     assert not read("[-2*, 4*]", "57", ladder)
 
