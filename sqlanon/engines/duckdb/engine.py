@@ -77,13 +77,19 @@ def cannot_open(error: duckdb.Error, path: str) -> ConnectionFailed:
 _SECRET = re.compile(r"((?:token|secret|password|key)\w*\s*[=:]\s*)[^&;\s'\"]+", re.IGNORECASE)
 
 
+_LOGIN = re.compile(r"://[^/@\s'\"]+@")
+"""Who logs in, in a URL."""
+
+
 def without_secrets(text: str) -> str:
     """A text with the values of its secret options hidden.
 
     >>> without_secrets("md:sales?motherduck_token=eyJh.x&a=1")
     'md:sales?motherduck_token=***&a=1'
+    >>> without_secrets("cannot read https://me:hush@host/a.csv")
+    'cannot read https://***@host/a.csv'
     """
-    return _SECRET.sub(r"\1***", text)
+    return _SECRET.sub(r"\1***", _LOGIN.sub("://***@", text))
 
 
 def _words(error: Exception) -> str:
