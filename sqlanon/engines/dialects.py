@@ -54,6 +54,7 @@ class DuckDBTraits(Traits):
     """DuckDB reads files; its floats are spelled as PostgreSQL spells them."""
 
     dialect: str = "duckdb"
+    rules: bool = True
     reads_unusual: bool = True
     temporary_scratch: bool = True
     plain_names: bool = True
@@ -128,6 +129,7 @@ class PostgresTraits(Traits):
     """PostgreSQL: scratch tables need no write-ahead log, a crash reclaims them."""
 
     dialect: str = "postgres"
+    rules: bool = True
     unlogged_scratch: bool = True
     plans_by_statistics: bool = True
     plain_names: bool = True

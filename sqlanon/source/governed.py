@@ -17,7 +17,7 @@ from secrets import token_hex
 from sqlglot import exp
 
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
-from sqlanon.errors import SourceError, SpecError
+from sqlanon.errors import SourceError, SpecError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source import governed_statements as governed_sql
@@ -256,6 +256,11 @@ def governed(spec: Spec, engine: Engine, origin: Relation, infos: tuple[ColumnIn
     """The rules over a source; None where the spec has none. Refused where a rule does not fit its column."""
     if not rules_of(spec.columns):
         return None
+    if not engine.traits.rules:
+        raise UsageError(
+            f"columns.{next(iter(rules_of(spec.columns)))}: rules are carried out on DuckDB, PostgreSQL and Spark; "
+            f"{engine.name} is not among them: make the column in a source query"
+        )
     known = {info.name: info for info in infos}
     for name, column_ in spec.columns.items():
         _require_fit(name, column_, known)

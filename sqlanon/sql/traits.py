@@ -97,6 +97,8 @@ class Traits:
     """A view must say that its conditions come before functions of the reader's, which would see hidden rows."""
     infinite_dates: bool = True
     """Dates and timestamps can be infinite."""
+    rules: bool = False
+    """Rules of columns are carried out as they say: tests hold the engine to it."""
     recursive_union: bool = True
     """A recursive query can leave out rows that it has found before, so that it ends where there are cycles."""
     statement_cost: int = 1

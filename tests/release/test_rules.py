@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -678,6 +679,16 @@ def test_a_rule_that_does_not_fit_its_column(duckdb_url: str, column: dict[str, 
     table(database, kind, [None, None])
     with pytest.raises(SpecError, match=problem):
         pipeline.run(spec_of(database, {"x": column}))
+
+
+def test_other_engines_refuse_rules(tmp_path: Path) -> None:
+    path = tmp_path / "people.sqlite"
+    with sqlite3.connect(path) as session:
+        session.execute("CREATE TABLE people (person text, a text, x integer)")
+        session.executemany("INSERT INTO people VALUES (?, 'a', ?)", [(f"p{n}", n) for n in range(4)])
+    spec = spec_of(Database(f"sqlite:///{path}"), {"x": ruled("insensitive", {"round": 10})})
+    with pytest.raises(UsageError, match=r"^columns\.x: rules are carried out on DuckDB, PostgreSQL and Spark; sqlite"):
+        pipeline.run(spec)
 
 
 def test_a_dropped_column_and_a_base_that_nobody_lists_stay_at_home(database: Database) -> None:

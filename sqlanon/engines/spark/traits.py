@@ -58,6 +58,7 @@ class SparkTraits(Traits):
     """Spark compares text byte by byte unless a column says otherwise, and has no infinite dates."""
 
     dialect: str = "spark"
+    rules: bool = True
     infinite_dates: bool = False
     recursive_union: bool = False
     statement_cost: int = 10
