@@ -8,12 +8,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Protocol
 
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Costs, Verdict
-from sqlanon.search.base import Objective, not_better_than
+from sqlanon.search.base import Evaluator, Objective, not_better_than
 from sqlanon.search.node_sets import Antichain, Coding, Totals, members
 from sqlanon.search.questions import Sample
 from sqlanon.search.session import SearchSession
@@ -68,6 +69,29 @@ class OpenNodes(Protocol):
 
     def least(self) -> float:
         """None of them scores less; infinite when none is left."""
+
+
+class Decided:
+    """What verdicts say of nodes one by one: the highest unacceptable and the lowest acceptable ones."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._limit = evaluator.limit
+        self._monotone = evaluator.monotone
+        self.unacceptable = Antichain(evaluator.heights, highest=True)
+        self.acceptable = Antichain(evaluator.heights, highest=False)
+
+    def learn(self, verdict: Verdict) -> None:
+        """Take what a verdict says of the nodes below it, or above it."""
+        if verdict.floor(self._monotone) > self._limit:
+            self.unacceptable.add(verdict.node)
+        elif self._monotone and verdict.suppressed <= self._limit:
+            self.acceptable.add(verdict.node)
+
+    def __call__(self, node: Node) -> bool | None:
+        """Whether a node is acceptable; None where nothing is known."""
+        if self.unacceptable.above(node):
+            return False
+        return True if self.acceptable.below(node) else None
 
 
 def steps_of_suppression(objective: Objective, limit: int) -> list[tuple[int, Costs]]:
@@ -208,10 +232,15 @@ class Bounds:
 
     def decided(self, node: Node) -> bool | None:
         """Whether a node is known to be acceptable; None where nothing is known."""
-        number, marking = self._coding.number(node), self._session.marking
-        if marking.unacceptable >> number & 1:
-            return False
-        return True if marking.acceptable >> number & 1 else None
+        return self._decided(node)
+
+    @cached_property
+    def _decided(self) -> Decided:
+        """Where nodes are looked up one by one: in a large set of bits each look takes a millisecond."""
+        found = Decided(self._session.evaluator)
+        for verdict in self._session.verdicts.values():
+            found.learn(verdict)
+        return found
 
     def may_win(self, node: Node) -> bool:
         """Whether a node may be chosen and nothing that is known rules it out."""
@@ -339,6 +368,8 @@ class Bounds:
 
     def learn(self, verdict: Verdict) -> None:
         """Take what a verdict says of the nodes below it and, when it was measured, above it."""
+        if "_decided" in self.__dict__:
+            self._decided.learn(verdict)
         floor = verdict.floor(self._monotone)
         if floor <= self._session.evaluator.limit:
             # What suppresses more is out already.

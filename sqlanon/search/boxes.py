@@ -20,7 +20,7 @@ from typing import NamedTuple
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Costs, Verdict
 from sqlanon.search.base import not_better_than
-from sqlanon.search.bounds import steps_of_suppression
+from sqlanon.search.bounds import Decided, steps_of_suppression
 from sqlanon.search.node_sets import Antichain
 from sqlanon.search.questions import Sample
 from sqlanon.search.session import SearchSession
@@ -73,8 +73,8 @@ class Boxes:
         steps = steps_of_suppression(objective, limit)
         self.costs = steps[0][1]
         self._steps = [FloorStep(*step, Antichain(heights, highest=True)) for step in steps[1:]]
-        self._unacceptable = Antichain(heights, highest=True)
-        self._acceptable = Antichain(heights, highest=False)
+        self.decided = Decided(session.evaluator)
+        self._unacceptable, self._acceptable = self.decided.unacceptable, self.decided.acceptable
         self._too_costly = Antichain(heights, highest=False)
         self._learned: list[tuple[float, Node]] = []
         self._bounds_of_asked: dict[Node, float] = {}
@@ -91,10 +91,7 @@ class Boxes:
         floor, node = verdict.floor(self._monotone), verdict.node
         metric, context = self._objective.metric, self._objective.context
         self._bounds_of_asked[node] = -inf
-        if floor > self._limit:
-            self._unacceptable.add(node)
-        elif self._monotone and verdict.suppressed <= self._limit:
-            self._acceptable.add(node)
+        self.decided.learn(verdict)
         for step in self._steps:
             if floor >= step.suppressed:
                 step.reached.add(node)
@@ -130,12 +127,6 @@ class Boxes:
     def too_costly(self, sample: Sample) -> list[tuple[float, int]]:
         """Surcharges of measured nodes are not kept for boxes."""
         return []
-
-    def decided(self, node: Node) -> bool | None:
-        """Whether a node is known to be acceptable; None where nothing is known."""
-        if self._unacceptable.above(node):
-            return False
-        return True if self._acceptable.below(node) else None
 
     def may_win(self, node: Node) -> bool:
         """Whether a node may be chosen and nothing that is known rules it out."""
