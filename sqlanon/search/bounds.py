@@ -71,7 +71,7 @@ class OpenNodes(Protocol):
         """None of them scores less; infinite when none is left."""
 
 
-class Decided:
+class KnownNodes:
     """What verdicts say of nodes one by one: the highest unacceptable and the lowest acceptable ones."""
 
     def __init__(self, evaluator: Evaluator) -> None:
@@ -235,9 +235,9 @@ class Bounds:
         return self._decided(node)
 
     @cached_property
-    def _decided(self) -> Decided:
+    def _decided(self) -> KnownNodes:
         """Where nodes are looked up one by one: in a large set of bits each look takes a millisecond."""
-        found = Decided(self._session.evaluator)
+        found = KnownNodes(self._session.evaluator)
         for verdict in self._session.verdicts.values():
             found.learn(verdict)
         return found

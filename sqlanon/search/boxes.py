@@ -20,7 +20,7 @@ from typing import NamedTuple
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.metrics.base import Costs, Verdict
 from sqlanon.search.base import not_better_than
-from sqlanon.search.bounds import Decided, steps_of_suppression
+from sqlanon.search.bounds import KnownNodes, steps_of_suppression
 from sqlanon.search.node_sets import Antichain
 from sqlanon.search.questions import Sample
 from sqlanon.search.session import SearchSession
@@ -73,7 +73,7 @@ class Boxes:
         steps = steps_of_suppression(objective, limit)
         self.costs = steps[0][1]
         self._steps = [FloorStep(*step, Antichain(heights, highest=True)) for step in steps[1:]]
-        self.decided = Decided(session.evaluator)
+        self.decided = KnownNodes(session.evaluator)
         self._unacceptable, self._acceptable = self.decided.unacceptable, self.decided.acceptable
         self._too_costly = Antichain(heights, highest=False)
         self._learned: list[tuple[float, Node]] = []
