@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlanon.auditor.downcoding import Downcoding, KnownRule, LabelLevels, downcoding
 from sqlanon.auditor.request import text_key
 from sqlanon.engines.base import Engine, Statement
-from sqlanon.errors import InfeasibleError
+from sqlanon.errors import InfeasibleError, UsageError
 from sqlanon.source.combinations import Combinations
 from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
@@ -45,7 +45,10 @@ class PinnedClasses:
         """
         run = self.run
         with run.scratch.apart("slack") as scratch:
-            found = downcoding(classes, self.levels, KnownRule(self.cap, pooled=pooled), scratch)
+            try:
+                found = downcoding(classes, self.levels, KnownRule(self.cap, pooled=pooled), scratch)
+            except UsageError as error:
+                raise UsageError(f"privacy.adversary.slack: {error}; local.iterations makes fewer") from None
             chosen = run.scratch.create("classes without slack", "refused", found.without(self.least))
             number, everybody = self._numbers(chosen)
             if number and number == everybody:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sqlanon import pipeline
+from sqlanon import insight, pipeline
+from sqlanon.insight.options import AttackOptions
 from sqlanon.spec import spec_from_dict
 from tests.engines.test_spark_cases import on_spark, quoted, read_back
 from tests.kit.database import Database, changed
@@ -54,6 +55,32 @@ def test_spark_makes_the_classes_of_duckdb(spark_url: str, duckdb_url: str, name
     assert len(released) > 1
     assert results[0].audit.satisfied
     assert results[0].recoding.to_dict() == results[1].recoding.to_dict()
+
+
+def test_spark_refuses_the_pinned_classes_and_attacks_as_duckdb(spark_url: str, duckdb_url: str) -> None:
+    """Case V1 with slack, linking with the algorithm known, minimality of a model, and naive Bayes."""
+    tree = {"a": ["a1", "it's", "a3"], "b": ["b1", "b2"]}
+    rows = [("a1", "x"), ("it's", "y"), *[("a3", "x")] * 4, ("b1", "x"), *[("b1", "y")] * 3]
+    Database(duckdb_url).create("people", {"x": "text", "s": "text"}, rows)
+    on_spark(spark_url, "people", {"x": "string", "s": "string"}, rows)
+    columns = {"x": {"role": "quasi_identifier", "hierarchy": {"tree": tree}}, "s": {"role": "sensitive"}}
+    local = {"privacy": {"k": 2, "adversary": {"slack": 1}}, "search": {"algorithm": "local", "local": {"leave": 2}}}
+    models = {
+        "privacy": {"k": 2, "l_diversity": [{"column": "s", "l": 2}], "suppression": {"limit": 6}},
+        "search": {"algorithm": "optimal"},
+    }
+    for asked in (local, models):
+        found = []
+        for url in (spark_url, duckdb_url):
+            spec = spec_from_dict({**VALUES, "connection": url, "columns": columns, **asked})
+            pipeline.run(spec)
+            result = insight.attack(spec, asked=AttackOptions(external="people"))
+            found.append({(item.name, item.column): item.after.figures for item in result.attacks if item.after})
+        assert found[0] == found[1]
+        assert ("linking_known" in {name for name, _ in found[0]}) == (asked is local)
+        assert read_back(spark_url, "released", "x, s") == Database(duckdb_url).counted("released", "x, s")
+        if asked is local:
+            assert {label for label, _ in Database(duckdb_url).rows("released", "x, s")} == {"a3", "b1", "*"}
 
 
 @pytest.mark.soak
