@@ -212,7 +212,7 @@ def test_recodings_without_a_lattice(
 
 
 @pytest.mark.representative(3)
-@pytest.mark.parametrize("algorithm", ["optimal", "mondrian", "ghs", "local", "forest", "bottom_up"])
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian", "ghs", "local", "forest", "bottom_up", "mu_argus"])
 def test_every_column_that_leaves_is_listed(algorithm: str, duckdb_url: str, folder: Path) -> None:
     """Columns that the spec does not name too; with a database, and from the lock file alone."""
     columns = {
@@ -235,6 +235,30 @@ def test_every_column_that_leaves_is_listed(algorithm: str, duckdb_url: str, fol
         assert left == set(published) == {"city", "age", "disease"}
         assert "Of 4 columns" in content["decision"]["released"]
         assert "1 is left out" in content["decision"]["released"]
+
+
+ILL = ("flu", "cold", "kuru", "stroke")
+
+
+@pytest.mark.parametrize("algorithm", ["personalized", "greedy"])
+def test_every_column_of_a_personalized_release_is_listed(algorithm: str, folder: Path) -> None:
+    lines = [f"n{n},{20 + n % 5},{'mf'[n % 2]},{ILL[n // 2 % 4]},{ILL[n // 2 % 4]},x" for n in range(60)]
+    (folder / "sick.csv").write_text("name,age,sex,disease,guard,ward\n" + "\n".join(lines), encoding="utf-8")
+    roles = {"name": "identifier", "disease": "sensitive", "guard": "identifier", "ward": "insensitive"}
+    columns: dict[str, Any] = {name: {"role": role} for name, role in roles.items()}
+    columns |= {name: {"role": "quasi_identifier"} for name in ("age", "sex")}
+    asked = {"column": "disease", "guarding": "guard", "p_breach": 0.5}
+    asked["taxonomy"] = {"tree": {"lung": ["flu", "cold"], "brain": ["kuru", "stroke"]}}
+    values = {"source": "sick.csv", "target": "out.csv", "columns": columns, "privacy": {"personalized": asked}}
+    (folder / "sick.yaml").write_text(yaml.safe_dump({**values, "search": {"algorithm": algorithm}}), encoding="utf-8")
+    command("run", folder / "sick.yaml")
+    spec, known = load_spec(folder / "sick.yaml"), Lock.read(folder / "sick.lock.json")
+    published = (folder / "out.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
+    for report in (gather(spec, known), gather_offline(spec, known)):
+        [grid] = [grid for grid in report.more if grid.section == "Released"]
+        assert (
+            {row[0] for row in grid.rows if row[2] != "left out"} == set(published) == {"age", "sex", "disease", "ward"}
+        )
 
 
 def test_numbers_are_told_by_intervals(engine_url: str) -> None:
