@@ -62,6 +62,7 @@ def drafted(sqlanon: CommandLine, database: Database, name: str) -> str:
     return text
 
 
+@pytest.mark.one_engine
 def test_safe_harbor(sqlanon: CommandLine, visits: Database, folder: Path) -> None:
     text = drafted(sqlanon, visits, "safe-harbor")
     for part in "BC":
@@ -89,6 +90,7 @@ def test_gdpr_research_joins_the_rows_of_a_person(sqlanon: CommandLine, visits: 
     assert spec.columns["birth_date"].levels.min == 1
 
 
+@pytest.mark.one_engine
 def test_statbank_codes_the_top(sqlanon: CommandLine, visits: Database, folder: Path) -> None:
     text = drafted(sqlanon, visits, "statbank")
     assert "Handbook on Statistical Disclosure Control" in text
@@ -105,6 +107,7 @@ def test_a_conversation_answers_by_itself(sqlanon: CommandLine, visits: Database
     assert (outcome.code, "--interactive asks what --preset answers" in outcome.err) == (2, True)
 
 
+@pytest.mark.one_engine
 def test_rules_stand_in_answers(sqlanon: CommandLine, visits: Database, folder: Path) -> None:
     drafted(sqlanon, visits, "statbank")
     answer = sqlanon("check", "p.yaml", "--json").json

@@ -96,6 +96,7 @@ def margin(most: int = 4) -> dict[str, Any]:
     return {"adversary": {"margin": {"most": most, "secret": "${SQLANON_TEST_SECRET}"}}}
 
 
+@pytest.mark.one_engine
 def test_a_margin_raises_k_by_the_secret(people: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything goes by the k that was drawn: the search, what is published, the audit of the target, a lock."""
     secrets = [f"{SECRET} {number}" for number in (0, 3)]
@@ -192,6 +193,7 @@ def test_no_vector_suppresses_such_a_crowd(people: Database) -> None:
 # -- one of several vectors --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.representative(9, postgres=1)
 @pytest.mark.parametrize("algorithm", ["exhaustive", "incognito"])
 def test_a_vector_is_drawn_from_those_that_are_good_enough(
     people: Database, algorithm: str, monkeypatch: pytest.MonkeyPatch

@@ -110,6 +110,7 @@ def test_a_single_possible_cell_is_refused_whatever_the_model(duckdb_url: str) -
         pipeline.run(specs[1])
 
 
+@pytest.mark.representative(9, postgres=1)
 @pytest.mark.parametrize(
     ("algorithm", "more"),
     [("forest", {"model": "CG_"}), ("exact", {"model": "CG_"}), ("mondrian", {"mondrian": {"bounds": "values"}})],

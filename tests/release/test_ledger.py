@@ -67,6 +67,7 @@ def test_a_published_table_is_taken_up(engine_url: str) -> None:
     assert [event["event"] for event in ledgers.show(series.spec()).events] == ["begin", "release"]
 
 
+@pytest.mark.one_engine
 def test_a_table_of_other_rows_is_not_taken_up(engine_url: str) -> None:
     series = Series(engine_url)
     series.source({**people(*range(1, 7)), **people(10, 11, 12, a="B1")})
@@ -166,6 +167,7 @@ def test_a_role_with_the_printed_privileges_keeps_a_ledger(postgres_url: str) ->
         database.run(f"DROP SCHEMA {private} CASCADE", f"DROP OWNED BY {job}, {reader}", f"DROP ROLE {job}, {reader}")
 
 
+@pytest.mark.one_engine
 def test_what_is_wrong_is_told(engine_url: str) -> None:
     series = Series(engine_url)
     series.source(people(1, 2, 3))

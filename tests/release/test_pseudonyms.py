@@ -248,6 +248,7 @@ def test_a_secret_that_is_missing_or_short(database: Database, monkeypatch: pyte
 LEDGER = {"key": "person", "ledger": "kept", "secret": NAMED}
 
 
+@pytest.mark.representative(9, postgres=1)
 @pytest.mark.parametrize("scope", ["recipient", "project"])
 def test_releases_of_one_ledger_join(database: Database, scope: str) -> None:
     """And the people of every set of classes, over all releases that join, are k or more."""

@@ -113,6 +113,7 @@ def _fail(*_: object) -> None:
     raise RequirementError("the disk is full")
 
 
+@pytest.mark.one_engine
 def test_a_plan_says_what_a_new_recoding_costs(engine_url: str, tmp_path: Path, sqlanon: CommandLine) -> None:
     """The lock file stays while its recoding holds: generalizing less, once there are more people, moves them all."""
     series = Series(engine_url)
@@ -138,6 +139,7 @@ def test_a_plan_says_what_a_new_recoding_costs(engine_url: str, tmp_path: Path, 
     assert not series.database.leftovers()
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("algorithm", ["mondrian", "local"])
 def test_recoders_of_classes_keep_tracks_too(engine_url: str, algorithm: str) -> None:
     """A track is of the classes that rows show, whatever made them."""
