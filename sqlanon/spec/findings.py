@@ -250,9 +250,9 @@ WITHOUT_SECRETS = {
 
 def refuse_secrets(spec: SpecKeys, name: str) -> None:
     """UsageError where a command writes down what is made with a secret."""
-    made = {f"{column}.release.shift" for column in shifts_of(spec)}
-    made |= {f"{column}.pseudonym" for column in pseudonyms_of(spec)}
-    for key in sorted(made) if name in WITHOUT_SECRETS else ():
+    made = [f"{column}.release.shift" for column in shifts_of(spec)]
+    made += [f"{column}.pseudonym" for column in pseudonyms_of(spec)]
+    for key in made if name in WITHOUT_SECRETS else ():
         raise UsageError(f"columns.{key}: it is made with a secret, and {WITHOUT_SECRETS[name]}")
 
 
