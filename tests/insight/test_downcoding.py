@@ -325,10 +325,11 @@ def against_sql(url: str, name: str, releases: Sequence[Release]) -> None:
     types = {f"c{place}": "text" for place in range(len(world.columns))}
     privacy = {"k": k, "suppression": {"limit": 8, "mode": "blank"}}
     spec = spec_of(url, world.trees(), k, privacy=privacy, search={"algorithm": "local"})
-    database.create("people", types, world.leaves)
     for release in releases:
         rows = [cell or ("*",) * len(types) for cell, number in release for _ in range(number)]
-        database.run("DROP TABLE IF EXISTS released")
+        database.run("DROP TABLE IF EXISTS released", "DROP TABLE IF EXISTS people")
+        # As many as are released, so that none is missing; the hierarchies list the values.
+        database.create("people", types, [world.leaves[place % len(world.leaves)] for place in range(len(rows))])
         database.create("released", types, rows)
         found, sizes = figures(spec), dict(release)
         reported = pinned(world, release, k)
