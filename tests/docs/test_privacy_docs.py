@@ -17,7 +17,7 @@ DOCS = ROOT / "docs" / "privacy"
 RECORDS = ROOT / "docs" / "adr"
 REFERENCE = ROOT / "sql" / "reference"
 OVERVIEW = "index.md"
-NOT_OF_CLASSES = {"personalized.md", "differential.md", "series.md", "adversary.md"}
+NOT_OF_CLASSES = {"personalized.md", "differential.md", "series.md", "adversary.md", "pseudonyms.md"}
 """Pages that are about something else than a model of classes."""
 PAGES = sorted({path.name for path in DOCS.glob("*.md")} - NOT_OF_CLASSES)
 
