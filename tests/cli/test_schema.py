@@ -31,6 +31,7 @@ def test_it_is_printed_and_is_a_schema(name: str, sqlanon: CommandLine) -> None:
 
 def test_names_are_listed_and_others_refused(sqlanon: CommandLine) -> None:
     assert sqlanon("schema").out.split() == [*NAMES]
+    assert sqlanon("schema", "--json").json == {"names": [*NAMES]}
     outcome = sqlanon("schema", "plans")
     assert (outcome.code, "There is no schema of 'plans'. Known: demo, init" in outcome.err) == (2, True)
 

@@ -22,6 +22,8 @@ class Terminal:
         self._read = 0
         self.pid, self._descriptor = pty.fork()
         if not self.pid:
+            # Whoever runs the tests in the background ignores Ctrl-C, and hands that down.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.chdir(folder)
             root = str(Path(__file__).parents[2])
             os.environ.update({"TERM": "xterm", "COLUMNS": "120", "PYTHONPATH": root, **variables})

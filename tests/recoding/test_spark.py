@@ -57,8 +57,10 @@ def test_spark_makes_the_classes_of_duckdb(spark_url: str, duckdb_url: str, name
     assert results[0].recoding.to_dict() == results[1].recoding.to_dict()
 
 
+@pytest.mark.soak
 def test_spark_refuses_the_pinned_classes_and_attacks_as_duckdb(spark_url: str, duckdb_url: str) -> None:
-    """Case V1 with slack, linking with the algorithm known, minimality of a model, and naive Bayes."""
+    """Case V1 with slack, linking with the algorithm known, minimality of a model, and naive Bayes; the same
+    statements are compared on DuckDB and PostgreSQL in the suite."""
     tree = {"a": ["a1", "it's", "a3"], "b": ["b1", "b2"]}
     rows = [("a1", "x"), ("it's", "y"), *[("a3", "x")] * 4, ("b1", "x"), *[("b1", "y")] * 3]
     Database(duckdb_url).create("people", {"x": "text", "s": "text"}, rows)

@@ -5,8 +5,6 @@ The audit's questions are the same rows: an engine asks for more figures of them
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,24 +163,3 @@ def test_the_view(database: Database) -> None:
     for step in ("stage view", "drop staging view", "publish view"):
         [statement] = ran[step]
         assert statement in script, step
-
-
-def test_sqlite_swaps_as_its_script_does(tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy")
-    url = f"sqlite:///{tmp_path / 'people.sqlite'}"
-    with sqlite3.connect(tmp_path / "people.sqlite") as connection:
-        connection.execute("CREATE TABLE people (person INT, zip TEXT, age INT, sex TEXT, disease TEXT)")
-        connection.executemany(
-            "INSERT INTO people VALUES (?, ?, ?, ?, ?)",
-            [(place, f"9413{place % 2}", 20 + place % 4, "f", "flu") for place in range(24)],
-        )
-    spec = spec_of(Database(url))
-    ran, script = executed(spec, "sqlite"), printed(spec, "sqlite")
-    [staged] = ran["stage release"]
-    assert staged in script
-    assert [item for item in ran["replace"] if isinstance(item, (exp.Drop, exp.Alter))] == [
-        item
-        for item in script
-        if isinstance(item, exp.Alter)
-        or (isinstance(item, exp.Drop) and "released" in {table.name for table in item.find_all(exp.Table)})
-    ]
