@@ -86,7 +86,8 @@ def set_readings(label: str, value: Cell, ladder: Ladder) -> list[Reading]:
     found: list[int] = []
     covered = False
     for part in parts:
-        levels = ladder.levels_of(value, None if value is None and part == "NULL" else part)
+        levels = [*ladder.levels_of(value, None if value is None and part == "NULL" else part)]
+        levels += [level for between in label_ranges(part, value, ladder) for level in between.levels]
         ends = range_of(part, ladder.kind)
         if levels or (ends and value is not None and within(value, ends, part, ladder.kind)):
             covered = True

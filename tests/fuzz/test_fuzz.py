@@ -278,6 +278,8 @@ def test_ranges_between_labels_that_are_no_numbers_are_read() -> None:
     for label, value in {"[-2*, 4*]": "43", "[4*-5*]": "57", "[-2*, 5*]": "-22", "[-2* - 4*]": "43"}.items():
         assert read(label, value, ladder)
     assert not read("[-2*, 4*]", "57", ladder)
+    assert read("{[4*-5*], NULL}", "57", ladder)
+    assert not read("{[-2*-4*], NULL}", "57", ladder)
 
 
 def test_a_guarding_node_that_can_be_inferred_is_found() -> None:
