@@ -117,7 +117,7 @@ class Conversation:
         self._say(f"{profile.name}: {kind}, {counted(profile.distinct, 'distinct value')}, {number(nulls)} NULL")
         self._say(f"  {'unsure: ' if guess.review else ''}{guess.reason}")
         while True:
-            chosen: Role = choose("  role", ROLES, guess.role, MEANINGS)  # type: ignore[assignment]
+            chosen: Role = choose("  role", ROLES, guess.role, MEANINGS)  # type: ignore[assignment]  # one of ROLES
             released = chosen in ("sensitive", "insensitive")
             reason = doubted(profile, chosen) if released and chosen != guess.role else None
             if reason is None:

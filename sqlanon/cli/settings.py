@@ -167,7 +167,7 @@ def flags(*, values: bool = False) -> Callable[[Decorated], Decorated]:
 
 
 def _finite(value: Any) -> Any:
-    """A value with texts in the place of infinities, which JSON does not have."""
+    """A value with null in the place of numbers without bound, which JSON does not have."""
     match value:
         case dict():
             return {str(key): _finite(item) for key, item in value.items()}

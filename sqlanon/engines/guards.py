@@ -67,8 +67,12 @@ def guards(asked: GuardedRelease, traits: Traits) -> list[Guard]:
 
 
 def _written(words: Words, traits: Traits) -> str:
-    parts = (word if isinstance(word, str) else traits.render(word) for word in words)
-    return " ".join(parts).replace("( ", "(").replace(" )", ")") + ";"
+    text = ""
+    for word in words:
+        # Names and texts stay to the letter: only between words is a blank left out.
+        glued = not text or text.endswith("(") or word == ")"
+        text += ("" if glued else " ") + (word if isinstance(word, str) else traits.render(word))
+    return text + ";"
 
 
 # -- comments ----------------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def file_of(source: FileSource, key: str) -> File:
 
 
 def _globbed(path: str) -> list[str]:
-    return list(iglob(path, recursive=True, include_hidden=True)) if has_magic(path) else [path]  # noqa: PTH207
+    return list(iglob(path, recursive=True, include_hidden=True)) if has_magic(path) else [path]  # noqa: PTH207  # Path.glob takes no pattern that begins at the root
 
 
 def _refuse_twice(paths: Sequence[str], key: str) -> None:

@@ -12,7 +12,7 @@ from sqlanon.sql.relations import identifier
 from tests.kit.commands import COLUMNS, CommandLine, patients, spec_values, write_spec
 from tests.kit.engine import execute, open_at, query
 
-HOSTILE = "Ma'rital. \"Select\\"
+HOSTILE = "Ma'rital. \"Select\\ ( it )"
 
 
 def printed(sqlanon: CommandLine, spec: Path, *arguments: str) -> str:
@@ -103,6 +103,18 @@ def test_rules_for_the_source(duckdb_url: str, tmp_path: Path, sqlanon: CommandL
     postgres = printed(sqlanon, spec, "--dialect", "postgres")
     assert """SECURITY LABEL FOR anon ON COLUMN "patients"."age" IS 'MASKED WITH VALUE NULL';""" in postgres
     assert statements(printed(sqlanon, spec)) == [line for line in statements(postgres) if line.startswith("COMMENT")]
+
+
+def test_a_pseudonym_is_told_as_one(
+    duckdb_url: str, tmp_path: Path, sqlanon: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PSEUDONYM_KEY", "a secret of the tests, long enough")
+    patients(duckdb_url)
+    columns = {**COLUMNS, "age": {"role": "identifier", "pseudonym": {"secret": "${PSEUDONYM_KEY}"}}}
+    spec = write_spec(tmp_path / "spec.yaml", spec_values(duckdb_url, columns=columns, respondent="age"))
+    text = printed(sqlanon, spec)
+    assert """COMMENT ON COLUMN "patients_release"."age" IS 'pseudonym';""" in text
+    assert "long enough" not in text
 
 
 def test_what_does_not_go_together(duckdb_url: str, tmp_path: Path, sqlanon: CommandLine) -> None:

@@ -19,7 +19,13 @@ from sqlanon.source.run import DEFAULT, Options, open_for
 from sqlanon.spec import Spec
 from sqlanon.sql.relations import Table
 
-ROLES = {"quasi_identifier": "quasi-identifier", "sensitive": "sensitive", "insensitive": "not sensitive"}
+ROLES = {
+    "quasi_identifier": "quasi-identifier",
+    "sensitive": "sensitive",
+    "insensitive": "not sensitive",
+    "identifier": "pseudonym",
+}
+"""What a released column is, by its role: of identifiers only pseudonyms are released."""
 
 
 def policies(
