@@ -77,8 +77,8 @@ def test_a_draft_is_talked_over(visits: Path, sqlanon: CommandLine) -> None:
 def test_leaving_writes_nothing(visits: Path) -> None:
     with Terminal(visits, "init", "visits.csv", "--interactive", TMPDIR=str(visits)) as terminal:
         chosen(terminal, "role", ENTER)
-        terminal.answer("  role ", "\x03")
-        assert terminal.end() == 130
+        terminal.expect("  role ")
+        assert terminal.interrupt() == 130
         assert "nothing was published" in terminal.shown
     assert {path.name for path in visits.iterdir()} == {"visits.csv"}
 
@@ -89,8 +89,8 @@ def test_an_identifier_is_not_let_through_and_numbers_do_without_arrows(visits: 
         assert "it is named like a direct identifier" in terminal.answer("4 insensitive) [3]:", "3\n")
         for _ in range(5):
             terminal.answer("4 insensitive)", "3\n")
-        assert "at least one column has to be a quasi_identifier" in terminal.answer("4 insensitive)", "\x03")
-        terminal.end()
+        assert "at least one column has to be a quasi_identifier" in terminal.expect("4 insensitive)")
+        assert terminal.interrupt() == 130
 
 
 def test_questions_need_a_terminal(sqlanon: CommandLine, visits: Path) -> None:

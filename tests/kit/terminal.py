@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
@@ -50,7 +51,8 @@ class Terminal:
         return found
 
     def type(self, keys: str) -> None:
-        os.write(self._descriptor, keys.encode())
+        with suppress(OSError):  # it has ended, and so has its terminal
+            os.write(self._descriptor, keys.encode())
 
     def answer(self, text: str, keys: str) -> str:
         """Wait for a question and answer it."""
@@ -65,6 +67,21 @@ class Terminal:
             pass
         assert monotonic() < until, f"it has not ended:\n{self.shown[self._read :]}"
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def interrupt(self, seconds: float = 30.0) -> int:
+        """Type Ctrl-C, as a person does, until the command ends; its exit code.
+
+        Python sees one that comes just before it waits for a key only at the next key.
+        """
+        until = monotonic() + seconds
+        while monotonic() < until:
+            self.type("\x03")
+            again = min(until, monotonic() + 1.0)
+            while self._more(again - monotonic()):
+                pass
+            if (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
+                return os.waitstatus_to_exitcode(ended[1])
+        raise AssertionError(f"it has not ended:\n{self.shown[self._read :]}")
 
     def _more(self, seconds: float) -> bool:
         if seconds <= 0 or not select.select([self._descriptor], [], [], seconds)[0]:
