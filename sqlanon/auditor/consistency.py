@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -269,7 +269,9 @@ def measure_consistency(
     """The figures of a release with rows."""
     source.require(*names)
     work = _Comparison(engine, ancestors.scratch, tuple(names), k)
-    chain = _chains(work, ancestors)
+    chain = _chains(work, ancestors, empty_is_null=source.empty_is_null)
+    # An empty text has a hierarchy of its own; where it is a label, it is the field that NULL is too.
+    source = replace(source, empty_is_null=False)
     tops = [_text(ancestors.tops[name], engine) for name in names]
     originals = work.create("o", sql.originals(source.expression(), [source.key(name) for name in names], chain, tops))
     keys = [audited.key(name, as_text=True) for name in names]
@@ -286,7 +288,7 @@ def _text(value: str, engine: Engine) -> exp.Expression:
     return engine.traits.key(cast(literal(value), "text"), Family.TEXT)
 
 
-def _chains(work: _Comparison, ancestors: Ancestors) -> list[sql.Chain]:
+def _chains(work: _Comparison, ancestors: Ancestors, *, empty_is_null: bool) -> list[sql.Chain]:
     found: list[sql.Chain] = []
     for i, name in enumerate(work.names):
         opened = Opened.at(work.engine, ancestors.hierarchies[name], "hierarchy")
@@ -294,8 +296,8 @@ def _chains(work: _Comparison, ancestors: Ancestors) -> list[sql.Chain]:
         texts = [opened.key(f"label_{level}", as_text=True) for level in range(height + 1)]
         top = _text(ancestors.tops[name], work.engine)
         labels = work.create(f"l{i}", sql.labels(texts, opened.expression(), top))
-        values = work.create(f"c{i}", sql.chains([text.copy() for text in texts], opened.expression(), labels))
-        found.append(sql.Chain(labels, values, height))
+        numbers = sql.chains([text.copy() for text in texts], opened.expression(), labels, empty_is_null=empty_is_null)
+        found.append(sql.Chain(labels, work.create(f"c{i}", numbers), height + empty_is_null))
     return found
 
 

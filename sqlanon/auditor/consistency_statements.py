@@ -13,7 +13,19 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sqlanon.sql.build import all_of, count, equal, is_null, is_present, named, scalar, subquery, total, total_where
+from sqlanon.sql.build import (
+    all_of,
+    any_of,
+    count,
+    equal,
+    is_null,
+    is_present,
+    named,
+    scalar,
+    subquery,
+    total,
+    total_where,
+)
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 NULL_LABEL = 0
@@ -41,14 +53,23 @@ def labels(texts: Sequence[exp.Expression], hierarchy: exp.Expression, top: exp.
     return exp.select(column("label"), named(number, "id")).from_(subquery(every, "labels"))
 
 
-def chains(texts: Sequence[exp.Expression], hierarchy: exp.Expression, numbered: Table) -> exp.Select:
-    """Each value of a hierarchy with the numbers of its labels; `texts` read alias `hierarchy`."""
+def chains(
+    texts: Sequence[exp.Expression], hierarchy: exp.Expression, numbered: Table, *, empty_is_null: bool = False
+) -> exp.Select:
+    """Each value of a hierarchy with the numbers of its labels; `texts` read alias `hierarchy`.
+
+    Where an empty text and NULL are one field, one column more has NULL's number for a value with the label ''.
+    """
     select = exp.select(column("value", "hierarchy")).from_(hierarchy)
     for level, text in enumerate(texts):
         alias = f"l_{level}"
         on = equal(text, column("label", alias))
         select = select.join(table_expression(numbered, alias), on=on, copy=False)
         select = select.select(named(column("id", alias), f"id_{level}"), copy=False)
+    if empty_is_null:
+        is_empty = any_of(equal(text.copy(), literal("")) for text in texts)
+        number = exp.Case().when(is_empty, literal(NULL_LABEL)).else_(column("id", f"l_{len(texts) - 1}"))
+        select = select.select(named(number, f"id_{len(texts)}"), copy=False)
     return select.where(is_present(column("value", "hierarchy")))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -161,3 +162,26 @@ def _check_combined(edges: list[list[bool]], rows: int) -> None:
         own = single.partners()
         assert combined.partners() == {o: own[o + 1] for o in range(4)}
         assert own[0] == own[1]
+
+
+@pytest.mark.parametrize(
+    ("held", "released", "expected"),
+    [
+        (["", "a", "b", "c", "c"], ["ab", "ab", "ab", "c", "c"], (2, 2, 2)),
+        (["", "", None, "c", "c"], ["", "", "", "c", "c"], (2, 2, 2)),
+        (["", "", None, "a"], ["", "", "", "ab"], (1, 3, 1)),
+    ],
+)
+def test_an_empty_text_keeps_its_labels_where_a_csv_file_shows_it_as_null(
+    duckdb_url: str, tmp_path: Path, held: list[str | None], released: list[str], expected: tuple[int, int, int]
+) -> None:
+    database = Database(duckdb_url)
+    database.run("DROP TABLE IF EXISTS original")
+    database.create("original", {"x": "text"}, [(value,) for value in held])
+    target = tmp_path / "released.csv"
+    target.write_text("x\n" + "".join(f'"{label}"\n' if label else '""\n' for label in released))
+    values = spec_values(duckdb_url, ["x"]) | {"target": str(target)}
+    values["columns"]["x"]["hierarchy"] = {"tree": {"*": {"ab": ["a", "b", ""], "c": ["c"]}}}
+    found = pipeline.audit_spec(spec_from_dict(values), fits=True).consistency
+    assert found is not None
+    assert (found.one_k, found.k_one, found.global_one_k, found.unmatched) == (*expected, 0)
