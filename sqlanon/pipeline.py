@@ -228,6 +228,21 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     How the population is generalized only a lock file tells; without it, what is asked of the population does not hold.
     Which rows of the source fit which released rows is measured when it is required, or asked for by `fits`.
     """
+    found = _audited(spec, options, lock, fits=fits)
+    if spec.privacy.adversary is None or not found.policy[0].satisfied:
+        return found
+    from sqlanon.insight.adversary import audit_defences
+
+    with running(spec, options) as run:
+        known = lock if lock is not None and lock.flexible is None and lock.fits(spec) else None
+        levels = None if known is None else known.levels_for(spec)
+        target = bind_published(run.binding.spec, run.engine)
+        checks, notes = audit_defences(run, target, found.suppressed, levels)
+    return replace(found, policy=(*found.policy, *checks), notes=(*found.notes, *notes))
+
+
+def _audited(spec: Spec, options: Options, lock: Lock | None, *, fits: bool) -> AuditResult:
+    """The audit of a target by the models and labels of its spec."""
     from sqlanon.auditor import Beside, Request, audit
 
     if spec.profiled or spec.privacy.differential is not None or spec.privacy.margin is not None:

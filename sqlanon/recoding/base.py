@@ -13,6 +13,7 @@ from sqlanon.errors import UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.recoding import Assigned, Cuts
 from sqlanon.recoding.assignment import Assignment, figures_of
+from sqlanon.spec.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
     from sqlanon.privacy.base import Requirement
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sqlanon.source.frequency import Base
     from sqlanon.source.hierarchies import StoredHierarchy
     from sqlanon.source.run import Run
+    from sqlanon.spec import Spec
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,20 @@ def least_levels(run: Run, stored: Sequence[StoredHierarchy]) -> tuple[int, ...]
     return tuple(columns[hierarchy.column].levels.min for hierarchy in stored)
 
 
-def with_slack(run: Run) -> Run:
-    """The run as a recoder of groups sees it, whose labels end at values of their rows: of two rows under a label of
+def groups_with_slack(spec: Spec) -> Spec:
+    """The spec as a recoder of groups sees it, whose labels end at values of their rows: of two rows under a label of
     two values each has one, of more rows so many less two could have either."""
-    privacy = run.binding.spec.privacy
-    if not privacy.slack:
-        return run
+    privacy, row = spec.privacy, ALGORITHMS[spec.search.algorithm]
+    ends_at_values = row.kind == "cells" or (row.kind == "mondrian" and spec.search.mondrian.bounds == "values")
+    if not privacy.slack or not ends_at_values:
+        return spec
     asked = privacy.model_copy(update={"k": max(privacy.k or 1, privacy.slack + 2)})
-    return replace(run, binding=replace(run.binding, spec=run.binding.spec.model_copy(update={"privacy": asked})))
+    return spec.model_copy(update={"privacy": asked})
+
+
+def with_slack(run: Run) -> Run:
+    """The run with the classes that `groups_with_slack` asks for."""
+    return replace(run, binding=replace(run.binding, spec=groups_with_slack(run.binding.spec)))
 
 
 def requirement_for(run: Run) -> Requirement:

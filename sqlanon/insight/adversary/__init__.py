@@ -6,6 +6,7 @@ Each attack is one statement, which its result shows. Leaves nothing but scratch
 from __future__ import annotations
 
 from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, label_levels, unmeasured
+from sqlanon.insight.adversary.defences import audit_defences
 from sqlanon.insight.adversary.inference import infer
 from sqlanon.insight.adversary.links import (
     Labels,
@@ -35,6 +36,7 @@ __all__ = [
     "Exposure",
     "Labels",
     "People",
+    "audit_defences",
     "background",
     "downcode",
     "hierarchies_of",

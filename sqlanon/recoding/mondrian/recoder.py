@@ -338,7 +338,7 @@ def places_of_values(engine: Engine, made: Combinations) -> tuple[tuple[tuple[st
 
 
 def _partition(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> tuple[Combinations, Partition]:
-    grouping = requirement_for(with_slack(run) if run.binding.spec.search.mondrian.bounds == "values" else run).whole
+    grouping = requirement_for(with_slack(run)).whole
     if grouping is None:
         raise TypeError("recoders judge classes of the whole quasi-identifier")
     if run.binding.spec.search.mondrian.kind == "relaxed" and run.binding.persons:

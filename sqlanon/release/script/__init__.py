@@ -8,7 +8,7 @@ definitions leave open. Searches nothing and writes nothing to any database: the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from sqlanon.auditor.policy import drafted_columns, labels_outside
@@ -19,6 +19,7 @@ from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.privacy.base import Requirement
 from sqlanon.recoding import FullDomain, Recoding
+from sqlanon.recoding.base import groups_with_slack
 from sqlanon.recoding.kinds import RegionLookup
 from sqlanon.release.classes import live_release
 from sqlanon.release.files import refuse_types
@@ -188,11 +189,17 @@ def compiled(
             require_groups(engine, bound, recoding)
         _require_allowed(engine, bound, recoding, lookup)
         binding, levels = _carried_out(recoding, bound, lookup)
-        script = ScriptWriter(engine, binding, requirement_of(binding), levels, dialect, lookup).script()
+        requirement = requirement_of(binding if lookup is None else _as_regions(binding))
+        script = ScriptWriter(engine, binding, requirement, levels, dialect, lookup).script()
     if lock is not None:
         lock.require_source(bound.schema)
         _require_hierarchies(lock, script, bound, own=binding is not bound or lookup is not None)
     return script
+
+
+def _as_regions(binding: Binding) -> Binding:
+    """The binding with what is asked of regions: privacy.adversary.slack asks for more rows than k does."""
+    return replace(binding, spec=groups_with_slack(binding.spec))
 
 
 def _carried_out(
