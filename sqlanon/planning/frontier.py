@@ -198,8 +198,11 @@ def _cells(problem: Problem, k: int | None, limits: Sequence[Limit]) -> list[Cel
 
 
 MEASURES = ("loss", "dm", "hdm")
-PROMISES = ("levels", "constraints", "blank")
-"""Keys that a release must honour to be compared with others, and that recoders do not refuse themselves."""
+PROMISES = (
+    *("levels", "constraints", "respondent", "models", "population", "several", "profile", "anonymity", "differential"),
+    *("slack", "crowd", "margin", "choice", "blank"),
+)
+"""Keys that a release must honour to be compared with others; the others are about the search or the publishing."""
 
 
 @dataclass(frozen=True)

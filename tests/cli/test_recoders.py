@@ -66,3 +66,13 @@ def test_no_such_algorithm(sqlanon: CommandLine, folder: Path, duckdb_url: str) 
     failed = sqlanon("plan", spec, "--compare", "optimal,nonsense")
     assert failed.code == 2
     assert "nonsense" in failed.err
+
+
+def test_what_does_not_keep_the_requirement_is_not_compared(
+    sqlanon: CommandLine, folder: Path, duckdb_url: str
+) -> None:
+    patients(duckdb_url)
+    values = spec_values(duckdb_url) | {"privacy": {"k": 2, "anonymity": "(1,k)"}}
+    failed = sqlanon("plan", write_spec(folder / "spec.yaml", values), "--compare", "optimal,mondrian")
+    assert (failed.code, failed.out) == (2, "")
+    assert "privacy.anonymity: mondrian" in failed.err
