@@ -15,12 +15,13 @@ from sqlglot import exp
 from sqlglot.expressions import DType
 
 from sqlanon.engines.base import ColumnInfo, Engine
+from sqlanon.engines.ledgers import LedgerDialect
 from sqlanon.errors import SpecError, UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec import Spec
 from sqlanon.spec.places import variable_of
-from sqlanon.sql.build import scalar
+from sqlanon.sql.build import expression, query, scalar
 from sqlanon.sql.relations import File, Relation, Table, column, literal, table_expression
 from sqlanon.sql.traits import Traits
 
@@ -114,6 +115,73 @@ class KeyedHash:
         if hashed is None:
             raise ValueError(f"{self.traits.dialect} has no keyed hash")
         return hashed
+
+
+_DIGITS = "0123456789abcdef"
+
+
+def keys_of_session(dialect: LedgerDialect, traits: Traits, purpose: str) -> exp.Select:
+    """What `KeyedHash.stored` loads, made in the database from the secret of its session; NULL where that has none.
+
+    The secret is in no statement: a script asks its session for it.
+    """
+    secret = dialect.expression(dialect.secret)
+    text = column("text", "given")
+    digits, hashed = (dialect.expression(item, text=text.copy()) for item in (dialect.digits, dialect.hashed))
+    key = query(
+        "select rpad(case when length(:digits) > :width then :hashed else :digits end, :width, '0') as digits"
+        " from (select :secret as text) as given",
+        secret=secret,
+        digits=digits,
+        hashed=hashed,
+        width=2 * BLOCK,
+    )
+    inner, outer = column("inner_key", "padded"), column("outer_key", "padded")
+    derived = traits.keyed_hash(literal(f"sqlanon {purpose}"), inner, outer)
+    if derived is None:
+        raise ValueError(f"{traits.dialect} has no keyed hash")
+    of_derived = dialect.expression(dialect.digits, text=column("text", "derived"))
+    own = query(
+        "select :digits as digits from (select :derived as text from padded) as derived",
+        {"padded": _padded(key)},
+        digits=of_derived,
+        derived=derived,
+    )
+    return _padded(own)
+
+
+def enough_secret(dialect: LedgerDialect) -> exp.Select:
+    """Whether the session has a secret that is long enough."""
+    digits = dialect.expression(dialect.digits, text=dialect.expression(dialect.secret))
+    return query("select coalesce(length(:digits), 0) >= :least", digits=digits, least=2 * LEAST_BYTES)
+
+
+def _padded(key: exp.Select) -> exp.Select:
+    """The inner and the outer key of RFC 2104 of the one row of a query that has `digits`, those of a whole block."""
+    parts = []
+    for mark in (0x36, 0x5C):
+        halves = [
+            expression(
+                "substring(:other, cast(strpos(:digits, substring(k.digits, 2 * p.place + :half, 1)) as int), 1)",
+                # Each digit, with the bits of the mark turned over.
+                other="".join(_DIGITS[digit ^ half] for digit in range(16)),
+                digits=_DIGITS,
+                half=place,
+            )
+            for place, half in ((1, mark >> 4), (2, mark & 15))
+        ]
+        byte = exp.DPipe(this=halves[0], expression=halves[1], safe=True)
+        order = exp.Order(this=byte, expressions=[exp.Ordered(this=column("place", "p"))])
+        parts.append(exp.GroupConcat(this=order, separator=literal("")))
+    return query(
+        "with recursive places as (select 0 as place union all select p.place + 1 as place from places as p"
+        " where p.place < :last) select :inner_key as inner_key, :outer_key as outer_key from places as p"
+        " cross join key as k",
+        {"key": key},
+        last=BLOCK - 1,
+        inner_key=parts[0],
+        outer_key=parts[1],
+    )
 
 
 def require_keyed_hash(engine: Engine) -> None:

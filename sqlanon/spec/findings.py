@@ -290,7 +290,7 @@ WITHOUT_DEFENCE = {
 
 
 WITHOUT_HISTORY = {
-    "script": "a script does not look at earlier releases; publish with sqlanon run or apply",
+    "script": "a script does not compare with the table that it replaces; keep a ledger, or publish with sqlanon run",
     "dbt": "a model built by dbt does not look at earlier releases; publish with sqlanon run or apply",
     "grid": "a grid does not look at earlier releases; plan each requirement by a spec of its own",
 }
@@ -316,7 +316,7 @@ def require_honoured(spec: SpecKeys, name: str) -> None:
     if message is not None:
         raise UsageError(f"search.algorithm: {message}")
     refuse_secrets(spec, name)
-    if spec.history is not None and name in WITHOUT_HISTORY:
+    if name in WITHOUT_HISTORY and (spec.history == REQUIRED or (spec.ledger is not None and name != "script")):
         raise UsageError(f"history: {WITHOUT_HISTORY[name]}")
     for defence in WITHOUT_DEFENCE.get(name, ()):
         if spec.privacy.adversary is not None and getattr(spec.privacy.adversary, defence) is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import psycopg
+from psycopg import conninfo
 
 from tests.kit.database import Database
 from tests.kit.random_tables import EVERYTHING, Asking, load, random_table
@@ -35,14 +36,19 @@ def published(database: Database) -> Counter[tuple[Any, ...]]:
     return database.counted("released", ", ".join(f"CAST({name} AS text)" for name in RELEASED))
 
 
-def run_script(database: Database, *texts: str) -> None:
-    """As a person would: everything through the database's own client, in one session."""
+def run_script(database: Database, *texts: str, secret: str | None = None) -> None:
+    """As a person would: everything through the database's own client, in one session that may be given a secret."""
     if database.is_duckdb:
         with duckdb.connect(database.url.removeprefix("duckdb:///")) as connection:
+            if secret is not None:
+                connection.execute("SET VARIABLE sqlanon_secret = ?", [secret])
             for text in texts:
                 connection.execute(text)
         return
-    with psycopg.connect(database.url, autocommit=True) as session:
+    given = conninfo.conninfo_to_dict(database.url).get("options") or ""
+    # As PGOPTIONS does it, blanks with a backslash.
+    told = "" if secret is None else f" -c sqlanon.secret={secret.replace(' ', chr(92) + ' ')}"
+    with psycopg.connect(database.url, autocommit=True, options=f"{given}{told}") as session:
         for text in texts:
             session.execute(text.encode())
 

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlanon.engines import scratch
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.engines.dialects import data_type, family, fill, quoted_name
+from sqlanon.engines.ledgers import OPEN_TO_OTHERS
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import Query, Relation, Table, literal, named_tables
@@ -139,21 +140,9 @@ where a.attrelid = to_regclass(:name) and a.attnum > 0 and not a.attisdropped an
 """
 
 
-_OPEN_TO_OTHERS = """
-select count(*) from (
-    select a.grantee, c.relowner from pg_class as c cross join lateral aclexplode(c.relacl) as a
-    where c.oid = to_regclass(:name)
-    union all
-    select a.grantee, c.relowner from pg_class as c
-    join pg_attribute as t on t.attrelid = c.oid cross join lateral aclexplode(t.attacl) as a
-    where c.oid = to_regclass(:name)
-) as g where g.grantee <> g.relowner
-"""
-
-
 def open_to_others(engine: Engine, table: Table) -> bool:
     """Whether a table or a column of it was granted to anybody but its owner."""
-    filled = fill(_OPEN_TO_OTHERS, "postgres", name=quoted_name(table, "postgres"))
+    filled = fill(OPEN_TO_OTHERS, "postgres", name=quoted_name(table, "postgres"))
     [(number,)] = engine.query(Statement("rights", filled, fresh=True))
     return bool(number)
 

@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.engines.dialects import fill
+from sqlanon.engines.ledgers import LOCK_SPACE
 from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.session import busy, refuse_transaction
 from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, StatementTimeout, UsageError
@@ -179,9 +180,6 @@ def _password(url: URL) -> str | None:
     return hidden if isinstance(hidden, str) else None
 
 
-_SPACE = 0x5372 << 48
-"""The upper bits of the keys of targets; those of runs that are alive lie in another space."""
-
 # In one statement, so that the limit ends with it.
 _WAIT = "select set_config('lock_timeout', :milliseconds, true), pg_advisory_lock(:key)"
 
@@ -211,5 +209,5 @@ def alone_with(engine: Engine, target: Table, seconds: float) -> Iterator[None]:
 
 
 def _key(schema: str, name: str) -> int:
-    digest = sha256(repr((schema, name)).encode()).digest()
-    return _SPACE | int.from_bytes(digest[:6], "big")
+    digest = sha256(f"{schema}.{name}".encode()).digest()
+    return LOCK_SPACE | int.from_bytes(digest[:6], "big")

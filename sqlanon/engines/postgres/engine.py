@@ -18,12 +18,12 @@ from sqlglot import exp
 from sqlanon.engines import scratch
 from sqlanon.engines.base import COMMENT, Capability, ColumnInfo, Engine, Inspection, Needs, Row, Session, Statement
 from sqlanon.engines.dialects import POSTGRES, fill, names_of_call, quoted_name
+from sqlanon.engines.ledgers import closed_to_others
 from sqlanon.engines.postgres import catalog as postgres_catalog
 from sqlanon.engines.postgres import connection as postgres_locks
 from sqlanon.engines.postgres import replacement as postgres_replace
 from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.postgres.connection import connect, is_about_names, is_cancelled, told, translate
-from sqlanon.engines.postgres.replacement import closed_to_others
 from sqlanon.engines.session import Runner, ran_too_long, transaction
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError
 from sqlanon.sql.relations import File, Query, Relation, Table, identifier, table_expression

@@ -18,7 +18,7 @@ from sqlanon.engines.postgres.catalog import schema_of
 from sqlanon.engines.session import require_transaction
 from sqlanon.errors import EngineError, SourceError
 from sqlanon.sql.build import swap_by_name
-from sqlanon.sql.relations import Table, literal, table_expression
+from sqlanon.sql.relations import Table, table_expression
 
 OWNER: Final = """
 select format('ALTER TABLE %s OWNER TO %I', cast(:name as text), pg_get_userbyid(t.relowner)), 'the owner'
@@ -32,21 +32,6 @@ select distinct format('REVOKE ALL ON TABLE %s FROM %s', cast(:name as text),
         case when a.grantee = 0 then 'PUBLIC' else quote_ident(pg_get_userbyid(a.grantee)) end), 'the grants'
 from pg_class as s cross join lateral aclexplode(s.relacl) as a
 where s.oid = :staging and a.grantee <> s.relowner
-"""
-
-# Default privileges, those of the schema too, have been given by the time that this runs.
-_CLOSE: Final = """
-declare statement text;
-begin
-    for statement in
-        select distinct format('REVOKE ALL ON TABLE %s FROM %s', cast(c.oid as regclass),
-            case when a.grantee = 0 then 'PUBLIC' else quote_ident(pg_get_userbyid(a.grantee)) end)
-        from pg_class as c cross join lateral aclexplode(c.relacl) as a
-        where c.oid = to_regclass({name}) and a.grantee <> c.relowner
-    loop
-        execute statement;
-    end loop;
-end
 """
 
 TABLE_GRANTS: Final = """
@@ -149,12 +134,6 @@ order by 1
 """
 
 _SET_SCHEMA = "select format('ALTER TABLE %s SET SCHEMA %I', cast(:staging as text), cast(:schema as text))"
-
-
-def closed_to_others(name: str) -> exp.Command:
-    """The statement that takes a table from every role but its owner's, whatever default privileges have given."""
-    body = _CLOSE.replace("{name}", literal(name).sql("postgres"))
-    return exp.Command(this="DO", expression=literal(body).sql("postgres"))
 
 
 class ReplacedTable(NamedTuple):

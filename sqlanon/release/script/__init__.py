@@ -26,6 +26,7 @@ from sqlanon.release.files import refuse_types
 from sqlanon.release.groups import require_groups
 from sqlanon.release.lock import Lock
 from sqlanon.release.script.counting import write_hierarchies, write_steps, write_verdicts
+from sqlanon.release.script.ledger import LedgerPages, needs_of, texts_of
 from sqlanon.release.script.pages import Pages, commented, heading
 from sqlanon.release.script.publishing import write_judged_view, write_table, write_view
 from sqlanon.release.script.regions import write_regions
@@ -84,8 +85,10 @@ class ScriptWriter:
         """The whole script by files."""
         binding, engine = self._binding, self._engine
         pages = Pages(self._scripting, binding.scratch, self._mark())
+        ledger = self._ledger(pages)
         pages.open("hierarchies", "a label for every value.")
-        self._begin(pages)
+        if ledger is None:
+            self._begin(pages)
         if self._lookup is not None:
             binding = write_regions(pages, engine, binding, self._lookup)
         hierarchies = write_hierarchies(pages, engine, binding, self._recoding)
@@ -106,9 +109,27 @@ class ScriptWriter:
             verdicts = write_verdicts(pages, engine, release, written)
             self._refuse_types()
             allowed = {} if self._lookup is None else self._lookup.labels(binding.names)
-            write_table(pages, engine, release, verdicts, taxonomies, allowed)
+            write_table(pages, engine, release, verdicts, taxonomies, allowed, ledger)
         self._end(pages)
         return Script(self._files(pages), self._scripting.name, describe_hierarchies(hierarchies.of_release))
+
+    def _ledger(self, pages: Pages) -> LedgerPages | None:
+        """The ledger, where one is kept, made and checked before anything is read."""
+        binding = self._binding
+        if binding.history is None:
+            return None
+        if isinstance(binding.target, File):
+            raise UsageError(
+                "target: a script cannot write a file and the ledger together; name a table, or use sqlanon run"
+            )
+        ledger = LedgerPages(pages, binding, texts_of(binding, self._scripting))
+        pages.open("ledger", "what is remembered of the releases before, checked.")
+        self._begin(pages)
+        ledger.wait()
+        ledger.make()
+        ledger.close()
+        ledger.check()
+        return ledger
 
     def _refuse_types(self) -> None:
         """A file whose format cannot carry a column that is released as it is, is refused by the column's name."""
@@ -133,7 +154,8 @@ class ScriptWriter:
 
     def _files(self, pages: Pages) -> dict[str, str]:
         texts = [pages.text(chapter) for chapter in pages.chapters]
-        lines = heading(self._binding, self._recoding, self._scripting)
+        binding = self._binding
+        lines = [*heading(binding, self._recoding, self._scripting), *needs_of(binding, self._scripting)]
         texts[0] = "\n".join(map(commented, lines)) + "\n\n" + texts[0]
         return dict(zip(map(pages.file_name, pages.chapters), texts, strict=True))
 

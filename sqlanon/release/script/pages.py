@@ -206,6 +206,8 @@ def _uncarried(binding: Binding, scripting: Scripting) -> Iterator[str]:
     for name in ("max_scan_bytes", "memory", "lock_seconds"):
         if getattr(limits, name) != getattr(NO_LIMITS, name):
             yield f"limits.{name}"
+    if binding.spec.ledger is not None and binding.spec.ledger.keep is not None:
+        yield "history.keep"
     if binding.spec.scratch is not None and scripting.traits.temporary_scratch:
         yield "scratch"
 

@@ -30,6 +30,7 @@ from sqlanon.release.classes import (
     release_query,
 )
 from sqlanon.release.script.counting import Verdicts, stop_at_limit
+from sqlanon.release.script.ledger import LedgerPages
 from sqlanon.release.script.pages import Pages
 from sqlanon.release.steps import (
     CLASSES,
@@ -290,18 +291,28 @@ def write_table(
     verdicts: Verdicts,
     taxonomies: Taxonomies,
     allowed: Labels = NO_LABELS,
+    ledger: LedgerPages | None = None,
 ) -> None:
-    """Stage, audit and swap a table, or write a file; columns that regions recode show `allowed` labels alone."""
+    """Stage, audit and swap a table, or write a file; columns that regions recode show `allowed` labels alone.
+
+    A ledger says who of the release stays out, and is written with it.
+    """
     binding, target = release.binding, release.binding.target
     query = release_query(engine, release, verdicts.measured, blank=verdicts.blank, with_respondent=True)
     renamed = isinstance(target, Table) and not pages.scripting.replaces
-    if isinstance(target, Table) and renamed and not binding.persons:
+    if isinstance(target, Table) and renamed and not binding.witnessed:
         staging = pages.staging(target)
         pages.stage(stage_table(staging, query, pages.scripting.traits), drop_table(staging))
         staged = staging
     else:
         step = audited_rows(binding, pages.name, query)
         staged = pages.create(step.comment, step.name, step.query)
+    expected = total_where(verdicts.released(), column("n"))
+    if ledger is not None:
+        pages.open("series", "people who share all of their history satisfy the requirement together, or stay out.")
+        shown = {info.name: info for info in binding.columns} | dict(generalized_columns(release))
+        staged = ledger.decided(staged, shown, [*binding.released, *binding.witnesses])
+        expected = exp.Sub(this=expected, expression=ledger.held())
     pages.open("audit", AUDIT)
     auditor = Auditor(pages, engine, release, staged, taxonomies, population_labels(engine, release))
     auditor.write()
@@ -310,12 +321,12 @@ def write_table(
     auditor.expect_rules()
     if isinstance(target, File):
         auditor.expect_fields(binding.released, target)
-    auditor.expect_rows(total_where(verdicts.released(), column("n")), verdicts.measured.table)
+    auditor.expect_rows(expected, verdicts.measured.table)
     pages.open("swap", "what was audited becomes visible under the name of the target.")
     if isinstance(target, File):
         _write_file(pages, binding, staged, target)
         return
-    if renamed and binding.persons:
+    if renamed and binding.witnessed:
         staging = pages.staging(target)
         pages.stage(stage_audited(binding, staged, staging, pages.scripting.traits), drop_table(staging))
         counts = [scalar(staged_rows(table)) for table in (staging, staged)]
@@ -323,6 +334,8 @@ def write_table(
         staged = staging
     for comment, statement in pages.scripting.swap(staged, target, [column(name) for name in binding.released]):
         pages.add(comment, statement)
+    if ledger is not None:
+        ledger.write()
 
 
 def write_view(pages: Pages, engine: Engine, live: LiveRelease, classes_table: Table, taxonomies: Taxonomies) -> None:
@@ -369,7 +382,7 @@ def write_judged_view(pages: Pages, engine: Engine, live: LiveRelease) -> Table:
 
 
 def _write_file(pages: Pages, binding: Binding, staged: Table, target: File) -> None:
-    if binding.persons:
+    if binding.witnessed:
         rows = released_columns(binding, staged)
         staged = pages.create("The audited rows without the key of the person.", "file", rows)
     pages.add(f"Write the file {target}.", pages.scripting.traits.copy_to_file(staged, target))

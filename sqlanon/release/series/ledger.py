@@ -9,7 +9,6 @@ Written within the transaction of a release.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,14 +19,14 @@ from sqlglot.expressions import DType
 
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.errors import SpecError, UsageError
-from sqlanon.evaluation.requirements import requirement_from
 from sqlanon.hierarchies.base import Family
+from sqlanon.release.series import chain
 from sqlanon.release.series import statements as series_sql
 from sqlanon.source.binding import Binding
 from sqlanon.source.history import BoundHistory
 from sqlanon.source.keyed_hash import HashSecret, KeyedHash, canonical_text, secret_of
 from sqlanon.source.scratch import Scratch
-from sqlanon.sql.build import create_table_as
+from sqlanon.sql.build import concat, create_table_as, named
 from sqlanon.sql.relations import Table, cast, column, literal
 
 Event = dict[str, Any]
@@ -36,14 +35,8 @@ Event = dict[str, Any]
 RELEASES = ("release", "begin")
 """Events that tracks go on with: a release, and a published table that was taken up."""
 
-MARK = "sqlanon ledger"
-"""What the mark of the secret is a digest of: another secret is told from an edit by it."""
-
 DIGITS = 16
 """Digits of the digest of a person's values: it is only asked whether two are equal."""
-
-BUCKETS = 1
-"""Digits of a person's hash by which the ledger is digested in parts: no text is longer than a database holds."""
 
 
 @dataclass(frozen=True)
@@ -107,33 +100,14 @@ class Ledger:
 
     def told(self) -> exp.Expression:
         """A keyed digest of a person and the sensitive values that models read; they are read from alias `source`."""
-        if not self.binding.sensitive:
-            return literal("")
-        infos = {info.name: info for info in self.binding.columns}
-        text: exp.Expression = literal("values")
-        for name in (self.history.key.name, *sorted(item.name for item in self.binding.sensitive)):
-            if infos[name].family is Family.OTHER and infos[name].type.this is not DType.UUID:
-                raise SpecError(
-                    f"history: values of column '{name}' cannot be compared from night to night; cast it in the source"
-                )
-            value = canonical_text(column(name, "source"), infos[name], self.engine.traits)
-            # With its length, no text reads like two; NULL reads like no text.
-            parts = [literal(","), cast(exp.Length(this=value.copy()), "text"), literal(":"), value]
-            known = parts[0]
-            for part in parts[1:]:
-                known = exp.DPipe(this=known, expression=part, safe=True)
-            known = exp.Coalesce(this=known, expressions=[literal("-")])
-            text = exp.DPipe(this=text, expression=known, safe=True)
-        return exp.Substring(this=self.keyed.of_text(text), start=literal(1), length=literal(DIGITS))
+        return told(self.binding, self.history.key.name, self.keyed)
 
     @property
     def contract(self) -> str:
         """What all releases of the ledger have in common: source, key of the person, requirement."""
         spec = self.binding.spec
-        source = spec.model_dump(mode="json", include={"source"})
-        asked = requirement_from(spec).describe()
         key = self.history.key.name if spec.ledger is None else spec.ledger.key
-        return self.secret.digest(json.dumps([source, key, asked], sort_keys=True))
+        return self.secret.digest(chain.joined([chain.source_of(spec), key, chain.requirement_of(spec)]))
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -155,12 +129,10 @@ class Ledger:
             raise UsageError(f"history.ledger: a ledger has the tables {names}, and they are not all there")
         for table in tables:
             if self.engine.open_to_others(table):
-                raise UsageError(
-                    f"history.ledger: others than its owner may read or write {table}; take these rights from them"
-                )
+                raise UsageError(opened_to_others(table))
         for table, expected in zip(tables, (series_sql.PEOPLE, series_sql.TRACKS), strict=False):
             if not {info.name for info in self.engine.columns(table)} >= set(expected):
-                raise _edited(table)
+                raise edited(table)
         found = self.read()
         self._verify(found.events)
         return found
@@ -181,16 +153,16 @@ class Ledger:
     def _verify(self, events: Sequence[Event]) -> None:
         where, before = self.history.people, ""
         for number, event in enumerate(events, start=1):
-            if event["secret_mark"] != self.secret.digest(MARK):
+            if event["secret_mark"] != self.secret.digest(chain.MARK):
                 raise UsageError(
                     f"history.secret: the ledger {where} was written with another secret, or was changed by hand; "
                     f"give the secret that it was written with"
                 )
             if event["release"] != number or event["digest"] != self._digest(event, before):
-                raise _edited(self.history.releases)
+                raise edited(self.history.releases)
             before = event["digest"]
         if not events or events[-1]["state"] != self._state(self.history.people, self.history.tracks):
-            raise _edited(where)
+            raise edited(where)
         if events[-1]["contract"] != self.contract:
             raise UsageError(
                 f"history.ledger: {where} was kept for another source, key or requirement; name another ledger, "
@@ -198,22 +170,13 @@ class Ledger:
             )
 
     def _digest(self, event: Event, before: str) -> str:
-        names = [name for name in (*series_sql.NUMBERS, *series_sql.TEXTS) if name != "digest"]
-        return self.secret.digest(json.dumps([before, *(event[name] for name in names)]))
+        return self.secret.digest(chain.joined([before, *(event[name] for name in chain.CHAINED)]))
 
     def _state(self, people: Table, tracks: Table) -> str:
         """A digest under the secret over all that the tables hold."""
-        start = exp.Substring(this=column("person"), start=literal(1), length=literal(BUCKETS))
-        part = exp.Paren(this=exp.Mod(this=column("track"), expression=literal(64)))
-        found = []
-        for query in (
-            series_sql.in_buckets(people, start, series_sql.PEOPLE),
-            series_sql.in_buckets(tracks, part, series_sql.TRACKS),
-        ):
-            hashed = series_sql.hashed(query, self.keyed.of_text(column("listed")))
-            rows = self.engine.query(Statement("digest of ledger", hashed))
-            found.append(sorted([str(bucket), str(digest)] for bucket, digest in rows))
-        return self.secret.digest(json.dumps(found))
+        digest = exp.select(named(chain.state(people, tracks, self.keyed), "state"))
+        [(found,)] = self.engine.query(Statement("digest of ledger", digest))
+        return str(found)
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -281,7 +244,7 @@ class Ledger:
             "run": self.engine.session.run,
             "target": target,
             "published": datetime.now(UTC).isoformat(timespec="seconds"),
-            "secret_mark": self.secret.digest(MARK),
+            "secret_mark": self.secret.digest(chain.MARK),
             "contract": self.contract,
             "state": self._state(standing.people, standing.tracks),
         }
@@ -291,11 +254,29 @@ class Ledger:
         self.engine.execute(Statement("write ledger", row))
 
 
+def told(binding: Binding, key: str, keyed: KeyedHash) -> exp.Expression:
+    """A keyed digest of a person and the sensitive values that models read; they are read from alias `source`."""
+    if not binding.sensitive:
+        return literal("")
+    infos = {info.name: info for info in binding.columns}
+    text: exp.Expression = literal("values")
+    for name in (key, *sorted(item.name for item in binding.sensitive)):
+        if infos[name].family is Family.OTHER and infos[name].type.this is not DType.UUID:
+            raise SpecError(
+                f"history: values of column '{name}' cannot be compared from night to night; cast it in the source"
+            )
+        value = canonical_text(column(name, "source"), infos[name], keyed.traits)
+        # With its length, no text reads like two; NULL reads like no text.
+        known = concat(",", cast(exp.Length(this=value.copy()), "text"), ":", value)
+        text = exp.DPipe(this=text, expression=exp.Coalesce(this=known, expressions=[literal("-")]), safe=True)
+    return exp.Substring(this=keyed.of_text(text), start=literal(1), length=literal(DIGITS))
+
+
 def read_events(engine: Engine, table: Table) -> tuple[Event, ...]:
     """The events of a ledger in their order, as they stand."""
     names = (*series_sql.NUMBERS, *series_sql.TEXTS)
     if not {info.name for info in engine.columns(table)} >= set(names):
-        raise _edited(table)
+        raise edited(table)
     rows = engine.query(Statement("read ledger", series_sql.releases(table)))
     return tuple(
         {name: int(value) if name in series_sql.NUMBERS else str(value) for name, value in zip(names, row, strict=True)}
@@ -321,8 +302,14 @@ def opened(engine: Engine, binding: Binding, scratch: Scratch) -> Ledger:
     return Ledger(engine, binding, history, scratch, secret, KeyedHash.stored(engine, scratch, secret, "ledger_key"))
 
 
-def _edited(table: Table) -> UsageError:
+def edited(table: Table) -> UsageError:
+    """A table of a ledger is not what was written last."""
     return UsageError(
         f"history.ledger: {table} is not as the last release left it; somebody has changed it, or put back an older "
         f"one: restore what was written, or begin another ledger"
     )
+
+
+def opened_to_others(table: Table) -> str:
+    """What is wrong with a table of a ledger that others have rights on."""
+    return f"history.ledger: others than its owner may read or write {table}; take these rights from them"

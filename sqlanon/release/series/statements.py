@@ -7,7 +7,7 @@ the person last, and `kept`: whether the person is in the release.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -51,10 +51,14 @@ def told_apart(
     return exp.select(everything, *items).from_(subquery(rows, "source"))
 
 
+COUNTS_OF_SOURCE = ("rows_read", "known", "persons")
+
+
 def persons_of(source: exp.Expression, key: exp.Expression) -> exp.Select:
     """One row: rows of the source, rows with a person, persons. The key is read from alias `source`."""
     persons = exp.Count(this=exp.Distinct(expressions=[key.copy()]))
-    return exp.select(count(), exp.Count(this=key), persons).from_(source)
+    counts = zip((count(), exp.Count(this=key), persons), COUNTS_OF_SOURCE, strict=True)
+    return exp.select(*(named(value, name) for value, name in counts)).from_(source)
 
 
 def people(seen: Table, ledger: Table, values: int) -> exp.Select:
@@ -67,6 +71,12 @@ def people(seen: Table, ledger: Table, values: int) -> exp.Select:
     select = exp.select(*items, named(exp.true(), "kept")).from_(table_expression(seen, "s"))
     on = equal(column(PERSON, "s"), column("person", "l"))
     return select.join(table_expression(ledger, "l"), on=on, join_type="left", copy=False)
+
+
+def in_round(everybody: Table, values: int) -> exp.Select:
+    """What a round looks at of people."""
+    select = query("select p.person, p.track, p.class, p.same, p.kept from everybody as p", {"everybody": everybody})
+    return _with_values(select, values, "p")
 
 
 def gone(everybody: Table, ledger: Table, tracks: Table) -> exp.Select:
@@ -282,7 +292,7 @@ def people_now(ledger: Table, published: Table, groups: Table) -> exp.Select:
     return exp.select(*(column(name, "u") for name in PEOPLE)).from_(subquery(both, "u"))
 
 
-def tracks_of(groups: Table, release: int) -> exp.Select:
+def tracks_of(groups: Table, release: int | exp.Expression) -> exp.Select:
     """The rows of new tracks for the ledger."""
     return query(
         "select g.id as track, g.parent, cast(:release as bigint) as release, g.class, cast(0 as bigint) as forgotten"
@@ -321,10 +331,11 @@ def no_releases() -> exp.Select:
     return exp.select(*items).where(equal(literal(1), literal(0)))
 
 
-def release_row(values: dict[str, str | int]) -> exp.Select:
+def release_row(values: Mapping[str, str | int | exp.Expression]) -> exp.Select:
     """One row of the releases."""
-    items = [named(cast(literal(values[name]), "bigint"), name) for name in NUMBERS]
-    items += [named(cast(literal(values[name]), "text"), name) for name in TEXTS]
+    found = {name: value if isinstance(value, exp.Expression) else literal(value) for name, value in values.items()}
+    items = [named(cast(found[name], "bigint"), name) for name in NUMBERS]
+    items += [named(cast(found[name], "text"), name) for name in TEXTS]
     return exp.select(*items)
 
 
@@ -359,37 +370,10 @@ def gone_since(ledger: Table, before: Table, everybody: Table) -> exp.Select:
     )
 
 
-def in_buckets(table: Table, bucket: exp.Expression, names: Sequence[str]) -> exp.Select:
-    """The rows of a ledger's table as one text for each bucket, in order: what its digest is made of.
-
-    The first column is a key, so that the order of the texts is its order.
-    """
-    parts: list[exp.Expression] = [cast(column(name), "text") for name in names]
-    text = parts[0]
-    for part in parts[1:]:
-        text = exp.DPipe(this=exp.DPipe(this=text, expression=literal(":"), safe=True), expression=part, safe=True)
-    rows = exp.select(named(bucket, "bucket"), named(text, "row_text")).from_(table_expression(table))
-    ordered = exp.Order(this=column("row_text"), expressions=[exp.Ordered(this=column("row_text"))])
-    listed = exp.GroupConcat(this=ordered, separator=literal(","))
-    return (
-        exp.select(column("bucket"), named(listed, "listed"))
-        .from_(subquery(rows, "rows_of_ledger"))
-        .group_by(column("bucket"))
-    )
-
-
-def hashed(buckets: exp.Select, hashed_text: exp.Expression) -> exp.Select:
-    """The keyed hash of each bucket's text, which is read as `listed`."""
-    return (
-        exp.select(column("bucket"), named(hashed_text, "hashed"))
-        .from_(subquery(buckets, "buckets"))
-        .order_by(column("bucket"))
-    )
-
-
-def present_tracks(tracks: Table, releases: Sequence[int]) -> exp.Select:
+def present_tracks(tracks: Table, releases: Sequence[int | exp.Expression]) -> exp.Select:
     """The tracks of people who stand in one of these releases: those that it made, and all that went on from them."""
-    stand = any_of([equal(column("release"), literal(number)) for number in releases])
+    numbers = [literal(number) if isinstance(number, int) else number for number in releases]
+    stand = any_of([equal(column("release"), number) for number in numbers])
     return query(
         "with recursive present as (select first.track from tracks as first where :stand"
         " union all select after.track from tracks as after join present as p on after.parent = p.track)"

@@ -97,7 +97,7 @@ def forget_outlived(ledger: Ledger, standing: Standing) -> int:
 
 def track(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch) -> Tracked:
     """Decide who stays out of a release, within its transaction; `judged` has its rows with the key of the person."""
-    requirement = _requirement(binding)
+    requirement = asked_of_tracks(binding)
     ledger = opened(engine, binding, scratch)
     standing = ledger.standing()
     seen = _seen(engine, binding, judged, scratch, ledger)
@@ -125,7 +125,7 @@ def track(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch)
     return Tracked(rows, figures, ledger, standing, published)
 
 
-def _requirement(binding: Binding) -> Grouping:
+def asked_of_tracks(binding: Binding) -> Grouping:
     """The requirement as groups of people are asked: each person has one row."""
     whole = requirement_from(binding.spec.model_copy(update={"respondent": None})).whole
     if whole is None:
