@@ -1,4 +1,4 @@
-"""Groups of values that no vocabulary knows: by frequency, by what they occur with, by quantiles of numbers.
+"""Groups of values that no vocabulary knows: by frequency, by what they occur with, by quantiles of numbers, by hand.
 
 Pure: works on counts that the database made. A listing is a hierarchy as rows, the value first, then its label at each
 level; the csv builder reads it as it is.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import sqrt
+from typing import Any, Literal
 
 from sqlanon.draft.vocabulary import Labels, Match
 
@@ -191,3 +192,85 @@ def _rounded(number: Decimal, *, whole: bool) -> Decimal:
     if whole:
         step = max(step, Decimal(1))
     return Decimal(f"{((number / step).to_integral_value() * step).normalize():f}")
+
+
+@dataclass(frozen=True)
+class Regroup:
+    """A change that somebody makes to groups: a label moved or renamed, a level added on top or taken away."""
+
+    kind: Literal["move", "rename", "add", "drop"]
+    level: int = 0
+    """The level of the label; of `drop` the one that goes."""
+    label: str = ""
+    to: str = ""
+    """The group that a label moves to, which may be new, or its new name."""
+
+
+REST = "other"
+"""Where everything stands in a level that was just added."""
+
+
+def regrouped(rows: Sequence[Labels], changes: Iterable[Regroup]) -> tuple[Labels, ...]:
+    """A listing with some changes made, one after the other; ValueError where one cannot be made.
+
+    >>> rows = [("baker",), ("nurse",), ("smith",)]
+    >>> regrouped(rows, [Regroup("add"), Regroup("move", 0, "nurse", "care"), Regroup("rename", 1, "other", "craft")])
+    (('baker', 'craft'), ('nurse', 'care'), ('smith', 'craft'))
+    """
+    found = tuple(rows)
+    for change in changes:
+        found = _REGROUPED[change.kind](found, change)
+    return found
+
+
+def _with_level(rows: tuple[Labels, ...], _: Regroup) -> tuple[Labels, ...]:
+    if len(rows[0]) > 1 and len({row[-1] for row in rows}) == 1:
+        raise ValueError("there is one group for all at the top already")
+    label, taken = REST, {label for row in rows for label in row}
+    while label in taken:
+        label += " values"
+    return tuple((*row, label) for row in rows)
+
+
+def _without_level(rows: tuple[Labels, ...], change: Regroup) -> tuple[Labels, ...]:
+    if not 0 < change.level < len(rows[0]):
+        raise ValueError("there is no such level of groups")
+    return tuple((*row[: change.level], *row[change.level + 1 :]) for row in rows)
+
+
+def _moved(rows: tuple[Labels, ...], change: Regroup) -> tuple[Labels, ...]:
+    level, above = change.level, change.level + 1
+    if not 0 <= level < len(rows[0]) - 1 or all(row[level] != change.label for row in rows):
+        raise ValueError("there is no such label to move")
+    # A group that is new lies where its first label lay.
+    over = next((row[above:] for row in rows if row[above] == change.to), None)
+    return tuple(
+        (*row[:above], *(over or (change.to, *row[above + 1 :]))) if row[level] == change.label else row for row in rows
+    )
+
+
+def _renamed(rows: tuple[Labels, ...], change: Regroup) -> tuple[Labels, ...]:
+    level = change.level
+    if not 0 < level < len(rows[0]) or all(row[level] != change.label for row in rows):
+        raise ValueError("there is no such group to rename")
+    if any(row[level] == change.to for row in rows):
+        raise ValueError("another group has that name; move its labels there instead")
+    return tuple((*row[:level], change.to, *row[level + 1 :]) if row[level] == change.label else row for row in rows)
+
+
+_REGROUPED = {"add": _with_level, "drop": _without_level, "move": _moved, "rename": _renamed}
+
+
+def as_tree(rows: Iterable[Labels]) -> dict[str, Any]:
+    """A listing as the builder `tree` reads it: branches from the top down, values as lists.
+
+    >>> as_tree([("baker", "craft", "work"), ("smith", "craft", "work")])
+    {'work': {'craft': ['baker', 'smith']}}
+    """
+    tree: dict[str, Any] = {}
+    for value, *labels in rows:
+        branch: Any = tree
+        for label in reversed(labels[1:]):
+            branch = branch.setdefault(label, {})
+        branch.setdefault(labels[0], []).append(value)
+    return tree

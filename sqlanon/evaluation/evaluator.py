@@ -146,6 +146,11 @@ class SqlEvaluator:
     def level_figures(self) -> Sequence[Sequence[LevelFigures]]:
         return self._counts.level_figures
 
+    @property
+    def readings(self) -> list[tuple[Node, int]]:
+        """What asking for a node reads: sets that stand, each with its node and rows."""
+        return self._counts.readings
+
     def _measure(self, nodes: Sequence[Node]) -> None:
         tables = self._counts.tables(nodes)
         requests = [(index, node, tables[node]) for index, node in enumerate(nodes)]

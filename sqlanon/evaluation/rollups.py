@@ -236,6 +236,11 @@ class RollUps:
             self._materialize(node)
         return {node: self._used(self._best(node)).table for node in nodes}
 
+    @property
+    def readings(self) -> list[tuple[Node, int]]:
+        """The nodes whose sets stand, each with its rows: a node above one of them is counted by reading so many."""
+        return [(item.node, item.rows) for item in (self._root, *self._sets)]
+
     def small_tables(self) -> set[Table]:
         """The tables of sets that are read faster than a statement of their own is planned."""
         together = self._scratch.engine.traits.nodes_together
@@ -385,6 +390,11 @@ class NodeCounts:
     def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
         """The smallest set that can answer for each node."""
         return self._roll_ups.tables(nodes)
+
+    @property
+    def readings(self) -> list[tuple[Node, int]]:
+        """What counting a node reads: sets that stand, each with its node and rows."""
+        return self._roll_ups.readings
 
     def small_tables(self) -> set[Table]:
         """The tables whose nodes are best asked for by one query together."""

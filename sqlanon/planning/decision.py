@@ -252,9 +252,10 @@ def _drawn(found: SearchResult) -> Iterator[str]:
         yield f"privacy.adversary.choice: one vector of {found.drawn_from} whose scores are close enough, by the secret"
 
 
-def packed(run: Run, base: Base, stored: Sequence[StoredHierarchy]) -> FrequencySet:
+def packed(run: Run, base: Base, stored: Sequence[StoredHierarchy], *, again: bool = False) -> FrequencySet:
+    """The frequency set; `again`: the base is kept for other hierarchies."""
     with run.watch.phase("frequency"):
-        return pack(run.engine, run.binding, base, stored, run.scratch)
+        return pack(run.engine, run.binding, base, stored, run.scratch, again=again)
 
 
 def prepare(run: Run) -> FrequencySet:

@@ -1,8 +1,8 @@
-"""The server of `sqlanon explore`, for one browser on this machine: a page and three questions, behind a token.
+"""The server of `sqlanon explore`, for one browser on this machine: a page and a few questions, behind a token.
 
-The page asks for the lattice under a k and a limit, the verdict of a node, and a node written to the lock file. The
-database is asked by one thread only, the one that opened it; requests wait for it. No data values are served, and
-nothing is written but the lock file, when asked for.
+The page asks for the lattice under a k and a limit, the verdict of a node, and a node written to the lock file; its tab
+that sets the spec up is a room of its own. The database is asked by one thread only, the one that opened it; requests
+wait for it. No data values are served, and nothing is written but the lock file and the spec, each when asked for.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import queue
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from statistics import mean
 from threading import Thread
+from time import perf_counter
 from typing import Any
 
 from sqlanon.errors import InfeasibleError, RequirementError, SqlanonError, UsageError
@@ -23,7 +25,7 @@ from sqlanon.evaluation.evaluator import SqlEvaluator
 from sqlanon.evaluation.problem import Problem, requirement_on, solve
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.evaluation.rollups import NodeCounts
-from sqlanon.hierarchies.lattice import Node
+from sqlanon.hierarchies.lattice import Node, dominates
 from sqlanon.metrics import metric_named
 from sqlanon.recoding.registry import recoder_named
 from sqlanon.release.lock import Lock
@@ -38,7 +40,7 @@ from sqlanon.source.run import Run
 from sqlanon.spec import Limit
 
 HOST = "127.0.0.1"
-LONGEST_BODY = 20_000
+LONGEST_BODY = 200_000
 ANSWER_SECONDS = 3600
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
@@ -48,10 +50,19 @@ Job = tuple[Callable[[], Any], "Future[Any]"]
 class Served:
     """A page and the questions it may ask, at an address that only who was told can know."""
 
-    def __init__(self, page: Callable[[], str], answers: dict[str, Answer], policy: str, port: int = 0) -> None:
+    def __init__(
+        self,
+        page: Callable[[], str],
+        answers: dict[str, Answer],
+        policy: str,
+        port: int = 0,
+        quick: dict[str, Answer] | None = None,
+    ) -> None:
+        """`quick`: answers that need no database, given while the thread of the database is at work."""
         self.token = secrets.token_urlsafe(24)
         self.page = page
         self.answers = answers
+        self.quick = quick or {}
         self.policy = policy
         self._jobs: queue.Queue[Job | None] = queue.Queue()
         served = self
@@ -124,7 +135,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         if self._refused():
             return
-        answer = self.server_of.answers.get(self._place() or "")
+        place = self._place() or ""
+        quick = self.server_of.quick.get(place)
+        answer = quick or self.server_of.answers.get(place)
         length = self.headers.get("Content-Length", "")
         if answer is None or self.headers.get_content_type() != "application/json":
             self._send(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", b"not found\n")
@@ -139,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not isinstance(asked, dict):
             self._error(HTTPStatus.BAD_REQUEST, "the question is not a JSON object")
             return
-        self._answer(lambda: json.dumps(answer(asked)), "application/json")
+        self._answer(lambda: json.dumps(answer(asked)), "application/json", at_once=quick is not None)
 
     def _refused(self) -> bool:
         """Whether this is somebody who was not told the address, or a page of another site."""
@@ -157,9 +170,9 @@ class _Handler(BaseHTTPRequestHandler):
         token, slash, rest = self.path.removeprefix("/").partition("/")
         return rest if slash and secrets.compare_digest(token.encode(), self.server_of.token.encode()) else None
 
-    def _answer(self, work: Callable[[], str], kind: str) -> None:
+    def _answer(self, work: Callable[[], str], kind: str, *, at_once: bool = False) -> None:
         try:
-            content = self.server_of.ask(work)
+            content = work() if at_once else self.server_of.ask(work)
         except SqlanonError as error:
             self._error(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except Exception:
@@ -225,6 +238,7 @@ class Explorer:
                 f"search.algorithm: {self._spec.search.algorithm} searches no lattice; there is none to see"
             )
         self._known = known
+        self._pace = Pace()
         self._problems: dict[int | None, tuple[Problem, SqlEvaluator]] = {}
         self._found: dict[PageRequest, SearchResult | str] = {}
 
@@ -242,7 +256,10 @@ class Explorer:
         """The lattice with one more node evaluated by the database."""
         evaluator = self._evaluator(asked)
         self._require(node, evaluator)
+        rows, before, started = reading(evaluator.readings, node), evaluator.checks, perf_counter()
         evaluator.measure([node])
+        if evaluator.checks > before:
+            self._pace.learn(rows, perf_counter() - started)
         return self._shown(asked, self._searched(asked))
 
     def lock(self, node: Node, path: str, recipient: str | None) -> Lock:
@@ -318,13 +335,17 @@ class Explorer:
     def _searched(self, asked: PageRequest) -> SearchResult | str:
         """The answer of the spec's algorithm to a requirement, or why there is none."""
         if asked not in self._found:
-            problem, _ = self._problem(asked.k)
+            problem, evaluator = self._problem(asked.k)
+            before, started = evaluator.checks, perf_counter()
             try:
                 if asked.k is not None and self._frequency.rows < asked.k:
                     raise InfeasibleError(f"the source has {self._frequency.rows} rows, fewer than k = {asked.k}")
                 self._found[asked] = solve(problem, self._evaluator(asked))
             except (InfeasibleError, UsageError) as error:
                 self._found[asked] = str(error)
+            if (nodes := evaluator.checks - before) > 0:
+                # A search asks for many nodes together: one by one they take this long at the most.
+                self._pace.learn(self._frequency.combinations, (perf_counter() - started) / nodes)
         return self._found[asked]
 
     def _shown(self, asked: PageRequest, found: SearchResult | str) -> dict[str, Any]:
@@ -348,12 +369,49 @@ class Explorer:
             minimal=found.minimal if isinstance(found, SearchResult) else (),
         )
         return {
-            "lattice": {**view.to_dict(), "examples": self._examples},
+            "lattice": {**view.to_dict(), "examples": self._examples, "cost": self._cost(evaluator)},
             "k": asked.k,
             "limit": str(asked.limit),
             "own": asked == self.own,
             "message": "" if answered else f"Nothing acceptable was found: {found}",
         }
+
+    def _cost(self, evaluator: SqlEvaluator) -> dict[str, Any]:
+        return {"sets": [[list(node), rows] for node, rows in evaluator.readings], **self._pace.to_dict()}
+
+
+MOST_LEARNT = 60
+
+
+@dataclass
+class Pace:
+    """How long the database takes for a question, by the rows that it reads: measured, and drawn on."""
+
+    known: list[tuple[int, float]] = field(default_factory=list)
+
+    def learn(self, rows: int, seconds: float) -> None:
+        """Note how long reading so many rows took."""
+        self.known = [*self.known, (rows, seconds)][-MOST_LEARNT:]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Seconds of a question, and of a row: the line through what was measured; None where nothing was.
+
+        >>> pace = Pace([(1000, 0.1), (3000, 0.2)])
+        >>> pace.to_dict()
+        {'seconds': 0.05, 'seconds_per_row': 5e-05}
+        """
+        if not self.known:
+            return {"seconds": None, "seconds_per_row": None}
+        rows, seconds = zip(*self.known, strict=True)
+        middle, usual, spread = mean(rows), mean(seconds), sum((number - mean(rows)) ** 2 for number in rows)
+        slope = sum((number - middle) * took for number, took in self.known) / spread if spread else 0.0
+        slope = min(max(slope, 0.0), usual / middle)
+        return {"seconds": round(usual - slope * middle, 6), "seconds_per_row": slope}
+
+
+def reading(sets: Sequence[tuple[Node, int]], node: Node) -> int:
+    """The rows that counting a node reads: those of the smallest set below it."""
+    return min(rows for below, rows in sets if dominates(node, below))
 
 
 def examples(tree: Branch | None, height: int) -> list[str | None]:
@@ -382,7 +440,7 @@ def node_of(levels: object, columns: Sequence[str]) -> Node:
 
 def script() -> str:
     """The script of the page: the lattice, and what the database adds to it."""
-    return text_of("lattice.js") + text_of("explore.js")
+    return text_of("lattice.js") + text_of("explore.js") + text_of("setup.js")
 
 
 def policy() -> str:

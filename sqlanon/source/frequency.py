@@ -146,9 +146,16 @@ def _domain(base: Base, position: int) -> exp.Query:
 
 
 def pack(
-    engine: Engine, binding: Binding, base: Base, hierarchies: Sequence[StoredHierarchy], scratch: Scratch
+    engine: Engine,
+    binding: Binding,
+    base: Base,
+    hierarchies: Sequence[StoredHierarchy],
+    scratch: Scratch,
+    *,
+    again: bool = False,
 ) -> FrequencySet:
-    """Join the base once to every hierarchy and pack each combination; the base is no longer needed then."""
+    """Join the base once to every hierarchy and pack each combination; the base is dropped then, unless it is to be
+    packed again."""
     tables = tuple(hierarchy.table for hierarchy in hierarchies)
     coded = [
         store_codes(engine, item, scratch, position, table_expression(base.table), column(f"v_{position}"))
@@ -164,7 +171,8 @@ def pack(
     )
     query = _packed_query(base, shape, [item.table for item in coded])
     table, combinations = scratch.create_counted("pack frequency set", "frequency", query)
-    scratch.drop(base.table)
+    if not again:
+        scratch.drop(base.table)
     everything = Counted(exp.select().from_(table_expression(table)), (), binding.persons)
     sensitive = tuple(
         unread_values(item) if position in shape.sets else store_values(engine, item, scratch, everything)

@@ -278,9 +278,9 @@ def load_spec(path: str | Path) -> Spec:
     return spec
 
 
-def spec_from_dict(values: Mapping[str, Any], base: str | Path = ".") -> Spec:
-    """The spec that Python values make; `base` is the folder that paths are relative to."""
-    spec, findings = _validated(values, Path(base))
+def spec_from_dict(values: Mapping[str, Any], base: str | Path = ".", file: Path | None = None) -> Spec:
+    """The spec that Python values make; `base` is the folder that paths are relative to, `file` where they are kept."""
+    spec, findings = _validated(values, Path(base), file)
     if spec is None or findings:
         raise SpecError(*(_load_worded(key, message) for key, message in _without_repeats(findings)))
     return spec
@@ -338,18 +338,18 @@ NO_TAGS = "YAML tags are not allowed here"
 _TAG = "tag:yaml.org,2002:"
 
 
-class _Loader(yaml.SafeLoader):
+class YamlLoader(yaml.SafeLoader):
     """Resolves the scalars of the YAML 1.2 core schema."""
 
 
-_Loader.yaml_implicit_resolvers = {}
+YamlLoader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
     ("int", r"[-+]?[0-9]+", list("-+0123456789")),
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", list("-+.0123456789")),
 ):
-    _Loader.add_implicit_resolver(_TAG + _tag, re.compile(rf"^(?:{_pattern})$"), _first)
+    YamlLoader.add_implicit_resolver(_TAG + _tag, re.compile(rf"^(?:{_pattern})$"), _first)
 
 
 @dataclass
@@ -372,7 +372,7 @@ def read_document(text: str) -> Document:
     """The document, never an exception: what does not parse is a finding on its line."""
     document = Document()
     try:
-        node = yaml.compose(text, Loader=_Loader)
+        node = yaml.compose(text, Loader=YamlLoader)
         if node is not None:
             document.value = _value(document, node, ())
     except yaml.MarkedYAMLError as error:

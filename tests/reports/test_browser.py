@@ -20,7 +20,8 @@ from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.reports.explore import Served
 from sqlanon.reports.model import Report
 from sqlanon.reports.writing import write
-from tests.kit.rare_values import people
+from sqlanon.spec.load import read_document
+from tests.kit.rare_values import RARE, people
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -162,6 +163,11 @@ def test_explore(chromium: Browser, exploring: str, folder: Path) -> None:
         page.locator("#lattice-reset").click()
         known = {tuple(item[0]) for item in json.loads(page.locator("#lattice-data").text_content() or "")["evaluated"]}
         asked = next(node for node in Lattice.of_heights((2, 1, 3)) if node not in known)
+        # What the question costs is told before it is asked.
+        x, y = page.evaluate("levels => window.sqlanonLattice.position(levels)", list(asked))
+        page.locator("#lattice-canvas").hover(position={"x": x, "y": y})
+        assert "a click reads " in watched.text("#lattice-tip")
+        assert " combinations, about " in watched.text("#lattice-tip")
         watched.click_node(*asked)
         page.locator("#explore-status", has_text="Evaluated (").wait_for()
         assert "classes" in watched.text("#lattice-details")
@@ -180,6 +186,47 @@ def test_explore(chromium: Browser, exploring: str, folder: Path) -> None:
         assert objections(page) == []
         assert watched.said == []
         assert all(url.startswith((exploring, "data:")) for url in watched.asked)
+        assert watched.page.locator("#lattice-details", has_text="asking").count() == 0
+        # The set-up tab: Bern dragged into the lake's group, nurses taken to a new one by the keyboard.
+        page.locator("#tab-lattice").focus()
+        page.keyboard.press("ArrowRight")
+        page.locator("#setup-loss", has_text="suppressed").wait_for()
+        page.get_by_role("button", name="Edit the hierarchy of city").click()
+        page.locator(".chip", has_text="Bern").hover()
+        lake = page.get_by_role("group", name="group lake").bounding_box()
+        assert lake is not None
+        page.mouse.down()
+        for share in (0.2, 0.5):
+            page.mouse.move(lake["x"] + share * lake["width"], lake["y"] + share * lake["height"])
+        page.mouse.up()
+        page.locator("#setup-said", has_text="Bern is in lake").wait_for()
+        page.locator("#setup-loss", has_text="before the changes").wait_for()
+        page.get_by_role("button", name="Edit the hierarchy of job").click()
+        page.locator("#setup-board", has_text="Each value by itself").wait_for()
+        page.locator("#setup-add").click()
+        page.locator(".chip", has_text="nurse").wait_for()
+        page.fill("#setup-name", "care")
+        page.keyboard.press("Enter")
+        page.locator(".chip", has_text="nurse").focus()
+        for key in ("Enter", "ArrowRight", "Enter"):
+            page.keyboard.press(key)
+        page.locator("#setup-said", has_text="nurse is in care").wait_for()
+        page.locator("#setup-found", has_text="columns.job.hierarchy").wait_for(state="attached")
+        assert objections(page) == []
+        assert not any(value in page.content() for values in RARE.values() for value in values)
+        page.locator("#setup-allow").check()
+        page.locator("#setup-save").click()
+        page.locator("#setup-status", has_text="Wrote").wait_for()
+        page.emulate_media(color_scheme="dark")
+        page.set_viewport_size({"width": 320, "height": 800})
+        page.get_by_role("button", name="Edit the hierarchy of job").click()
+        page.locator(".chip", has_text="nurse").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert objections(page) == []
+        assert watched.said == []
+    columns = read_document((folder / "people.yaml").read_text(encoding="utf-8")).value["columns"]
+    assert columns["city"]["hierarchy"]["tree"]["lake"] == ["Genf", "Zug", "Zzyzx", "Bern"]
+    assert columns["job"]["hierarchy"]["tree"]["care"] == ["nurse"]
     lock = json.loads((folder / "people.lock.json").read_text(encoding="utf-8"))
     assert lock["recoding"]["levels"] == {"city": 1, "job": 0, "age": 0}
     assert lock["search"]["algorithm"] == "explore"

@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 
-from sqlanon.errors import EngineError, RequirementError, UsageError
+import sqlanon
+from sqlanon.errors import EngineError, RequirementError, SpecError, UsageError
 from sqlanon.pipeline import prepare
 from sqlanon.planning.decision import hierarchies_of, packed, scanned
-from sqlanon.reports.explore import Explorer, PageRequest, Served, node_of
+from sqlanon.reports.explore import Explorer, Pace, PageRequest, Served, node_of, reading
+from sqlanon.reports.setup import SetUp
 from sqlanon.reports.values import trees
+from sqlanon.reports.wanted import wanted_of
 from sqlanon.source.run import DEFAULT, Options, running
 from sqlanon.spec import Limit, load_spec
 from tests.kit.rare_values import RARE, K, command, people
@@ -117,6 +120,116 @@ def test_explorer(engine_url: str, folder: Path) -> None:
     command("apply", folder / "people.lock.json")
     evidence = [json.loads(item.read_text(encoding="utf-8")) for item in (folder / "people.evidence").iterdir()]
     assert [item["vector"] for item in evidence] == [[1, 1, 0]]
+
+
+def test_setup(engine_url: str, folder: Path) -> None:
+    """A spec is changed column by column and measured; rare values are counted, never shown; the file alone is written,
+    and not over what somebody else wrote meanwhile."""
+    path = people(engine_url, folder)
+    text = path.read_text(encoding="utf-8")
+    spec = load_spec(path)
+    with running(spec, DEFAULT) as run:
+        base = scanned(run)
+        packed(run, base, hierarchies_of(run, base), again=True)
+        setup = SetUp(path, run, base, K)
+        view = setup.view()
+        assert [(item["name"], item["role"]) for item in view["columns"]][::3] == [
+            ("city", "quasi_identifier"),
+            ("disease", "sensitive"),
+        ]
+        # City by hand: a group of its own for Bern, the lake renamed, then a level on top.
+        changes = [
+            {"kind": "move", "level": 0, "label": "Bern", "to": "capital"},
+            {"kind": "rename", "level": 1, "label": "lake", "to": "waters"},
+            {"kind": "add"},
+            {"kind": "move", "level": 1, "label": "capital", "to": "alone"},
+        ]
+        asked = {"columns": {"city": {"groups": changes}, "job": {"role": "identifier"}}, "k": "4", "limit": "5%"}
+        wanted = wanted_of(asked)
+        board = setup.groups("city", wanted)
+        first, second = board["levels"]
+        assert [(item["label"], item["rows"], item["items"], item["rare"]) for item in first["groups"]] == [
+            ("waters", 61, [["Genf", 30], ["Zug", 30]], 1),
+            ("river", 34, [["Basel", 32]], 2),
+            ("capital", 31, [["Bern", 31]], 0),
+        ]
+        assert {item["label"]: sorted(label for label, _ in item["items"]) for item in second["groups"]} == {
+            "alone": ["capital"],
+            "other": ["river", "waters"],
+        }
+        kept = setup.measure(wanted_of({"columns": {"city": {"groups": changes}}, "k": "4", "limit": "5%"}))
+        assert not kept["read"]
+        fresh = setup.measure(wanted)
+        assert fresh["read"]
+        assert [name for name, *_ in fresh["levels"]] == ["city", "age"]
+        shown = json.dumps([view, board, kept, fresh])
+        assert not any(value in shown for values in RARE.values() for value in values)
+        # Its values stood in the spec before: nothing new is named.
+        setup.save(wanted)
+        written = path.read_text(encoding="utf-8")
+        # What was measured is what the file says now.
+        again = sqlanon.plan(path)
+        assert (again.search.score, again.chosen.suppressed) == (fresh["score"], fresh["suppressed"])
+        with pytest.raises(UsageError, match="changed meanwhile"):
+            setup.save(wanted_of({"k": "9"}))
+        assert path.read_text(encoding="utf-8") == written != text
+        setup.read_again()
+        one_more = {"columns": {"disease": {"role": "quasi_identifier", "groups": [{"kind": "add"}]}}}
+        with pytest.raises(SpecError, match="disease"):
+            setup.save(wanted_of(one_more))
+        unnamed = wanted_of({"columns": {"city": {"hierarchy": "suppression", "groups": [{"kind": "add"}]}}})
+        setup.require_savable(unnamed)
+    assert path.read_text(encoding="utf-8") == written
+
+
+def test_values_are_named_in_a_spec_only_where_that_is_allowed(duckdb_url: str, folder: Path) -> None:
+    path = people(duckdb_url, folder)
+    with running(load_spec(path), DEFAULT) as run:
+        setup = SetUp(path, run, scanned(run), K)
+        grouped = {"columns": {"job": {"groups": [{"kind": "add"}]}}}
+        with pytest.raises(UsageError, match=r"job: 4, of which 1 are too few"):
+            setup.save(wanted_of(grouped))
+        # Somebody who guesses a rare value learns nothing: it is not there to be moved.
+        for label in (RARE["job"][0], "no such job"):
+            guess = {"kind": "move", "level": 0, "label": label, "to": "mine"}
+            with pytest.raises(UsageError, match="no such label"):
+                setup.groups("job", wanted_of({"columns": {"job": {"groups": [{"kind": "add"}, guess]}}}))
+        setup.save(wanted_of({**grouped, "names_values": True}))
+        assert "ghost" in path.read_text(encoding="utf-8")
+        setup.read_again()
+        with pytest.raises(UsageError, match="nothing was changed"):
+            setup.save(wanted_of({"limit": "10%"}))
+        assert "Only texts" in setup.groups("age", wanted_of({}))["why_not"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"columns": []},
+        {"columns": {"city": {"role": "king"}}},
+        {"columns": {"city": {"groups": [{"kind": "burn"}]}}},
+        {"columns": {"city": {"groups": [{"kind": "move", "level": "0", "label": "a", "to": "b"}]}}},
+        {"columns": {"city": {"groups": [{"kind": "rename", "level": 1, "label": "a", "to": " "}]}}},
+        {"columns": {"city": {"hierarchy": ["a"]}}},
+        {"k": "0"},
+        {"limit": "much"},
+    ],
+)
+def test_what_no_page_sends(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        wanted_of(given)
+
+
+def test_the_pace_of_a_database() -> None:
+    pace = Pace()
+    assert pace.to_dict() == {"seconds": None, "seconds_per_row": None}
+    pace.learn(1000, 0.01)
+    assert pace.to_dict() == {"seconds": 0.01, "seconds_per_row": 0.0}
+    # Faster with more rows: noise, not a saving.
+    pace.learn(100_000, 0.001)
+    assert pace.to_dict()["seconds_per_row"] == 0.0
+    assert reading([((0, 0), 900), ((1, 0), 40)], (2, 1)) == 40
+    assert reading([((0, 0), 900), ((1, 0), 40)], (0, 1)) == 900
 
 
 @pytest.mark.parametrize("levels", [None, [1], [1, 2, "3"], [1, 2, True], "123"])

@@ -4,6 +4,7 @@
   const byId = (id) => document.getElementById(id);
   const status = byId("explore-status");
   const asked = { k: byId("k").value, limit: byId("limit").value };
+  const PATIENCE = 2;
   let waiting = 0;
 
   const say = (text) => { status.textContent = text; };
@@ -29,15 +30,30 @@
     }
   };
 
-  lattice.onSelect(async (levels, verdict) => {
-    byId("explore-save").disabled = false;
-    if (verdict) return;
-    say("The database evaluates (" + levels.join(",") + ") …");
+  const evaluate = async (levels, price) => {
+    byId("explore-ask").hidden = true;
+    say("The database evaluates (" + levels.join(",") + ")" + (price ? ": it " + price.text : "") + " …");
     const found = await ask("evaluate", { levels });
     if (!found) return;
     lattice.load(found.lattice);
     say("Evaluated (" + levels.join(",") + ").");
+  };
+  let costly = null;
+  lattice.onSelect((levels, verdict, price) => {
+    byId("explore-save").disabled = false;
+    byId("explore-ask").hidden = true;
+    if (verdict) return;
+    if (price && price.seconds > PATIENCE) {
+      // What takes long is asked when it is wanted, not by passing over it.
+      costly = [levels, price];
+      byId("explore-ask").textContent = "Evaluate: " + price.text;
+      byId("explore-ask").hidden = false;
+      say("(" + levels.join(",") + ") is not evaluated yet; that " + price.text + ".");
+      return;
+    }
+    evaluate(levels, price);
   });
+  byId("explore-ask").addEventListener("click", () => evaluate(...costly));
 
   // The answer of the search is where one begins.
   lattice.start();

@@ -256,12 +256,25 @@ window.sqlanonLattice = (() => {
       const seen = witness(index);
       if (seen) found.push(["known from", (state[index] === ACCEPTABLE ? "it generalizes " : "it lies below ") + text(seen)]);
     }
+    const price = asks(index);
+    if (price) found.push(["asking", price.text]);
     data.columns.forEach((name, i) => {
       const words = data.levels[i], label = data.examples && data.examples[i][levels[i]];
       const place = "level " + levels[i] + " of " + data.heights[i];
       found.push([name, (words ? words[levels[i]] + " (" + place + ")" : place) + (label ? ", like " + label : "")]);
     });
     return found;
+  };
+
+  /* What the question of a node costs, where a database answers: rows of the smallest set below it, and the time that
+     reading so many took until now. */
+  const asks = (index) => {
+    if (!data.cost || verdicts.has(index)) return null;
+    const levels = vector(index);
+    const rows = Math.min(...data.cost.sets.filter(([below]) => covers(levels, below)).map(([, many]) => many));
+    const seconds = data.cost.seconds === null ? null : data.cost.seconds + rows * data.cost.seconds_per_row;
+    const time = seconds === null ? "" : ", about " + (seconds < 1 ? Math.max(1, Math.round(seconds * 1000)) + " ms" : seconds.toPrecision(2) + " s");
+    return { rows, seconds, text: "reads " + number.format(rows) + " combinations" + time };
   };
 
   const element = (name, content, more = {}) => {
@@ -341,7 +354,7 @@ window.sqlanonLattice = (() => {
     selected = index;
     paint();
     describe();
-    if (index >= 0) listeners.forEach((listener) => listener(vector(index), verdicts.get(index)));
+    if (index >= 0) listeners.forEach((listener) => listener(vector(index), verdicts.get(index), asks(index)));
   };
 
   const tip = byId("lattice-tip");
@@ -352,7 +365,7 @@ window.sqlanonLattice = (() => {
     if (index < 0) return;
     const item = verdicts.get(index);
     tip.textContent = text(vector(index)) + " " + STATES[state[index]] +
-      (item ? ", " + number.format(item[1]) + " suppressed, " + number.format(item[2]) + " classes" : "");
+      (item ? ", " + number.format(item[1]) + " suppressed, " + number.format(item[2]) + " classes" : asks(index) ? "; a click " + asks(index).text : "");
     const box = canvas.parentElement.getBoundingClientRect();
     tip.style.left = Math.max(0, Math.min(event.clientX - box.left + 14, box.width - tip.offsetWidth - 4)) + "px";
     tip.style.top = event.clientY - box.top + 16 + "px";
