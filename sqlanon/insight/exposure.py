@@ -19,6 +19,7 @@ from sqlanon.insight.adversary import (
     Labels,
     People,
     background,
+    credibility,
     downcode,
     hierarchies_of,
     homogeneity,
@@ -28,6 +29,7 @@ from sqlanon.insight.adversary import (
     label_pairs,
     link,
     minimality,
+    not_minimal,
     people_as_released,
     re_identified,
     recognize_suppressed,
@@ -121,6 +123,13 @@ def of_known_algorithm(run: Run, target: Relation, notes: list[str]) -> Iterator
             yield found
         else:
             reasons["minimality"] = found
+    if unjudged(run) is None:
+        reasons["credibility"] = not_minimal(run)
+        told = reasons["credibility"] or credibility(run, target, levels)
+        if isinstance(told, str):
+            reasons["credibility"] = told
+        else:
+            yield from told
     for name, reason in reasons.items():
         if reason is not None and (name != "minimality" or run.binding.spec.privacy.models()):
             notes.append(f"{name} was not measured: {reason}")

@@ -6,6 +6,7 @@ Each attack is one statement, which its result shows. Leaves nothing but scratch
 from __future__ import annotations
 
 from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, label_levels, unmeasured
+from sqlanon.insight.adversary.credibility import credibility, not_minimal
 from sqlanon.insight.adversary.defences import audit_defences
 from sqlanon.insight.adversary.inference import infer
 from sqlanon.insight.adversary.links import (
@@ -38,6 +39,7 @@ __all__ = [
     "People",
     "audit_defences",
     "background",
+    "credibility",
     "downcode",
     "hierarchies_of",
     "homogeneity",
@@ -47,6 +49,7 @@ __all__ = [
     "label_pairs",
     "link",
     "minimality",
+    "not_minimal",
     "people_as_released",
     "re_identified",
     "recognize_suppressed",

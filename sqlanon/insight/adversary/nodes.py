@@ -72,8 +72,10 @@ def _nothing(key: exp.Expression) -> exp.Expression:
     return any_of([is_null(key.copy()), equal(key.copy(), cast(literal(TOP), "text"))])
 
 
-def source_cells(run: Run, levels: Sequence[LabelLevels], nodes: Sequence[Node]) -> exp.Select:
-    """The source by its labels at several vectors: `c<vector>_<column>`, rows `n`, `persons`."""
+def source_cells(
+    run: Run, levels: Sequence[LabelLevels], nodes: Sequence[Node], more: Sequence[exp.Alias] = ()
+) -> exp.Select:
+    """The source by its labels at several vectors: `c<vector>_<column>`, rows `n`, `persons`; and by `more` of it."""
     source = Opened.at(run.engine, run.binding.source, "source")
     select = exp.select().from_(source.expression())
     items: dict[str, exp.Expression] = {}
@@ -94,6 +96,7 @@ def source_cells(run: Run, levels: Sequence[LabelLevels], nodes: Sequence[Node])
                 top = exp.select(exp.Max(this=item.labels[-1].copy())).from_(table_expression(item.table))
                 label = exp.Subquery(this=top)
             items[f"c{number}_{place}"] = label
+    items |= {item.alias: item.this for item in more}
     who = None if run.binding.respondent is None else run.binding.respondent.key("source", run.engine.traits)
     inner = select.select(*(named(key, name) for name, key in items.items()), copy=False)
     if who is not None:
@@ -105,18 +108,23 @@ def source_cells(run: Run, levels: Sequence[LabelLevels], nodes: Sequence[Node])
 
 
 def cells_beside_release(
-    run: Run, target: Relation, levels: Sequence[LabelLevels], nodes: Sequence[Node]
+    run: Run,
+    target: Relation,
+    levels: Sequence[LabelLevels],
+    nodes: Sequence[Node],
+    more: Sequence[exp.Alias] = (),
 ) -> exp.Select:
     """The cells of the source at the first vector, which the release shows, and at others: `released` is 1 where the
-    first one stands in the release."""
+    first one stands in the release. `more` of the source tells cells apart too."""
     opened = Opened.at(run.engine, target, "audited")
     keys = [opened.key(name, as_text=True) for name in run.binding.names]
     shown = exp.select(*(named(key, f"q_{place}") for place, key in enumerate(keys))).distinct()
     shown = shown.from_(opened.expression()).select(named(literal(1), "here"), copy=False)
     places = range(len(keys))
     names = [f"c{number}_{place}" for number in range(len(nodes)) for place in places]
+    names += [item.alias for item in more]
     on = all_of(same(column(f"c0_{place}", "c"), column(f"q_{place}", "r")) for place in places)
     released = exp.Case().when(is_null(column("here", "r")), literal(0)).else_(literal(1))
     joined = exp.select(*(column(name, "c") for name in (*names, "n", "persons")), named(released, "released"))
-    joined = joined.from_(subquery(source_cells(run, levels, nodes), "c"))
+    joined = joined.from_(subquery(source_cells(run, levels, nodes, more), "c"))
     return joined.join(subquery(shown, "r"), on=on, join_type="left", copy=False)

@@ -27,6 +27,8 @@ Figure = int | float | None
 
 OF_PEOPLE = frozenset({"linking", "linking_known", "intersection", "missing", "minimality", "downcoding"})
 """Attacks whose headline is a part of all people."""
+OF_SHARES = frozenset({"skewness", "credibility"})
+"""Attacks whose headline is a share itself."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Attack:
 
     name: str
     """linking, linking_known, homogeneity, background, skewness, similarity, inference, intersection, missing,
-    minimality or downcoding."""
+    minimality, credibility or downcoding."""
     column: str | None
     """The sensitive column that is attacked; None: identities are."""
     explained: str
@@ -60,7 +62,7 @@ class Attack:
     @property
     def share(self) -> str | None:
         """The figure that the headline is a part of; None where it is a share itself."""
-        return None if self.name == "skewness" else "people" if self.name in OF_PEOPLE else "rows"
+        return None if self.name in OF_SHARES else "people" if self.name in OF_PEOPLE else "rows"
 
     def to_dict(self, *, statements: bool = False) -> dict[str, Any]:
         return {
