@@ -8,7 +8,6 @@ from __future__ import annotations
 from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, label_levels, unmeasured
 from sqlanon.insight.adversary.credibility import credibility, not_minimal
 from sqlanon.insight.adversary.defences import audit_defences
-from sqlanon.insight.adversary.inference import infer
 from sqlanon.insight.adversary.links import (
     Labels,
     People,
@@ -26,6 +25,7 @@ from sqlanon.insight.adversary.values import (
     Exposure,
     background,
     homogeneity,
+    infer,
     similarity_by_range,
     similarity_by_taxonomy,
     skewness,

@@ -20,7 +20,7 @@ from sqlanon.engines.base import Statement
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.adversary.assignments import MOST_STEPS, Amounts, Passing, SplitClass, credibilities
-from sqlanon.insight.adversary.nodes import cells_beside_release, shown_levels
+from sqlanon.insight.adversary.minimality import cells_beside_release, shown_levels
 from sqlanon.insight.adversary.values import Attack, Exposure, Figure
 from sqlanon.privacy.base import Grouping
 from sqlanon.source.run import Run
@@ -63,7 +63,7 @@ def not_minimal(run: Run) -> str | None:
 
 
 @dataclass(frozen=True)
-class Cells:
+class SourceCells:
     """The source by numbered classes and cells: `class`, `cell_<vector>`, `released`, codes `s_<column>`, rows `n`."""
 
     table: Table
@@ -193,7 +193,7 @@ from cells as p join chosen as c on c.class = p.class group by p.class, :cell
 """
 
 
-def _cells(run: Run, target: Relation, levels: Sequence[LabelLevels], nodes: Sequence[Node]) -> Cells:
+def _cells(run: Run, target: Relation, levels: Sequence[LabelLevels], nodes: Sequence[Node]) -> SourceCells:
     engine, binding, scratch = run.engine, run.binding, run.scratch
     values = [named(item.key("source", engine.traits), f"v_{place}") for place, item in enumerate(binding.sensitive)]
     valued = scratch.create("cells by values", "yc_valued", cells_beside_release(run, target, levels, nodes, values))
@@ -216,7 +216,7 @@ def _cells(run: Run, target: Relation, levels: Sequence[LabelLevels], nodes: Seq
     everything = Counted(exp.select().from_(table_expression(table)), ())
     tables = {item.position: store_values(engine, item, scratch, everything, "yc").tables for item in codes}
     scratch.drop(valued)
-    return Cells(table, codes, tables, whole)
+    return SourceCells(table, codes, tables, whole)
 
 
 def _number(prefix: str, width: int) -> exp.Expression:
@@ -239,7 +239,7 @@ def _code(item: ValueCodes, alias: str, place: int, *, whole: bool) -> exp.Expre
     return exp.Case().when(is_known, code).else_(exp.Subquery(this=other))
 
 
-def _greatest_share(run: Run, cells: Cells, place: int) -> float:
+def _greatest_share(run: Run, cells: SourceCells, place: int) -> float:
     """The greatest share of a value in a released class, of the values that are told apart."""
     code = column(f"s_{place}")
     known: exp.Expression = exp.true()
@@ -255,7 +255,7 @@ def _greatest_share(run: Run, cells: Cells, place: int) -> float:
 
 def _of_node(
     run: Run,
-    cells: Cells,
+    cells: SourceCells,
     grouping: Grouping,
     number: int,
     limit: int,
@@ -289,7 +289,7 @@ def _of_node(
 def _believed(
     counted: Sequence[SplitClass],
     believed: Mapping[tuple[int, int], Mapping[tuple[int, int], float]],
-    cells: Cells,
+    cells: SourceCells,
     place: int,
     share: float,
     uncounted: int,
@@ -310,7 +310,7 @@ def _believed(
     return Believed(certain, beyond, greatest, uncounted)
 
 
-def _failed(run: Run, cells: Cells, grouping: Grouping, cell: exp.Expression, limit: int) -> bool:
+def _failed(run: Run, cells: SourceCells, grouping: Grouping, cell: exp.Expression, limit: int) -> bool:
     """Whether a vector below does suppress more than the limit: where a search ended early, it need not."""
     counted = Counted(exp.select().from_(table_expression(cells.table)), [("cell", cell)])
     found = classes(counted, grouping.measures(), cells.tables)
@@ -320,7 +320,7 @@ def _failed(run: Run, cells: Cells, grouping: Grouping, cell: exp.Expression, li
     return int(rows) > limit
 
 
-def _split_classes(run: Run, cells: Cells, number: int) -> list[SplitClass]:
+def _split_classes(run: Run, cells: SourceCells, number: int) -> list[SplitClass]:
     """Classes of several cells with the sizes of these and their values, the smallest first."""
     cell = column(f"cell_{number}")
     statement = query(_SPLIT, {"cells": cells.table}, cell=cell, most=MOST_ROWS).limit(MOST_CLASSES)
@@ -362,7 +362,7 @@ def _countable(split: Sequence[SplitClass], allowed: int) -> Iterator[SplitClass
         yield item
 
 
-def _passing(run: Run, cells: Cells, grouping: Grouping, counted: Sequence[SplitClass]) -> Passing:
+def _passing(run: Run, cells: SourceCells, grouping: Grouping, counted: Sequence[SplitClass]) -> Passing:
     """What passes of everything that a cell of these classes can hold: k, and all models."""
     parts: dict[SplitClass, dict[Amounts, frozenset[tuple[tuple[int, ...], int]]]] = {}
     numbers: dict[frozenset[tuple[tuple[int, ...], int]], int] = {}
@@ -380,7 +380,7 @@ def _passing(run: Run, cells: Cells, grouping: Grouping, counted: Sequence[Split
 
 
 def _judged(
-    run: Run, cells: Cells, grouping: Grouping, numbers: Mapping[frozenset[tuple[tuple[int, ...], int]], int]
+    run: Run, cells: SourceCells, grouping: Grouping, numbers: Mapping[frozenset[tuple[tuple[int, ...], int]], int]
 ) -> set[int | None]:
     """The numbers of the contents that pass, as the models say of classes with such values."""
     names = ["h", "n", *(f"s_{place}" for place in range(len(cells.codes)))]

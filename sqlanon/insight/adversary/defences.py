@@ -17,7 +17,7 @@ from sqlanon.engines.base import Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, unmeasured
-from sqlanon.insight.adversary.nodes import cells_beside_release, shown_levels
+from sqlanon.insight.adversary.minimality import cells_beside_release, shown_levels
 from sqlanon.source.run import Run
 from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.sql.build import equal, named, query, subquery
