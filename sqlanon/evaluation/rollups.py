@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import nsmallest
 from itertools import combinations, count
 from math import isnan, log2, nan
-from operator import sub
 from statistics import median
 from typing import Any
 
@@ -23,7 +21,7 @@ from sqlglot import exp
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.evaluation import statements as node_sql
 from sqlanon.evaluation.statements import Judged, roll_up
-from sqlanon.hierarchies.lattice import Node, dominates
+from sqlanon.hierarchies.lattice import Distances, Node, NodeIndex, places
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.privacy.base import Requirement
 from sqlanon.source import frequency_statements as frequency_sql
@@ -114,10 +112,8 @@ class Rounds:
 
 NEAREST = 5
 """Counted nodes whose experience an estimate goes by."""
-
 RECENT = 64
 """Nodes counted last that an estimate looks at: those before lie elsewhere in the lattice, and looking costs time."""
-
 PRIOR = 0.5
 """The exponent before anything is known: merging values merges fewer classes than independence would have it."""
 
@@ -135,9 +131,14 @@ class ClassForecast:
         self._combinations = combinations
         self._entropies: list[list[float]] = []
         self._known: dict[Node, int] = {}
-        self._recent: dict[Node, float] = {}
-        """The nodes counted last, each with the exponent it showed; nan where it showed none."""
         self._estimates: dict[Node, float] = {}
+        self._recent: list[Node] = []
+        """The nodes counted last; where they are as many as are looked at, the next takes the place of the oldest."""
+        self._next = 0
+        self._exponents: list[float] = []
+        """The exponent that each of them showed; nan where it showed none."""
+        self._index = NodeIndex(())
+        self._distances = Distances(())
 
     @property
     def ready(self) -> bool:
@@ -146,17 +147,29 @@ class ClassForecast:
     def prepare(self, levels: Sequence[Sequence[LevelFigures]], rows: int) -> None:
         """Take the entropies of the columns; estimates can be asked for afterwards."""
         self._entropies = [[(column[-1].entropy - level.entropy) / rows for level in column] for column in levels]
+        heights = tuple(len(column) - 1 for column in levels)
+        self._index, self._distances = NodeIndex(heights), Distances(heights)
         for node in list(self._known)[-RECENT:]:
-            self._recent[node] = self._shown(node)
+            self._remember(node)
 
     def learn(self, node: Node, classes: int) -> None:
         """Note how many classes a node really has."""
+        told = node in self._known
         self._known[node] = classes
         self._estimates.clear()
-        if self._entropies:
-            self._recent[node] = self._shown(node)
-            if len(self._recent) > RECENT:
-                del self._recent[next(iter(self._recent))]
+        if self._entropies and not told:
+            self._remember(node)
+
+    def _remember(self, node: Node) -> None:
+        place = self._next
+        before = self._recent[place] if place < len(self._recent) else None
+        if before is None:
+            self._recent.append(node)
+            self._exponents.append(nan)
+        self._next = (place + 1) % RECENT
+        self._recent[place], self._exponents[place] = node, self._shown(node)
+        self._index.put(place, node)
+        self._distances.put(place, node, before)
 
     def estimate(self, node: Node) -> float:
         """The number of classes; exact where the node was counted."""
@@ -168,9 +181,12 @@ class ClassForecast:
 
     def _estimated(self, node: Node) -> float:
         expected = self._combinations * 2 ** -(self._exponent(node) * self._lost(node))
-        fewest = max((self._known[other] for other in self._recent if dominates(other, node)), default=1)
-        most = min((self._known[other] for other in self._recent if dominates(node, other)), default=self._combinations)
+        fewest = max(self._counts(self._index.above(node)), default=1)
+        most = min(self._counts(self._index.below(node)), default=self._combinations)
         return float(min(max(expected, fewest), most))
+
+    def _counts(self, bits: int) -> Iterator[int]:
+        return (self._known[self._recent[place]] for place in places(bits))
 
     def _shown(self, node: Node) -> float:
         """The exponent that a counted node shows; none where nothing was lost or nothing is left."""
@@ -183,15 +199,10 @@ class ClassForecast:
 
     def _exponent(self, node: Node) -> float:
         """How strongly lost entropy shrank the nearest counted nodes."""
-        told = [other for other, exponent in self._recent.items() if not isnan(exponent)]
-        if not told:
-            return PRIOR
-        nearest = nsmallest(NEAREST, told, key=lambda other: _distance(node, other))
-        return median(self._recent[other] for other in nearest)
-
-
-def _distance(left: Node, right: Node) -> int:
-    return sum(map(abs, map(sub, left, right)))
+        distances = self._distances.of(node, len(self._recent))
+        told = [place for place, exponent in enumerate(self._exponents) if not isnan(exponent)]
+        nearest = [self._exponents[place] for place in sorted(told, key=distances.__getitem__)[:NEAREST]]
+        return median(nearest) if nearest else PRIOR
 
 
 SMALL = 30_000
@@ -204,6 +215,27 @@ MOST_SETS = 24
 """Sets kept at a time; with the bound on their rows this bounds scratch space."""
 
 Figures = Callable[[], Sequence[Sequence[LevelFigures]]]
+
+
+Covered = Sequence[tuple[int, int]]
+"""Rows that nodes read, each number with how many nodes read so many."""
+
+
+@dataclass
+class NodesTogether:
+    """Nodes that are evaluated together, and the sets that two of them could share."""
+
+    nodes: Sequence[Node]
+    heights: Node
+
+    @cached_property
+    def index(self) -> NodeIndex:
+        return NodeIndex(self.heights, self.nodes)
+
+    @cached_property
+    def meets(self) -> list[Node]:
+        """For each two of them the highest node below both."""
+        return sorted({tuple(map(min, one, other)) for one, other in combinations(self.nodes, 2)})
 
 
 @dataclass
@@ -226,13 +258,17 @@ class RollUps:
         self._rows = rows
         self._figures = figures
         self._sets: list[FrequencySetOf] = []
+        """The smallest first."""
+        self._heights = shape.heights()
+        self._index = NodeIndex(self._heights)
         self._clock = 0
         self.sizes = ClassForecast(root.rows)
 
     def tables(self, nodes: Sequence[Node]) -> dict[Node, Table]:
         """The set to evaluate each node on; makes new sets first where that pays for these nodes."""
         self._clock += 1
-        while (node := self._worth_making(nodes)) is not None:
+        batch = NodesTogether(nodes, self._heights)
+        while (node := self._worth_making(batch)) is not None:
             self._materialize(node)
         return {node: self._used(self._best(node)).table for node in nodes}
 
@@ -252,22 +288,25 @@ class RollUps:
 
     def _best(self, node: Node) -> FrequencySetOf:
         """The smallest set that can answer for a node."""
-        return min((s for s in self._sets if dominates(node, s.node)), key=lambda s: s.rows, default=self._root)
+        able = self._index.below(node)
+        return self._sets[(able & -able).bit_length() - 1] if able else self._root
 
     def _used(self, chosen: FrequencySetOf) -> FrequencySetOf:
         chosen.last_used = self._clock
         return chosen
 
-    def _worth_making(self, nodes: Sequence[Node]) -> Node | None:
+    def _worth_making(self, batch: NodesTogether) -> Node | None:
         """The set that would save most for these nodes, if any saves more than it costs."""
-        costly = [(node, self._best(node).rows) for node in nodes]
-        costly = [(node, rows) for node, rows in costly if rows > self._small]
-        if len(costly) < 2:
+        readers: dict[int, int] = {}
+        for place, node in enumerate(batch.nodes):
+            if (rows := self._best(node).rows) > self._small:
+                readers[rows] = readers.get(rows, 0) | 1 << place
+        if sum(map(int.bit_count, readers.values())) < 2:
             return None
         if not self.sizes.ready:
             self.sizes.prepare(self._figures(), self._rows)
         best, most = None, 0.0
-        for hope, candidate, covered in self._candidates(costly):
+        for hope, candidate, covered in self._candidates(batch, readers):
             if hope <= most:
                 break
             gain = self._gain(candidate, covered)
@@ -275,22 +314,23 @@ class RollUps:
                 best, most = candidate, gain
         return best
 
-    def _candidates(self, costly: Sequence[tuple[Node, int]]) -> list[tuple[float, Node, list[int]]]:
+    def _candidates(self, batch: NodesTogether, readers: Mapping[int, int]) -> list[tuple[float, Node, Covered]]:
         """Sets that two nodes or more could use, the most hopeful first: what an empty set would save, the set, and
         the rows that its users read now.
         """
-        found: list[tuple[float, Node, list[int]]] = []
-        for candidate in {_meet(pair) for pair in combinations([node for node, _ in costly], 2)}:
-            covered = [rows for node, rows in costly if dominates(node, candidate)]
-            hope = sum(covered) - MAKING * self._best(candidate).rows
+        found: list[tuple[float, Node, Covered]] = []
+        for candidate in batch.meets:
+            users = batch.index.above(candidate)
+            covered = [(rows, (users & places).bit_count()) for rows, places in readers.items() if users & places]
+            hope = sum(rows * count for rows, count in covered) - MAKING * self._best(candidate).rows
             if hope > 0:
                 found.append((hope, candidate, covered))
         return sorted(found, reverse=True)
 
-    def _gain(self, candidate: Node, covered: Sequence[int]) -> float:
+    def _gain(self, candidate: Node, covered: Covered) -> float:
         """Rows that need not be read, less the rows read to make the set."""
         size = self.sizes.estimate(candidate)
-        saved = sum(max(rows - size, 0.0) for rows in covered)
+        saved = sum(max(rows - size, 0.0) * count for rows, count in covered)
         return saved - MAKING * self._best(candidate).rows
 
     def _materialize(self, node: Node) -> None:
@@ -299,7 +339,8 @@ class RollUps:
         query = roll_up(source.table, node, self._shape)
         table, rows = self._scratch.create_counted("roll up", self._scratch.numbered("r"), query)
         self.sizes.learn(node, rows)
-        self._sets.append(FrequencySetOf(node, table, rows, self._clock))
+        self._sets = sorted([*self._sets, FrequencySetOf(node, table, rows, self._clock)], key=lambda item: item.rows)
+        self._index = NodeIndex(self._heights, (item.node for item in self._sets))
 
     def _make_room(self) -> None:
         """Before a set is made, those kept hold at most twice the root's rows; the longest unused go, none in use."""
@@ -308,11 +349,6 @@ class RollUps:
             oldest = idle.pop(0)
             self._sets.remove(oldest)
             self._scratch.drop(oldest.table)
-
-
-def _meet(nodes: Sequence[Node]) -> Node:
-    """The highest node below all of these."""
-    return tuple(min(levels) for levels in zip(*nodes, strict=True))
 
 
 BATCH = 48

@@ -1,15 +1,15 @@
-"""The lattice of distance vectors (Samarati 2001, section 3): nodes, order, heights, antichains.
+"""The lattice of distance vectors (Samarati 2001, section 3): nodes, order, heights, and nodes looked up by levels.
 
 Pure: no spec, no SQL, no input or output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
-from operator import ge
+from operator import and_, ge, getitem
 
 Node = tuple[int, ...]
 """A distance vector: the level of each quasi-identifier column, in the order of the spec."""
@@ -108,3 +108,75 @@ class Lattice:
     @cached_property
     def _rest_bounds(self) -> list[tuple[int, int]]:
         return [(sum(self.bottom[i:]), sum(self.top[i:])) for i in range(len(self.top) + 1)]
+
+
+DIGITS = 16
+"""Bits for one distance among many in one number: more than the height of any lattice."""
+
+
+def places(bits: int) -> Iterator[int]:
+    """The places of a set, ascending.
+
+    >>> list(places(0b10110))
+    [1, 2, 4]
+    """
+    while bits:
+        least = bits & -bits
+        yield least.bit_length() - 1
+        bits ^= least
+
+
+class NodeIndex:
+    """Numbered nodes, and which of them lie above or below a node: an AND for each column, not a look at each node."""
+
+    def __init__(self, heights: Node, nodes: Iterable[Node] = ()) -> None:
+        self.present = 0
+        """The places that have a node."""
+        self._at_least = [[0] * (height + 2) for height in heights]
+        """For each column, for each level: the places of the nodes at that level or above."""
+        for place, node in enumerate(nodes):
+            self.put(place, node)
+
+    def put(self, place: int, node: Node) -> None:
+        """The node of a place from now on."""
+        bit = 1 << place
+        self.present |= bit
+        for column, level in zip(self._at_least, node, strict=True):
+            for here, bits in enumerate(column):
+                column[here] = bits | bit if here <= level else bits & ~bit
+
+    def remove(self, bits: int) -> None:
+        """Forget the nodes of these places."""
+        self.present &= ~bits
+
+    def above(self, node: Node) -> int:
+        """The places of the nodes that generalize this one."""
+        return reduce(and_, map(getitem, self._at_least, node), self.present)
+
+    def below(self, node: Node) -> int:
+        """The places of the nodes that this one generalizes."""
+        bits = self.present
+        for column, level in zip(self._at_least, node, strict=True):
+            bits &= ~column[level + 1]
+        return bits
+
+
+class Distances:
+    """Numbered nodes, and how far a node is from each: the sum of a number for each column."""
+
+    def __init__(self, heights: Node) -> None:
+        self._columns = [[0] * (height + 1) for height in heights]
+        """For each column, for each level: how far it is from the level of each place, side by side in one number."""
+
+    def put(self, place: int, node: Node, before: Node | None) -> None:
+        """The node of a place, and the one that was there before."""
+        for position, column in enumerate(self._columns):
+            new, old = node[position], None if before is None else before[position]
+            for level, packed in enumerate(column):
+                change = abs(level - new) - (0 if old is None else abs(level - old))
+                column[level] = packed + (change << DIGITS * place)
+
+    def of(self, node: Node, count: int) -> Sequence[int]:
+        """How far a node is from the first so many places."""
+        total = sum(map(getitem, self._columns, node))
+        return memoryview(total.to_bytes(count * DIGITS // 8, "little")).cast("H")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import accumulate, product
-from operator import and_, getitem
 
 from sqlanon.errors import UsageError
-from sqlanon.hierarchies.lattice import Lattice, Node
+from sqlanon.hierarchies.lattice import Lattice, Node, NodeIndex
 from sqlanon.metrics.base import Verdict
 
 MOST_NODES = 1 << 26
@@ -255,43 +254,33 @@ class Antichain:
 
     def _clear(self) -> None:
         self.nodes: list[Node] = []
-        self._present = 0
-        """The places in `nodes` that no later node made superfluous."""
-        self._at_least = [[0] * (height + 2) for height in self._heights]
-        """For each column, for each level: the places of the nodes at that level or above."""
+        self._index = NodeIndex(self._heights)
+        """The places in `nodes`, without those that a later node made superfluous."""
 
     def __len__(self) -> int:
-        return self._present.bit_count()
+        return self._index.present.bit_count()
 
     def add(self, node: Node) -> None:
         """Take a node in, unless what is there says as much."""
         above, below = self.above(node), self.below(node)
         if above if self._highest else below:
             return
-        self._present &= ~(below if self._highest else above)
-        place = 1 << len(self.nodes)
+        self._index.remove(below if self._highest else above)
+        self._index.put(len(self.nodes), node)
         self.nodes.append(node)
-        self._present |= place
-        for column, level in enumerate(node):
-            row = self._at_least[column]
-            for lower in range(level + 1):
-                row[lower] |= place
         if len(self.nodes) > 64 and len(self) * 2 < len(self.nodes):
-            kept = list(self.members(self._present))
+            kept = list(self.members(self._index.present))
             self._clear()
             for each in kept:
                 self.add(each)
 
     def above(self, node: Node) -> int:
         """The places of the nodes that generalize this one."""
-        return reduce(and_, map(getitem, self._at_least, node), self._present)
+        return self._index.above(node)
 
     def below(self, node: Node) -> int:
         """The places of the nodes that this one generalizes."""
-        bits = self._present
-        for row, level in zip(self._at_least, node, strict=True):
-            bits &= ~row[level + 1]
-        return bits
+        return self._index.below(node)
 
     def members(self, places: int) -> Iterator[Node]:
         """The nodes at these places, those added last first."""
