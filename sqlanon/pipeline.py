@@ -231,7 +231,7 @@ def audit_spec(spec: Spec, options: Options = DEFAULT, lock: Lock | None = None,
     found = _audited(spec, options, lock, fits=fits)
     if spec.privacy.adversary is None or not found.policy[0].satisfied:
         return found
-    from sqlanon.insight.adversary import audit_defences
+    from sqlanon.insight.use import audit_defences
 
     with running(spec, options) as run:
         known = lock if lock is not None and lock.flexible is None and lock.fits(spec) else None

@@ -64,6 +64,7 @@ class Downcoding:
 
     classes: Table
     judged: exp.Select
+    ups: tuple[Table, ...]
 
     def figures(self) -> exp.Select:
         """One row of FIGURES: classes and people, whom the release pins to finer cells, and the least slack of the
@@ -97,7 +98,7 @@ def downcoding(
         levels = sorted({int(vector[1 + place]) for vector in vectors}) or [0]
         above = steps_between(item.table, item.height, levels, has_null=item.has_null)
         ups.append(scratch.create("labels above labels", f"du{place}", above))
-    return Downcoding(classes, judged_by(classes, nodes, ups, rule))
+    return Downcoding(classes, judged_by(classes, nodes, ups, rule), tuple(ups))
 
 
 _OF_CLASSES = """

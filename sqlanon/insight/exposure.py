@@ -113,7 +113,7 @@ def of_known_algorithm(run: Run, target: Relation, notes: list[str]) -> Iterator
     levels = hierarchies_of(run) if None in reasons.values() else []
     if reasons["downcoding"] is None:
         try:
-            yield downcode(run, target, levels)
+            yield downcode(run, target, levels, notes)
         except UsageError as error:
             # Labels of too many vectors: the other attacks are measured all the same.
             reasons["downcoding"] = str(error)

@@ -1,21 +1,29 @@
-"""What a published target keeps of its source, whoever made it: utility, workloads of queries, breach probabilities.
+"""What a published target keeps of its source, whoever made it: utility, workloads of queries, breach probabilities,
+and what `privacy.adversary` asks of it.
 
 Opens a run of the spec that names the source; reads aggregates, publishes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from sqlglot import exp
 
 from sqlanon.auditor import AuditResult, Beside, Request, audit
 from sqlanon.auditor.covering import link
+from sqlanon.auditor.downcoding import LabelLevels
+from sqlanon.auditor.figures import PolicyCheck
 from sqlanon.auditor.request import NUMBERS, Opened
 from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
+from sqlanon.hierarchies.lattice import Node
+from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, unmeasured
 from sqlanon.insight.adversary.links import LinkedPeople, TableSide, shown_rows
+from sqlanon.insight.adversary.minimality import cells_beside_release, shown_levels
 from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions, labels_of, published, source_people
 from sqlanon.insight.usefulness import (
     ColumnUtility,
@@ -34,8 +42,9 @@ from sqlanon.source.binding import bind_published, bind_relation
 from sqlanon.source.frequency import Base, scan, store_hierarchies
 from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Source, Spec
-from sqlanon.sql.build import row_count
-from sqlanon.sql.relations import Query, Relation
+from sqlanon.spec.algorithms import ALGORITHMS
+from sqlanon.sql.build import equal, named, query, row_count, subquery
+from sqlanon.sql.relations import Query, Relation, column, literal
 
 
 def utility(spec: Spec, options: Options = DEFAULT, asked: UtilityOptions = PLAIN_UTILITY) -> UtilityResult:
@@ -187,3 +196,118 @@ def _relation(run: Run, name: str | None, key: str) -> Relation:
     except ValidationError:
         raise UsageError(f"{key}: a table or a path is expected") from None
     return bind_relation(place, run.engine, key)
+
+
+# -- what is asked against an adversary --------------------------------------------------------------------------------
+
+SLACK = "privacy.adversary.slack"
+CROWD = "privacy.adversary.suppression"
+_UNSEEN = "privacy.adversary.choice: a table does not show which vectors there were to draw from; the plan says it"
+_UNREAD = "{}: {} have labels that mean several sets of values; their classes were not measured"
+
+_CROWDS = """
+select cast(coalesce(sum(n), 0) as bigint) as suppressed, cast(coalesce(min(n), 0) as bigint) as fewest
+from crowds as c
+"""
+
+
+def audit_defences(
+    run: Run, target: Relation, suppressed: int | None, levels: Mapping[str, int] | None
+) -> tuple[tuple[PolicyCheck, ...], tuple[str, ...]]:
+    """What is asked against an adversary, check by check; and what no table shows, in words. `slack` by downcoding,
+    `suppression` by the cells of the source that the release lacks; a margin is in the k that was drawn.
+
+    `suppressed` are the rows that the source has more, or that show nothing; `levels` those of a lock file that fits.
+    """
+    privacy = run.binding.spec.privacy
+    row = ALGORITHMS[run.binding.spec.search.algorithm]
+    checks: list[PolicyCheck] = []
+    notes: list[str] = []
+    known = hierarchies_of(run)
+    if privacy.slack and "slack" in row.honours:
+        reason = unmeasured(run.binding.spec)
+        if reason is not None:
+            notes.append(f"{SLACK} was not asked of the table: {reason}")
+        else:
+            check, unread = _slack(run, target, known, privacy.slack)
+            checks.append(check)
+            notes += [_UNREAD.format(SLACK, _counted(unread))] if unread else []
+    if privacy.crowd:
+        asked = f"none or at least {privacy.crowd} rows, and of each class one level further"
+        checks.append(PolicyCheck("suppressed crowds", asked, _crowds(run, target, known, suppressed, levels)))
+    if privacy.choice is not None:
+        notes.append(_UNSEEN)
+    return tuple(checks), tuple(notes)
+
+
+def _counted(number: Any) -> str:
+    return "1 row" if int(number) == 1 else f"{int(number)} rows"
+
+
+def _slack(run: Run, target: Relation, known: Sequence[LabelLevels], least: int) -> tuple[PolicyCheck, int]:
+    """Whether whoever knows the algorithm can place nobody, and how many rows have labels that cannot be read."""
+    asked = f"at least {least}"
+    try:
+        found = downcode(run, target, known).after
+    except UsageError as error:
+        return PolicyCheck("slack", asked, f"{SLACK} was not measured: {error}"), 0
+    figures: Mapping[str, Any] = {} if found is None else found.figures
+    complaint = ""
+    if figures["contradicting"]:
+        number, algorithm = int(figures["contradicting"]), run.binding.spec.search.algorithm
+        classes = "1 class" if number == 1 else f"{number} classes"
+        complaint = f"{SLACK}: {classes} cannot have been made by {algorithm} from this spec; not measured"
+    elif figures["pinned"]:
+        complaint = f"{SLACK}: whoever knows the algorithm can tell the finer cells of {_counted(figures['pinned'])}"
+    elif figures["slack"] is not None and int(figures["slack"]) < least:
+        complaint = f"{SLACK}: a class has a slack of {figures['slack']}"
+    return PolicyCheck("slack", asked, complaint), int(figures["unread"])
+
+
+def _crowds(
+    run: Run,
+    target: Relation,
+    known: Sequence[LabelLevels],
+    suppressed: int | None,
+    levels: Mapping[str, int] | None,
+) -> str:
+    """What is wrong with the suppressed rows; empty: nothing."""
+    least = run.binding.spec.privacy.crowd
+    if suppressed is None or suppressed < 0:
+        return f"{CROWD} was not measured: the rows of the source do not tell how many are suppressed"
+    if not suppressed:
+        return ""
+    if suppressed < least:
+        return f"{CROWD}: {_counted(suppressed)} of the source are suppressed"
+    heights = [item.height for item in known]
+    shown = shown_levels(run, target, known)
+    if levels is not None:
+        nodes: list[Node] = [tuple(levels[name] for name in run.binding.names)]
+    elif isinstance(shown, str):
+        return f"{CROWD} was not measured: {shown}"
+    else:
+        nodes = list(dict.fromkeys([shown.lowest, shown.highest]))
+    fewest = []
+    for node in nodes:
+        further = tuple(min(level + 1, height) for level, height in zip(node, heights, strict=True))
+        number, least_of_class = _of_classes(run, target, known, node, further)
+        if number != suppressed:
+            return f"{CROWD} was not measured: {_counted(suppressed)} are suppressed, but cells of {number} are missing"
+        fewest.append(least_of_class)
+    if max(fewest) < least:
+        return f"{CROWD}: of the suppressed rows some class one level further has {fewest[-1]}"
+    if min(fewest) < least:
+        return (
+            f"{CROWD} was not measured: labels are the same at several levels; a lock file beside the spec tells them"
+        )
+    return ""
+
+
+def _of_classes(run: Run, target: Relation, known: Sequence[LabelLevels], node: Node, further: Node) -> tuple[int, int]:
+    """How many rows of the source have a cell that the release lacks, and the fewest of them in a class further up."""
+    cells = cells_beside_release(run, target, known, [node, further])
+    by = [column(f"c1_{place}") for place in range(len(node))]
+    crowds = exp.select(named(exp.Sum(this=column("n")), "n")).from_(subquery(cells, "cells"))
+    crowds = crowds.where(equal(column("released"), literal(0))).group_by(*by)
+    [(number, fewest)] = run.engine.query(Statement("suppressed crowds", query(_CROWDS, {"crowds": crowds})))
+    return int(number), int(fewest)

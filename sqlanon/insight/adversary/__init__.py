@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, label_levels, unmeasured
 from sqlanon.insight.adversary.credibility import credibility, not_minimal
-from sqlanon.insight.adversary.defences import audit_defences
 from sqlanon.insight.adversary.links import (
     Labels,
     People,
@@ -37,7 +36,6 @@ __all__ = [
     "Exposure",
     "Labels",
     "People",
-    "audit_defences",
     "background",
     "credibility",
     "downcode",

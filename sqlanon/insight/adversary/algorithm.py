@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqlanon.auditor.downcoding import FIGURES, KnownRule, LabelLevels, codes, downcoding, known_of
+from sqlanon.auditor.downcoding import FIGURES, Downcoding, KnownRule, LabelLevels, codes, downcoding, known_of
 from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Statement
 from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.insight.adversary.programs import together, told
 from sqlanon.insight.adversary.statements import same
-from sqlanon.insight.adversary.values import Attack, measured
+from sqlanon.insight.adversary.values import Attack, Exposure, measured
 from sqlanon.source.binding import live_domain
 from sqlanon.source.hierarchies import store_hierarchy
 from sqlanon.source.run import Run
@@ -69,8 +70,8 @@ def unmeasured(spec: Spec) -> str | None:
     return None
 
 
-def downcode(run: Run, target: Relation, levels: Sequence[LabelLevels]) -> Attack:
-    """Whom a release pins to finer cells than it shows."""
+def downcode(run: Run, target: Relation, levels: Sequence[LabelLevels], notes: list[str] | None = None) -> Attack:
+    """Whom a release pins to finer cells than it shows; `notes` hears of what was not solved for."""
     spec = run.binding.spec
     kind = ALGORITHMS[spec.search.algorithm].kind
     if kind in ("cells", "mondrian"):
@@ -81,9 +82,31 @@ def downcode(run: Run, target: Relation, levels: Sequence[LabelLevels]) -> Attac
         return Attack("downcoding", None, EXPLAINED_PAIRS[kind], "pinned", None, found)
     unclear = blank_is_unclear(run, target, levels)
     classes = released_classes(run, target, missing=_missing(run, target), unclear=unclear)
-    judged = downcoding(classes, levels, rule_of(run), run.scratch)
+    rule = rule_of(run)
+    judged = downcoding(classes, levels, rule, run.scratch)
     found = measured(run.engine, "downcoding", judged.figures(), FIGURES)
+    if notes is not None:
+        found = _with_programs(run, judged, rule, found, notes)
     return Attack("downcoding", None, EXPLAINED, "pinned", None, found)
+
+
+def _with_programs(run: Run, judged: Downcoding, rule: KnownRule, found: Exposure, notes: list[str]) -> Exposure:
+    """The figures with those of all classes together, where some class has slack or is open otherwise."""
+    known = {name: int(found.figures[name] or 0) for name in ("pinned", "pinned_classes", "contradicting")}
+    pinned, classes = known["pinned"], known["pinned_classes"]
+    if not known["contradicting"] and found.figures["slack"] is not None:
+        of_bound = run.engine.query(Statement("pinned classes", judged.without(0)))
+        answer = together(judged, frozenset(int(number) for (number,) in of_bound), rule, run.engine)
+        notes += told(answer)
+        more = [literal(number) for number in sorted(answer.pinned)]
+        if more:
+            select = exp.select(exp.Sum(this=column("n"))).from_(table_expression(judged.classes))
+            [(rows,)] = run.engine.query(
+                Statement("pinned together", select.where(exp.In(this=column("id"), expressions=more)))
+            )
+            pinned, classes = pinned + int(rows), classes + len(more)
+    together_figures = {"pinned_together": pinned, "pinned_classes_together": classes}
+    return Exposure({**found.figures, **together_figures}, found.sql)
 
 
 def label_levels(run: Run, hierarchies: Sequence[LabelLevels], names: Sequence[str]) -> tuple[Table, ...]:
