@@ -24,7 +24,16 @@ from sqlanon.auditor.models import (
     least_values,
     recursive_key,
 )
-from sqlanon.auditor.questions import Sides, against_population, asked_models, audited_values, sizes_of_classes
+from sqlanon.auditor.policy_statements import LabelQuestion
+from sqlanon.auditor.questions import (
+    Sides,
+    against_population,
+    asked_models,
+    audited_values,
+    labels_found,
+    sizes_and_labels,
+    sizes_of_classes,
+)
 from sqlanon.auditor.request import Ancestors, Beside, Opened, Request
 from sqlanon.auditor.result import AuditResult, GroupResult, Sizes, average_risk, buckets
 from sqlanon.auditor.statements.classes import AuditQuestion, person_count, size_figures
@@ -171,6 +180,7 @@ class _Audit:
     taxonomies: dict[str, Opened]
     population: Opened | None
     ancestors: Ancestors | None
+    labels: LabelQuestion | None
     breaches: BreachFigures | None
 
 
@@ -220,7 +230,7 @@ def audit(
     taxonomies = {name: Opened.at(engine, relation, "taxonomy") for name, relation in beside.taxonomies.items()}
     population = _opened(engine, beside.population, "population")
     breaches = _breaches(engine, request, beside.linked)
-    whole = _Audit(engine, request, sides, taxonomies, population, beside.ancestors, breaches)
+    whole = _Audit(engine, request, sides, taxonomies, population, beside.ancestors, beside.labels, breaches)
     results = tuple(_measured(whole, group) for group in groups)
     sizes = min(results, key=lambda result: (result.satisfied, result.sizes.k)).sizes
     return AuditResult(
@@ -262,7 +272,10 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
         columns.append(column)
     found = next((column.sizes for column in columns if column.sizes is not None), None)
     persons = audit.sides.respondent is not None
-    sizes = _sizes(_class_sizes(audit, group) if found is None else found, group.k, persons=persons)
+    labels = None
+    if found is None:
+        found, labels = _class_sizes(audit, group)
+    sizes = _sizes(found, group.k, persons=persons)
     if not sizes.rows:
         return GroupResult(group.name, group.columns, Sizes.empty(group.k))
     people, against = _against_population(audit, group, sizes)
@@ -283,6 +296,7 @@ def _measured(audit: _Audit, group: _Group) -> GroupResult:
             *_asked_of_fitting(audit, fitting, group, sizes),
         ),
         fitting,
+        labels,
     )
 
 
@@ -311,8 +325,13 @@ def _column(audit: _Audit, group: _Group, name: str, *, first: bool) -> Measured
     return MeasuredColumn(figures, checks, found if measures_sizes else None)
 
 
-def _class_sizes(audit: _Audit, group: _Group) -> Found:
-    return answered(audit.engine, sizes_of_classes(audit.sides, group.columns, group.k))
+def _class_sizes(audit: _Audit, group: _Group) -> tuple[Found, tuple[int, ...] | None]:
+    """The sizes of classes, and the labels that they show where classes of rows in all columns can tell."""
+    sides, labels = audit.sides, audit.labels
+    if labels is None or group.name or sides.respondent is not None:
+        return answered(audit.engine, sizes_of_classes(sides, group.columns, group.k)), None
+    found = answered(audit.engine, sizes_and_labels(sides, group.columns, group.k, labels))
+    return found, labels_found(found)
 
 
 def _sizes(found: Found, k: int, *, persons: bool) -> Sizes:

@@ -128,15 +128,30 @@ def allowed_levels(spec: Spec, name: str, height: int) -> tuple[int, ...]:
     return tuple(range(min(bounds.min, most), most + 1))
 
 
-def audit_policy(engine: Engine, published: Relation, policy: Policy) -> tuple[PolicyCheck, ...]:
-    """Every sentence of the policy, asked of a published table, view or file."""
+def labels_at_one_level(engine: Engine, published: Relation, policy: Policy) -> LabelQuestion | None:
+    """The question whether columns that show one level show its labels alone, for an audit that groups the rows anyway;
+    None where there is no such column, or where the rows have to be asked one by one."""
+    table = Published.at(engine, published)
+    if table.of_fields or not _columns(policy, tuple(table.columns)).satisfied:
+        return None
+    question = _one_level_question(table, policy)
+    return question if question.columns and question.keyed else None
+
+
+def audit_policy(
+    engine: Engine, published: Relation, policy: Policy, counted: Sequence[int] | None = None
+) -> tuple[PolicyCheck, ...]:
+    """Every sentence of the policy, asked of a published table, view or file.
+
+    `counted` answers `labels_at_one_level` where an audit has asked it of the same relation.
+    """
     table = Published.at(engine, published)
     columns = _columns(policy, tuple(table.columns))
     if not columns.satisfied:
         return (columns,)
     blanked = 0
     checks = [columns]
-    at_one_level = _of_one_level(engine, table, policy)
+    at_one_level = _of_one_level(engine, table, policy, counted)
     for item in policy.columns:
         check, blanks = at_one_level.get(item.name) or _labels(engine, table, item, blank=policy.blank)
         checks.append(check)
@@ -144,7 +159,8 @@ def audit_policy(engine: Engine, published: Relation, policy: Policy) -> tuple[P
     if policy.source_rows is not None:
         if policy.blank and not blanked:
             blanked = _blanked_rows(engine, table, policy)
-        checks.append(_suppression(policy, policy.source_rows, table.rows(engine), blanked))
+        rows = table.rows(engine) if counted is None else counted[0]
+        checks.append(_suppression(policy, policy.source_rows, rows, blanked))
     return tuple(checks)
 
 
@@ -172,14 +188,26 @@ def level_shown(table: Published, item: ColumnPolicy, level: int, *, blank: bool
     return LabelsShown(item.name, None if at_top else item.hierarchy, text, tuple(also), nulls=not at_top or blank)
 
 
-def _of_one_level(engine: Engine, table: Published, policy: Policy) -> dict[str, tuple[PolicyCheck, int]]:
+def _at_one_level(policy: Policy) -> list[ColumnPolicy]:
+    return [item for item in policy.columns if item.alike and len(item.levels) == 1]
+
+
+def _one_level_question(table: Published, policy: Policy) -> LabelQuestion:
+    """Whether the columns whose rows all show one level show its labels alone."""
+    items = _at_one_level(policy)
+    return LabelQuestion(table, [level_shown(table, item, item.levels[0], blank=policy.blank) for item in items])
+
+
+def _of_one_level(
+    engine: Engine, table: Published, policy: Policy, counted: Sequence[int] | None
+) -> dict[str, tuple[PolicyCheck, int]]:
     """The columns whose rows all show one level, asked together; of each its check, and how many rows are blanked."""
-    items = [item for item in policy.columns if item.alike and len(item.levels) == 1]
+    items = _at_one_level(policy)
     if not items:
         return {}
-    asked = [level_shown(table, item, item.levels[0], blank=policy.blank) for item in items]
-    [row] = engine.query(Statement("policy of labels", LabelQuestion(table, asked).counted()))
-    total, *counts = (int(number) for number in row)
+    if counted is None:
+        [counted] = engine.query(Statement("policy of labels", _one_level_question(table, policy).counted()))
+    total, *counts = (int(number) for number in counted)
     found = {}
     for item, wrong, blanks in zip(items, counts[::2], counts[1::2], strict=True):
         complaint = _complaint(item, _asked(item), wrong, total)

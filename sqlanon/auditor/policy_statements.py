@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sqlanon.auditor.statements.classes import classes
 from sqlanon.engines.base import ColumnInfo, Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.sql.build import (
@@ -21,6 +22,7 @@ from sqlanon.sql.build import (
     row_count,
     subquery,
     text_values,
+    total,
     total_where,
 )
 from sqlanon.sql.relations import File, Relation, column, explained, literal
@@ -177,45 +179,77 @@ class LabelQuestion:
 
     def counted(self) -> exp.Select:
         """One row: all rows; and for each column those that show another label, and those that show `*`."""
-        figures = [count()]
+        table = self.table
+        texts = {item.name: table.text(item.name) for item in self.columns}
+        rows, figures = self.of_classes(table.traits.relation(table.relation, "published"), texts, Family.TEXT)
+        return rows.select(total(column("size")), *figures, copy=False)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether values that make one class have one text in every column: then it can be asked of classes."""
+        return all(self.table.columns[item.name].family.exact for item in self.columns)
+
+    def of_classes(
+        self, relation: exp.Expression, keys: Mapping[str, exp.Expression], family: Family | None = None
+    ) -> tuple[exp.Select, list[exp.Expression]]:
+        """The classes of a relation, each with its `size`, as a query without items; and figures over their rows: for
+        each column those that show another label, and those that show `*`.
+
+        `keys` are those of the classes by column: of all columns asked for, and of others; `family` is theirs where it
+        is not that of the column. Rows are grouped before labels are looked up: there are far fewer classes.
+        """
+        names = {name: f"key_{place}" for place, name in enumerate(keys)}
+        grouped = classes(relation, list(keys.values()))
+        grouped = grouped.select(*(named(key.copy(), names[name]) for name, key in keys.items()), copy=False)
+        select = exp.select().from_(subquery(grouped, "classes"), copy=False)
+        figures = []
         for item in self.columns:
-            figures.append(total_where(self._wrong(item), literal(1)))
-            figures.append(total_where(equal(self.table.text(item.name), literal(TOP)), literal(1)))
-        return self._rows().select(*figures, copy=False)
+            key = column(names[item.name], "classes")
+            text = _text(key, family or self.table.columns[item.name].family, self.table.traits, csv=False)
+            select = self._with_labels(select, item, text)
+            figures.append(total_where(self._wrong(item, key, text), column("size")))
+            figures.append(total_where(equal(text.copy(), literal(TOP)), column("size")))
+        return select, figures
 
     def first_wrong(self) -> exp.Select:
         """The name of a column that shows another label, as `wrong`; NULL where no column does."""
         named_wrong = exp.Case()
         for item in self.columns:
-            named_wrong = named_wrong.when(self._wrong(item), literal(item.name), copy=False)
+            named_wrong = named_wrong.when(self._shows_another(item), literal(item.name), copy=False)
         return self._rows().select(named(exp.Min(this=named_wrong), "wrong"), copy=False)
 
     def holds(self) -> exp.Select:
         """TRUE where no row shows another label."""
-        wrong = any_of([self._wrong(item) for item in self.columns])
+        wrong = any_of([self._shows_another(item) for item in self.columns])
         return self._rows().select(equal(count(), literal(0)), copy=False).where(wrong, copy=False)
 
     def _rows(self) -> exp.Select:
         """The published rows, each with the allowed label that it shows in every column, if it does."""
-        traits = self.table.traits
-        select = exp.select().from_(traits.relation(self.table.relation, "published"))
+        select = exp.select().from_(self.table.traits.relation(self.table.relation, "published"))
         for item in self.columns:
-            if item.labels is not None:
-                alias = self._alias(item)
-                allowed = exp.select(named(item.text.copy(), "allowed_label")).distinct()
-                allowed = allowed.from_(traits.relation(item.labels, "hierarchy"))
-                on = equal(self.table.text(item.name), column("allowed_label", alias))
-                select = select.join(left_join(subquery(allowed, alias), on), copy=False)
+            select = self._with_labels(select, item, self.table.text(item.name))
         return select
 
-    def _wrong(self, item: LabelsShown) -> exp.Expression:
-        """Whether a row shows another label. Never NULL: what is not known to be allowed is wrong."""
-        shown = column(item.name, "published")
+    def _with_labels(self, select: exp.Select, item: LabelsShown, text: exp.Expression) -> exp.Select:
+        """Rows with the allowed label that one of their texts is, if it is one."""
+        if item.labels is None:
+            return select
+        alias = self._alias(item)
+        allowed = exp.select(named(item.text.copy(), "allowed_label")).distinct()
+        allowed = allowed.from_(self.table.traits.relation(item.labels, "hierarchy"))
+        on = equal(text.copy(), column("allowed_label", alias))
+        return select.join(left_join(subquery(allowed, alias), on), copy=False)
+
+    def _shows_another(self, item: LabelsShown) -> exp.Expression:
+        return self._wrong(item, column(item.name, "published"), self.table.text(item.name))
+
+    def _wrong(self, item: LabelsShown, shown: exp.Expression, text: exp.Expression) -> exp.Expression:
+        """Whether a value shows another label. Never NULL: what is not known to be allowed is wrong."""
         others = [is_null(column("allowed_label", self._alias(item)))] if item.labels is not None else []
-        others += [exp.NEQ(this=self.table.text(item.name), expression=literal(more)) for more in item.also]
+        others += [exp.NEQ(this=text.copy(), expression=literal(more)) for more in item.also]
         if item.nulls:
-            return all_of([is_present(shown), *others])
-        return any_of([is_null(shown), all_of(others)])
+            return all_of([is_present(shown.copy()), *others])
+        return any_of([is_null(shown.copy()), all_of(others)])
 
     def _alias(self, item: LabelsShown) -> str:
         return f"labels_of_{explained(other.name for other in self.columns)[item.name]}"

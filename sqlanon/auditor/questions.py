@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlanon.auditor.models import AskedModel, ask
+from sqlanon.auditor.policy_statements import LabelQuestion
 from sqlanon.auditor.request import Opened, null_is_blank, text_key
 from sqlanon.auditor.statements.classes import (
     AuditQuestion,
     matched_classes,
     population_figures,
     population_question,
+    size_figures,
     size_question,
 )
 from sqlanon.auditor.statements.columns import ColumnStatement
@@ -25,6 +28,9 @@ from sqlanon.hierarchies.base import Family
 from sqlanon.spec import Privacy
 from sqlanon.spec.models import Alpha, SensitiveModel, TCloseness
 from sqlanon.sql.relations import column
+
+LABELS = "labels_"
+"""What the names of figures of labels begin with."""
 
 WITHOUT_ORDER = frozenset({Family.TEXT, Family.OTHER})
 
@@ -44,6 +50,19 @@ def sizes_of_classes(sides: Sides, columns: Sequence[str], k: int) -> AuditQuest
     audited = sides.audited
     person = None if sides.respondent is None else audited.key(sides.respondent)
     return size_question(audited.expression(), [audited.key(name) for name in columns], person, k)
+
+
+def sizes_and_labels(sides: Sides, columns: Sequence[str], k: int, labels: LabelQuestion) -> AuditQuestion:
+    """The same of classes of rows, and which labels these show: the table is read once."""
+    audited = sides.audited
+    rows, shown = labels.of_classes(audited.expression(), {name: audited.key(name) for name in columns})
+    figures = {**size_figures(k), **{f"{LABELS}{place}": figure for place, figure in enumerate(shown)}}
+    return AuditQuestion("audit", rows, figures)
+
+
+def labels_found(found: Mapping[str, Any]) -> tuple[int, ...]:
+    """What `LabelQuestion.counted` would have answered, from the figures of `sizes_and_labels`."""
+    return (int(found["rows"]), *(int(figure) for name, figure in found.items() if name.startswith(LABELS)))
 
 
 def against_population(sides: Sides, population: Opened, columns: Sequence[str], privacy: Privacy) -> AuditQuestion:

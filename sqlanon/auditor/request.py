@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sqlanon.auditor.breaches import Linked
+from sqlanon.auditor.policy_statements import LabelQuestion
 from sqlanon.engines.base import ColumnInfo, Engine
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
@@ -73,6 +74,8 @@ class Beside:
     """Who could be in the table, generalized alike: its columns are named like the quasi-identifier."""
     ancestors: Ancestors | None = None
     """The hierarchies of the quasi-identifier, for what is asked of rows that fit each other."""
+    labels: LabelQuestion | None = None
+    """Which labels the table may show: asked along with the sizes of its classes, where these are classes of rows."""
 
 
 NUMBERS = frozenset({Family.INTEGER, Family.DECIMAL, Family.FLOAT})

@@ -118,6 +118,8 @@ class GroupResult:
     checks: tuple[Check, ...] = ()
     consistency: Consistency | None = None
     """Which rows of source and table fit each other, where the source and its hierarchies are known."""
+    labels: tuple[int, ...] | None = None
+    """The answer to a question of labels, where it was asked along with the sizes."""
 
     @property
     def satisfied(self) -> bool:
@@ -240,6 +242,11 @@ class AuditResult:
     def consistency(self) -> Consistency | None:
         """Which rows of source and table fit each other; only of a single quasi-identifier."""
         return self.groups[0].consistency if len(self.groups) == 1 else None
+
+    @property
+    def labels(self) -> tuple[int, ...] | None:
+        """The answer to a question of labels, where it was asked along; only of a single quasi-identifier."""
+        return self.groups[0].labels if len(self.groups) == 1 else None
 
     @property
     def satisfied(self) -> bool:

@@ -266,9 +266,9 @@ class Engine(ABC):
 
     @contextmanager
     def by_hashes(self) -> Iterator[None]:
-        """Statements of the block join by hashes or by sorting, never row by row, on engines that can be told so.
+        """Statements of the block join by hashes wherever these can, on engines that can be told so.
 
-        For joins of what is grouped twice: how many rows come of them no planner guesses.
+        For joins of what was grouped just now: how many rows come of them no planner guesses.
         """
         yield
 

@@ -72,6 +72,8 @@ def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> Measu
         made.append(settled)
         measured = written.after_rounds(settled, "What is kept after all rounds of suppression.")
     made += _carried_out(engine, scratch, written.steps[done:])
+    # For questions that join them to the source; the release itself is joined by hashes, whatever a planner expects.
+    engine.analyze("measure classes", measured.table)
     return MeasuredClasses(
         measured.table,
         measured.known,
@@ -89,8 +91,6 @@ def _carried_out(engine: Engine, scratch: Scratch, steps: Sequence[AnyStep]) -> 
         match step:
             case Step():
                 made.append(scratch.create_at(step.title, step.table, step.query))
-                if step.analyzed:
-                    engine.analyze(step.title, step.table)
             case StepCheck():
                 [(number,)] = engine.query(Statement(step.title, step.found))
                 if number:

@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlanon.auditor import Ancestors, AuditResult, Beside, Request, Sizes, audit
 from sqlanon.auditor.breaches import Linked
 from sqlanon.auditor.differences import Difference, compared, comparison_of, shared_columns
-from sqlanon.auditor.policy import ColumnPolicy, allowed_levels, audit_policy, policy_of
+from sqlanon.auditor.policy import ColumnPolicy, allowed_levels, audit_policy, labels_at_one_level, policy_of
 from sqlanon.auditor.rules import audit_rules
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, RequirementError, SourceError, UsageError
@@ -132,7 +132,7 @@ def _column_policies(release: Releasable, hierarchies: Sequence[StoredHierarchy]
 def audit_beforehand(engine: Engine, release: Releasable, scratch: Scratch) -> AuditResult:
     """What the audit would say of a release, which is measured in a scratch table and not published."""
     judged = release.judge(engine, scratch)
-    staging = _audited_rows(release, judged, scratch)
+    staging = _audited_rows(engine, release, judged, scratch)
     measured = _measured(engine, release, staging, judged, scratch)
     scratch.drop(staging, *judged.scratch)
     return replace(measured, table=str(release.binding.target), suppressed=judged.rows - measured.rows)
@@ -192,7 +192,9 @@ def _held_to_policy(
     audited: AuditResult,
 ) -> AuditResult:
     """The audit with the policy of the spec, asked of what is published; refuses what does not hold."""
-    checks = audit_policy(engine, published, policy_of(release.binding, columns, judged.rows))
+    policy = policy_of(release.binding, columns, judged.rows)
+    # A table that was audited as it stands has answered what its labels are.
+    checks = audit_policy(engine, published, policy, audited.labels)
     checks = (*checks, *audit_rules(engine, published, release.binding))
     for check in checks:
         if not check.satisfied:
@@ -213,14 +215,14 @@ def _publish_table(
         judged = replace(judged, rows=rows - tracked.figures.held)
     if release.binding.witnessed:
         # Persons are counted before their key is left out: the table that is published never holds it.
-        seen = _audited_rows(release, judged, scratch) if tracked is None else tracked.rows
+        seen = _audited_rows(engine, release, judged, scratch) if tracked is None else tracked.rows
         audited = _audited(engine, release, seen, judged, scratch)
         _carry_out(engine, stage_audited(release.binding, seen, staging, engine.traits))
         scratch.drop(seen)
         _refuse_other_count(engine, staging, judged)
     else:
         _carry_out(engine, stage_table(staging, judged.query, engine.traits))
-        audited = _audited(engine, release, staging, judged, scratch)
+        audited = _audited(engine, release, staging, judged, scratch, columns)
     audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     classes = _staged_classes(engine, release, staging, scratch)
     difference = _difference(engine, release, target, staging, scratch)
@@ -234,13 +236,15 @@ def _publish_table(
 
 
 def _carry_out(engine: Engine, *steps: PublishStep) -> None:
-    for step in steps:
-        engine.execute(Statement(step.title, step.statement))
+    with engine.by_hashes():
+        for step in steps:
+            engine.execute(Statement(step.title, step.statement))
 
 
-def _audited_rows(release: Releasable, judged: Judgement, scratch: Scratch) -> Table:
+def _audited_rows(engine: Engine, release: Releasable, judged: Judgement, scratch: Scratch) -> Table:
     step = audited_rows(release.binding, scratch.name, judged.query)
-    return scratch.create_at(step.title, step.table, step.query)
+    with engine.by_hashes():
+        return scratch.create_at(step.title, step.table, step.query)
 
 
 def _staged_classes(
@@ -267,8 +271,9 @@ def _publish_file(
         if tracked is not None:
             refuse_by_policy(release.binding, tracked.figures)
             judged = replace(judged, rows=rows - tracked.figures.held)
-        staging = _audited_rows(release, judged, scratch) if tracked is None else tracked.rows
-        audited = _audited(engine, release, staging, judged, scratch)
+        staging = _audited_rows(engine, release, judged, scratch) if tracked is None else tracked.rows
+        asked_along = () if release.binding.witnessed else columns
+        audited = _audited(engine, release, staging, judged, scratch, asked_along)
         if release.binding.witnessed:
             seen = staging
             staging = scratch.create("stage file", "file", released_columns(release.binding, seen))
@@ -361,7 +366,7 @@ def _publish_view(
         audited = _audited(engine, release, Query(with_persons), judged, scratch)
         _refuse_other_count(engine, staging, judged)
     else:
-        audited = _audited(engine, release, staging, judged, scratch)
+        audited = _audited(engine, release, staging, judged, scratch, columns)
     audited = _held_to_policy(engine, release, columns, staging, judged, audited)
     _show_view(engine, target, show_view(staging, target, query, engine.traits))
     scratch.drop(*judged.scratch)
@@ -387,9 +392,18 @@ def _refuse_other_count(engine: Engine, staging: Table, judged: Judgement) -> No
 
 
 def _audited(
-    engine: Engine, release: Releasable, staging: Relation, judged: Judgement, scratch: Scratch
+    engine: Engine,
+    release: Releasable,
+    staging: Relation,
+    judged: Judgement,
+    scratch: Scratch,
+    columns: Sequence[ColumnPolicy] = (),
 ) -> AuditResult:
-    measured = _measured(engine, release, staging, judged, scratch)
+    """The audit of staged rows, which satisfy and are as many as expected; the labels of `columns` are asked along.
+
+    Labels are only asked of what is published as it stands: what is made of audited rows shows labels of its own.
+    """
+    measured = _measured(engine, release, staging, judged, scratch, columns)
     if not measured.satisfied:
         reason = next(iter((*measured.violations, *measured.notes)))
         raise RequirementError(f"the release failed its audit and was not published: {reason}")
@@ -402,10 +416,18 @@ def _audited(
 
 
 def _measured(
-    engine: Engine, release: Releasable, staging: Relation, judged: Judgement, scratch: Scratch
+    engine: Engine,
+    release: Releasable,
+    staging: Relation,
+    judged: Judgement,
+    scratch: Scratch,
+    columns: Sequence[ColumnPolicy] = (),
 ) -> AuditResult:
     """The staged rows against the models of the spec."""
     beside = _beside(engine, release, staging, judged)
+    if columns:
+        policy = policy_of(release.binding, columns, judged.rows)
+        beside = replace(beside, labels=labels_at_one_level(engine, staging, policy))
     if release.binding.spec.privacy.anonymity != "classic":
         beside = replace(beside, source=release.binding.source, ancestors=_ancestors(release, scratch))
     return audit(engine, staging, _request(release), beside)

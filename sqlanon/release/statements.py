@@ -199,6 +199,8 @@ class ShownColumn:
     """What tells its texts apart byte by byte, where equal values may differ and no key of classes does it."""
     later: bool = False
     """Its class key is looked up once rows are counted: fewer of them are joined."""
+    labelled: bool = False
+    """It shows what its hierarchy has for the key of its class: that too is looked up once rows are counted."""
 
     own_name: bool = True
     """It keeps its name among rows that are alike; not so where something of ours is called so there."""
@@ -215,21 +217,39 @@ class ShownColumn:
 
 
 def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], shown: Sequence[ShownColumn]) -> exp.Select:
-    """The rows that will look the same when they are published, counted as `n`, each with the key of its class."""
+    """The rows that will look the same when they are published, counted as `n`, each with the key of its class.
+
+    Grouped by the codes of labels, which are narrower; labels, and codes of columns that are released as they are, are
+    looked up once rows are counted.
+    """
     names = {item.name: item.column_name for item in shown if item.later}
     later = [_read_as(item, names[item.name]) for item in below_top(columns) if item.name in names]
     at_once = [item for item in below_top(columns) if item.name not in names]
+    of_source = [item for item in shown if not item.labelled]
     keys = [(item.key_name, item.class_key()) for item in at_once]
-    keys += [key for item in shown for key in item.differs_by()]
+    keys += [key for item in of_source for key in item.differs_by()]
     rows = _joined(_select(keys).from_(source), at_once).select(named(count(), "n"), copy=False)
     # By their places: a name could be that of another column of the source.
     rows = rows.group_by(*(literal(place) for place in range(1, len(keys) + 1)), copy=False) if keys else rows
-    if not later:
+    if not later and len(of_source) == len(shown):
         return rows
-    items = [named(item.class_key(), item.key_name) for item in later]
-    counted = [*(item.key_name for item in at_once), *(item.column_name for item in shown), "n"]
+    items: list[exp.Expression] = [named(item.class_key(), item.key_name) for item in later]
+    items += [_called(item.value.copy(), item.column_name) for item in shown if item.labelled]
+    counted = [*(item.key_name for item in at_once), *(item.column_name for item in of_source), "n"]
     select = exp.select(*items, *(column(name, "source") for name in counted)).from_(subquery(rows, "source"))
+    labelled = {item.name for item in shown if item.labelled}
+    for item in at_once:
+        if item.name in labelled and item.lookup is not None:
+            select = select.join(_labels_of_codes(item, item.lookup), copy=False)
     return _joined(select, later)
+
+
+def _labels_of_codes(item: QuasiIdentifier, lookup: Table) -> exp.Join:
+    """What a column shows for each of its codes, to be joined to rows that have the code."""
+    code_name = f"code_{item.level}"
+    pairs = exp.select(column(code_name), column(item.value().name)).distinct().from_(table_expression(lookup))
+    on = equal(column(item.key_name, "source"), column(code_name, item.alias))
+    return left_join(subquery(pairs, item.alias), on)
 
 
 def _read_as(item: QuasiIdentifier, name: str) -> QuasiIdentifier:

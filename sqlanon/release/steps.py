@@ -46,7 +46,8 @@ class Step:
     table: Table
     query: exp.Query
     analyzed: bool = False
-    """Joins with it are planned by what it holds, where an engine plans by statistics."""
+    """Joins with it are planned by what it holds, where an engine plans by statistics and runs a script: a session of
+    ours says how they are made."""
 
 
 @dataclass(frozen=True)
@@ -171,14 +172,14 @@ class Release:
                 continue
             value = column(name, "source") if item is None else item.value()
             if value.args.get("table") is None or value.text("table") != "source":
-                found.append(ShownColumn(name, plain, value, own_name=own))
+                found.append(ShownColumn(name, plain, value, labelled=True, own_name=own))
                 continue
             if not info.family.exact:
                 return None
             later = item is not None and item.lookup is not None
             by_bytes = info.family is Family.TEXT and name not in told_apart and (item is None or later)
             key = engine.traits.key(column(name, "source"), info.family) if by_bytes else None
-            found.append(ShownColumn(name, plain, value, key, later, own))
+            found.append(ShownColumn(name, plain, value, key, later, own_name=own))
         return found
 
     @property

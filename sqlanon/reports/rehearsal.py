@@ -35,7 +35,8 @@ def rehearsed(
     """Make the release in a scratch table and measure it; the table goes at the end."""
     binding, spec = release.binding, release.binding.spec
     judged = release.judge(engine, scratch, shuffle=False)
-    table = scratch.create("rehearse release", "rehearsed", judged.query)
+    with engine.by_hashes():
+        table = scratch.create("rehearse release", "rehearsed", judged.query)
     people = release.population(engine)
     ancestors = None
     if spec.privacy.anonymity != "classic":

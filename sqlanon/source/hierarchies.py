@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 from sqlglot import exp
@@ -141,17 +142,18 @@ def _validated(
 ) -> StoredHierarchy:
     height = draft.height
     counted = _leaves_of(item)
-    statement = Statement(f"validate {draft.column}", hierarchy_sql.validation(table, height, counted), fresh=True)
-    [row] = engine.query(statement)
-    missing, parents = row[:height], row[height : 2 * height]
-    tops, leaves, values, outside, top, *sums = row[2 * height : 2 * height + 7]
-    indexes = row[2 * height + 7 :]
+    question = hierarchy_sql.validation(table, height, engine.traits, counted)
+    [row] = engine.query(Statement(f"validate {draft.column}", question, fresh=True))
+    figures = iter(row)
+    missing, parents = (list(islice(figures, number)) for number in (height, height - 1))
+    tops, leaves, values, outside, top, *sums = islice(figures, 7)
+    indexes = list(figures)
     for level, number in enumerate(missing, start=1):
         if number:
             raise _failure(engine, draft, table, level - 1, int(number), missing=True, show_values=show_values)
-    for level, number in enumerate(parents):
-        if number:
-            raise _failure(engine, draft, table, level, int(number), missing=False, show_values=show_values)
+    for level, too_many in enumerate((*parents, int(tops) - 1)):
+        if too_many > 0 and (number := _several_parents(engine, draft, table, level)):
+            raise _failure(engine, draft, table, level, number, missing=False, show_values=show_values)
     if tops > 1:
         raise HierarchyError(
             f"column '{draft.column}': the top of its hierarchy has {tops} labels, not one",
@@ -184,6 +186,12 @@ def _validated(
         measure=item.measure,
         checksum=tuple(int(number) for number in sums),
     )
+
+
+def _several_parents(engine: Engine, draft: HierarchyDraft, table: Table, level: int) -> int:
+    query = hierarchy_sql.several_parents(table, level, draft.height)
+    [(number,)] = engine.query(Statement(f"validate {draft.column}", query))
+    return int(number)
 
 
 def fingerprint(rule: Rule) -> str:

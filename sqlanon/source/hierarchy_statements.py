@@ -161,6 +161,9 @@ def sound(coded_query: exp.Select, height: int) -> exp.Select:
     )
 
 
+CODES = 2**32
+"""More than any code of a label."""
+
 Leaves = Literal["listed", "occurring", "places"]
 """What counts as the leaves of a label: every value that is listed, only those that occur, or places of a range."""
 
@@ -252,7 +255,8 @@ def coded(
             items.append(named(first, f"start_{level}"))
     if leaves == "places":
         items += [column(name) for name in (f"leaves_{height}", f"start_{height}", "outside")]
-    return with_queries(exp.select(*items).from_(source, copy=False), {source: labelled})
+    # Windows over all labels gather them anyway.
+    return with_queries(exp.select(*items).from_(source, copy=False), {source: traits.gathered(labelled)})
 
 
 def _leaves(level: int, leaves: Leaves) -> exp.Expression:
@@ -285,18 +289,19 @@ def _index(level: int, height: int, key: exp.Expression, families: Sequence[Fami
     return exp.Sub(this=rank, expression=literal(1)) if siblings else rank
 
 
-def validation(table: Table, height: int, leaves: Leaves = "listed") -> exp.Select:
-    """One row: missing labels per level 1..h, labels with two parents per level 0..h-1, tops, leaves, values, values
-    outside a declared domain, the top, two checksums of the codes, the greatest index per level 0..h-1.
+def validation(table: Table, height: int, traits: Traits, leaves: Leaves = "listed") -> exp.Select:
+    """One row: missing labels per level 1..h, parents too many per level 0..h-2, tops, leaves, values, values outside a
+    declared domain, the top, two checksums of the codes, the greatest index per level 0..h-1.
 
-    A label with two parents and a label shared by two branches are one thing seen from below and from above.
+    A label with two parents and a label shared by two branches are one thing seen from below and from above. Below the
+    top several parents are several tops.
     """
     present = is_present(column("value"))
     items: list[exp.Expression] = []
     for level in range(1, height + 1):
         items.append(exp.Count(this=exp.Case().when(is_null(column(f"label_{level}")), literal(1))))
-    for level in range(height):
-        items.append(scalar(_several_parents(table, level, height)))
+    for level in range(height - 1):
+        items.append(_parents_too_many(level))
     items.append(exp.Count(this=exp.Distinct(expressions=[column(f"label_{height}")])))
     present_values = exp.Count(this=exp.Case().when(present, literal(1)))
     if leaves == "places":
@@ -307,7 +312,21 @@ def validation(table: Table, height: int, leaves: Leaves = "listed") -> exp.Sele
     items += checksum()
     items += [exp.Max(this=column(f"index_{level}")) for level in range(height)]
     rows = with_mix(table_expression(table), [column(name) for name in _told_apart(height, leaves)])
-    return exp.select(*items).from_(rows, copy=False)
+    return exp.select(*items).from_(subquery(traits.gathered(rows.this), rows.alias), copy=False)
+
+
+def _parents_too_many(level: int) -> exp.Expression:
+    """The different pairs of a label and its parent, less the labels that have one; counted by their codes."""
+    code, parent = column(f"code_{level}"), column(f"code_{level + 1}")
+    present = is_present(column(f"label_{level + 1}"))
+    pair = exp.Add(
+        this=exp.Mul(this=cast(code, "bigint"), expression=literal(CODES)), expression=cast(parent, "bigint")
+    )
+    pairs, labels = (
+        exp.Count(this=exp.Distinct(expressions=[exp.Case().when(present.copy(), item)]))
+        for item in (pair, code.copy())
+    )
+    return exp.Sub(this=pairs, expression=labels)
 
 
 def _told_apart(height: int, leaves: Leaves) -> list[str]:
@@ -316,7 +335,8 @@ def _told_apart(height: int, leaves: Leaves) -> list[str]:
     return [*names, f"leaves_{height}"] if leaves == "places" else names
 
 
-def _several_parents(table: Table, level: int, height: int) -> exp.Select:
+def several_parents(table: Table, level: int, height: int) -> exp.Select:
+    """How many labels of a level have more than one parent."""
     return exp.select(count()).from_(subquery(_codes_with_several_parents(table, level, height), "labels"))
 
 

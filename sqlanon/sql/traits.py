@@ -128,6 +128,10 @@ class Traits:
             text = laid_out(text)
         return f"/* {_harmless(tag)} */ {text}" if tag else text
 
+    def gathered(self, rows: exp.Query) -> exp.Query:
+        """Few rows: looked at in one place, where an engine would spread them over several."""
+        return rows
+
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
         """The value as a grouping key that compares alike on every engine: byte-wise text, one zero."""
         if family is Family.TEXT:

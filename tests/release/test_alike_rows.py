@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from sqlanon import pipeline
 from sqlanon.engines import open_engine
-from sqlanon.engines.base import Session, Statement, TraceEvent
+from sqlanon.engines.base import Engine, Session, Statement, TraceEvent
+from sqlanon.errors import EngineError
 from sqlanon.source.run import Options
 from sqlanon.sql.relations import Query, Table, column, table_expression
 from tests.kit.database import Database, changed
@@ -41,6 +42,9 @@ SPEC: dict[str, Any] = {
     },
     "privacy": {"k": 15, "suppression": {"limit": "50%"}},
 }
+
+
+KINDS = ("nestloop", "mergejoin", "hashjoin")
 
 
 def steps_of(database: Database, folder: Path, **changes: Any) -> list[str]:
@@ -144,3 +148,37 @@ def test_a_hash_table_may_take_more_than_a_sort(postgres_url: str) -> None:
         finally:
             engine.close()
     assert found == [64, 3]
+
+
+def test_workers_group_together_unless_somebody_has_set_their_costs(postgres_url: str) -> None:
+    setting = exp.select(exp.func("current_setting", exp.Literal.string("parallel_tuple_cost")))
+    found = []
+    for options in ("", "-cparallel_tuple_cost=0.3"):
+        url = make_url(postgres_url)
+        given = {**url.query, "options": f"{url.query['options']} {options}"}
+        engine = open_engine(url.set(query=given).render_as_string(hide_password=False), Session(), Path())
+        try:
+            found += [float(value) for (value,) in engine.query(Statement("session", setting))]
+        finally:
+            engine.close()
+    assert found == [0.01, 0.3]
+
+
+def test_a_statement_that_fails_among_hash_joins_tells_its_own_error(postgres_url: str) -> None:
+    """Within a transaction: the settings come back with it, and what follows joins as ever."""
+    engine = open_engine(postgres_url, Session(), Path())
+    joins = exp.select(*(exp.func("current_setting", exp.Literal.string(f"enable_{kind}")) for kind in KINDS))
+    missing = Statement("stage release", exp.select(exp.Star()).from_(table_expression(Table(("missing",)))))
+    try:
+        with engine.by_hashes():
+            assert engine.query(Statement("session", joins)) == [("off", "off", "on")]
+        with pytest.raises(EngineError, match="missing"):
+            _among_hash_joins(engine, missing)
+        assert engine.query(Statement("session", joins)) == [("on", "on", "on")]
+    finally:
+        engine.close()
+
+
+def _among_hash_joins(engine: Engine, statement: Statement) -> None:
+    with engine.transaction(), engine.by_hashes():
+        engine.query(statement)

@@ -155,7 +155,12 @@ class DifferenceStatement:
         """Each class with its leavers, joiners and those who stayed: rows, people, and values of sensitive columns."""
         source = table_expression(Table((f"{PREFIX}rows",)))
         names = [*question.keys, *question.values, *self._person]
-        compared = _summed(exp.select(*(column(name) for name in names)).from_(source), names)
+        select = exp.select(*(column(name) for name in names)).from_(source)
+        if {*names} == {*self._keys, *self._others.values(), *self._person}:
+            # Counted by just these columns.
+            compared = select.select(column("older"), column("newer"), copy=False)
+        else:
+            compared = _summed(select, names)
         older, newer = column("older"), column("newer")
         left = exp.Case().when(
             exp.GT(this=older, expression=newer), exp.Sub(this=older.copy(), expression=newer.copy())

@@ -29,6 +29,11 @@ HASH_MEMORY = 262_144
 fears that they do not fit: by its defaults, 8 MB, it sorts the whole table instead.
 """
 
+TUPLE_COST = "0.01"
+"""What a row that a worker hands over costs, a tenth of what PostgreSQL believes: by that it groups a table in one
+process, because it expects as many groups of computed keys as a tenth of the rows.
+"""
+
 _SETTINGS = {
     "TimeZone": "UTC",
     "DateStyle": "ISO, YMD",
@@ -104,32 +109,35 @@ def settings(statement_seconds: float | None) -> exp.Expression:
     )
 
 
-_HASH_MEMORY = """
-select set_config(s.name, cast(cast(:kilobytes as double precision) / cast(w.setting as bigint) as text), false)
+_GROUPING = """
+select set_config(s.name, case s.name when 'parallel_tuple_cost' then :tuple_cost
+        else cast(cast(:kilobytes as double precision) / cast(w.setting as bigint) as text) end, false)
 from pg_settings as s join pg_settings as w on w.name = 'work_mem'
-where s.name = 'hash_mem_multiplier'
-    and cast(s.setting as double precision) * cast(w.setting as bigint) < :kilobytes
+where (s.name = 'hash_mem_multiplier'
+        and cast(s.setting as double precision) * cast(w.setting as bigint) < :kilobytes)
+    or (s.name = 'parallel_tuple_cost' and s.source = 'default')
 """
 
 
-def hash_memory() -> exp.Expression:
-    """Lets hash tables take more than sorts may; a session that allows more already keeps what it has.
+def grouping() -> exp.Expression:
+    """Lets hash tables take more than sorts may, and workers of the server group a table together.
 
-    The setting came with version 13; before it nothing is set.
+    A session that allows hash tables more already keeps what it has, and so does one whose costs somebody has set. How
+    much hash tables may take came with version 13; before it that is not set.
     """
-    return fill(_HASH_MEMORY, "postgres", kilobytes=HASH_MEMORY)
+    return fill(_GROUPING, "postgres", kilobytes=HASH_MEMORY, tuple_cost=TUPLE_COST)
 
 
-_NESTED_LOOPS = """
+_OTHER_JOINS = """
 select set_config(s.name, case when :allowed = 1 then s.reset_val else 'off' end, false)
 from pg_settings as s
-where s.name = 'enable_nestloop'
+where s.name in ('enable_nestloop', 'enable_mergejoin')
 """
 
 
-def nested_loops(allowed: bool) -> exp.Expression:
-    """Whether joins may go through one side once for each row of the other; allowed is as the session began."""
-    return fill(_NESTED_LOOPS, "postgres", allowed=int(allowed))
+def other_joins(allowed: bool) -> exp.Expression:
+    """Whether joins may be made otherwise than by hashes, where these will do; allowed is as the session began."""
+    return fill(_OTHER_JOINS, "postgres", allowed=int(allowed))
 
 
 _TOLD_APART = """

@@ -153,7 +153,7 @@ class PostgresEngine(Engine):
     def _set_up(self) -> None:
         try:
             self.query(Statement("session", postgres_catalog.settings(self.session.statement_seconds)))
-            self.query(Statement("session", postgres_catalog.hash_memory()))
+            self.query(Statement("session", postgres_catalog.grouping()))
             if scratch.is_run(self.session.run):
                 self.query(Statement("session", postgres_catalog.lock_of(self.session.run)))
         except BaseException:
@@ -166,11 +166,15 @@ class PostgresEngine(Engine):
 
     @contextmanager
     def by_hashes(self) -> Iterator[None]:
-        self.query(Statement("session", postgres_catalog.nested_loops(False)))
+        self.query(Statement("session", postgres_catalog.other_joins(False)))
         try:
             yield
-        finally:
-            self.query(Statement("session", postgres_catalog.nested_loops(True)))
+        except BaseException:
+            # A transaction that failed takes its settings back itself, and hears nothing until it is rolled back.
+            with suppress(EngineError):
+                self.query(Statement("session", postgres_catalog.other_joins(True)))
+            raise
+        self.query(Statement("session", postgres_catalog.other_joins(True)))
 
     # -- running statements ------------------------------------------------------------------------------------
 

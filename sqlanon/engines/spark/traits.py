@@ -16,7 +16,7 @@ from sqlglot.expressions import DType
 from sqlanon.engines.dialects import NESTED, ordered_anyhow, parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import concat
-from sqlanon.sql.relations import File, Table, cast, literal, table_expression
+from sqlanon.sql.relations import File, Table, cast, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
@@ -76,6 +76,11 @@ class SparkTraits(Traits):
         if self.dialect == "spark":
             adapted.parent = exp.Semicolon()
         return super().render(adapted, tag, pretty, copy=False)
+
+    def gathered(self, rows: exp.Query) -> exp.Query:
+        """One task: groups and windows over it need no exchange between workers, each of which is a job of its own."""
+        spread = exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier("spread")))
+        return exp.select(exp.Star()).from_(spread).hint("COALESCE(1)", dialect="spark", copy=False)
 
     def key(self, value: exp.Expression, family: Family) -> exp.Expression:
         if family is Family.TEXT:
