@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlanon.errors import SpecError, UsageError
-from sqlanon.hierarchies.definition import join_name
+from sqlanon.hierarchies.definition import join_name, split_name
 from sqlanon.spec import Spec, spec_from_dict
 from sqlanon.spec.privacy import MODELS
 
@@ -194,7 +194,7 @@ def reference(function: str, *names: str, version: str | None = None) -> str:
 AUDITED = ("k", "suppression", *(key for key, entry in MODELS.items() if entry.in_dbt))
 """The keys of `privacy` that the dbt package audits. What it would not audit is not planned."""
 
-BESIDE = ("source", "respondent", "columns", "default_role", "search")
+BESIDE = ("source", "respondent", "columns", "default_role", "search", "history")
 """The other keys that a model's meta may have."""
 
 
@@ -214,6 +214,7 @@ def spec_of(manifest: Manifest, model: ManifestNode, url: str, folder: Path) -> 
         "columns": {**_mapping(meta.get("columns")), **(model.columns or {})},
         "privacy": {key: meta[key] for key in AUDITED if key in meta},
         **{key: meta[key] for key in ("respondent", "default_role", "search") if key in meta},
+        **_history(meta, model.relation[0]),
     }
     try:
         spec = spec_from_dict(values, folder)
@@ -221,7 +222,20 @@ def spec_of(manifest: Manifest, model: ManifestNode, url: str, folder: Path) -> 
         raise SpecError(*(f"model '{model.name}': {problem}" for problem in str(error).splitlines())) from None
     _refuse_unaudited(spec, model.name)
     # What the tables are called in the target at hand decides nothing: the lock file is the same for every target.
-    return spec.known_as(source.jinja, model.jinja)
+    return spec.known_as(source.jinja, model.jinja, meta.get("history"))
+
+
+def _history(meta: Mapping[str, Any], schema: str) -> dict[str, Any]:
+    """The history that a model's meta asks for; a ledger without a schema lies beside the model."""
+    history = meta.get("history")
+    if not isinstance(history, Mapping) or not isinstance(history.get("ledger"), str):
+        return {} if history is None else {"history": history}
+    ledger = history["ledger"]
+    try:
+        alone = len(split_name(ledger)) == 1
+    except ValueError:
+        alone = False
+    return {"history": {**history, "ledger": f"{join_name((schema,))}.{ledger}" if alone else ledger}}
 
 
 def _refuse_unknown(meta: Mapping[str, Any], name: str) -> None:

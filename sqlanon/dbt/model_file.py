@@ -109,3 +109,13 @@ def signed(part: str) -> str:
     unsigned = _SIGNATURE.sub(f"-- Signature: {UNSIGNED}", part, count=1)
     digest = md5(unsigned.replace("\r\n", "\n").strip().encode(), usedforsecurity=False).hexdigest()
     return _SIGNATURE.sub(f"-- Signature: {digest}", unsigned, count=1)
+
+
+def harmless(text: str) -> str:
+    """Text in which dbt finds no Jinja.
+
+    >>> harmless("a {{ b }}")
+    "a {{ '{{' }} b }}"
+    """
+    parts = text.split("{{")
+    return "{{ '{{' }}".join(part.replace("{%", "{{ '{%' }}").replace("{#", "{{ '{#' }}") for part in parts)

@@ -19,14 +19,22 @@ import yaml
 from sqlglot import exp
 
 from sqlanon.dbt.manifest import Manifest, ManifestNode, reference
-from sqlanon.dbt.model_file import END, MARK, UNSIGNED, ModelFile, signed
+from sqlanon.dbt.model_file import END, MARK, UNSIGNED, ModelFile, harmless, signed
 from sqlanon.dbt.project import Project, read_yaml
+from sqlanon.dbt.series import SeriesStatements, series_statements, stated_series, written_statements
 from sqlanon.engines.base import Engine
+from sqlanon.engines.generated_dialects import scripting_for
 from sqlanon.errors import RequirementError, UsageError
 from sqlanon.evaluation.requirements import requirement_of
 from sqlanon.pipeline import plan
 from sqlanon.recoding.kinds import FullDomain
-from sqlanon.release.classes import apart_from_tables, in_one_query, level_question, release_query
+from sqlanon.release.classes import (
+    apart_from_tables,
+    generalized_columns,
+    in_one_query,
+    level_question,
+    release_query,
+)
 from sqlanon.release.hierarchies import Making, draft_hierarchies
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import PlanResult
@@ -67,6 +75,8 @@ class ReleaseModel:
     seeds: tuple[Seed, ...]
     checks: tuple[LabelCheck, ...] = ()
     """What the built table must show before it is published."""
+    series: SeriesStatements | None = None
+    """What keeps the ledger of the release, where it has one."""
 
 
 BUILT = Table(("sqlanon built table",))
@@ -74,11 +84,11 @@ BUILT = Table(("sqlanon built table",))
 
 
 def release_model(
-    engine: Engine, binding: Binding, levels: Mapping[str, int], seed_name: Callable[[str], str]
+    engine: Engine, binding: Binding, levels: Mapping[str, int], seed_name: Callable[[str], str], source: str = ""
 ) -> ReleaseModel:
     """The rows of the release; the query fails where a value has no label or no place in a declared order.
 
-    `seed_name` names the seed of a column's hierarchy.
+    `seed_name` names the seed of a column's hierarchy, `source` says in Jinja how a model reads the source.
 
     Named steps: hierarchies, counted rows, classes with their verdicts, the rows. Whenever the query runs, the
     requirement is asked of every class anew.
@@ -115,7 +125,11 @@ def release_model(
         )
         for item in question.columns
     )
-    return ReleaseModel(in_one_query(rows, written.steps), tuple(seeds), checks)
+    series = None
+    if binding.history is not None:
+        shown = {info.name: info for info in binding.columns} | dict(generalized_columns(release))
+        series = series_statements(binding, scripting_for(engine), BUILT, shown, source)
+    return ReleaseModel(in_one_query(rows, written.steps), tuple(seeds), checks, series)
 
 
 def _seed(name: str, draft: HierarchyDraft) -> Seed:
@@ -135,14 +149,16 @@ def model_text(
     reference: Callable[[Table], str | None],
     traits: Traits,
     spec_hash: str,
+    series: str = "",
 ) -> str:
     """What the command writes of a model: what it is, the query, and what the built table is asked before publication.
 
-    `reference` says how dbt refers to a table; None leaves the table its name.
+    `reference` says how dbt refers to a table; None leaves the table its name. `series` states what a ledger is kept
+    for.
     """
     chosen = ", ".join(f"{name} at level {level}" for name, level in levels.items())
     heading = f"{MARK} To change it, change the model's meta.sqlanon and run the command again."
-    generalization = f"-- Generalization: {_harmless(' '.join(chosen.split()))}."
+    generalization = f"-- Generalization: {harmless(' '.join(chosen.split()))}."
     pairs = json.dumps([list(pair) for pair in levels.items()]).replace("{", "\\u007b")
     text = f"{heading}\n{generalization}\n-- Levels: {pairs}\n-- Spec: {spec_hash}\n-- Signature: {UNSIGNED}\n\n"
     text += f"{_with_references(release.query, reference, traits)}\n"
@@ -150,14 +166,34 @@ def model_text(
         title = f"Asked before the table is published: {check.column} shows labels of level {check.level} alone."
         asked = _with_references(check.holds, lambda table: THIS if table == BUILT else reference(table), traits)
         number = list(levels).index(check.column)
-        text += f"\n{{% set labels_{number} -%}}\n-- {_harmless(' '.join(title.split()))}\n{asked}\n{{%- endset %}}\n"
+        text += f"\n{{% set labels_{number} -%}}\n-- {harmless(' '.join(title.split()))}\n{asked}\n{{%- endset %}}\n"
+    if release.series is not None:
+        text += f"\n{series}\n" + written_statements(
+            release.series,
+            partial(_statement, tables=release.series.tables, reference=reference, traits=traits),
+            traits,
+        )
     return signed(f"{text}{END}")
+
+
+def _statement(
+    statement: exp.Expression,
+    tables: Mapping[tuple[str, ...], str],
+    reference: Callable[[Table], str | None],
+    traits: Traits,
+) -> str:
+    """A statement of a ledger: its tables, the built one and those of the project are Jinja."""
+
+    def referred(table: Table) -> str | None:
+        return THIS if table == BUILT else tables.get(table.parts) or reference(table)
+
+    return _with_references(statement.copy(), referred, traits)
 
 
 THIS = "{{ this }}"
 
 
-def _with_references(query: exp.Select, reference: Callable[[Table], str | None], traits: Traits) -> str:
+def _with_references(query: exp.Expression, reference: Callable[[Table], str | None], traits: Traits) -> str:
     found: dict[str, str] = {}
     for table in list(query.find_all(exp.Table)):
         jinja = reference(Table(tuple(part.name for part in table.parts)))
@@ -165,20 +201,10 @@ def _with_references(query: exp.Select, reference: Callable[[Table], str | None]
             place = identifier(f"sqlanon reference {len(found)}")
             found[traits.render(place)] = jinja
             table.replace(exp.Table(this=place, alias=table.args.get("alias")))
-    text = _harmless(traits.render(query, pretty=True))
+    text = harmless(traits.render(query, pretty=True))
     for written, jinja in found.items():
         text = text.replace(written, jinja)
     return text
-
-
-def _harmless(text: str) -> str:
-    """Text in which dbt finds no Jinja.
-
-    >>> _harmless("a {{ b }}")
-    "a {{ '{{' }} b }}"
-    """
-    parts = text.split("{{")
-    return "{{ '{{' }}".join(part.replace("{%", "{{ '{%' }}").replace("{#", "{{ '{#' }}") for part in parts)
 
 
 PROPERTIES_MARK = "# Written by `sqlanon dbt`."
@@ -233,10 +259,12 @@ def write_model(
             bind(spec, engine),
             result.levels,
             seed_name=lambda column: _plain(f"{node.name}_{column}_hierarchy"),
+            source=manifest.referred(str((node.meta or {}).get("source")), node.name).jinja,
         )
         seeds = {seed.name for seed in release.seeds}
         referred = partial(_reference, manifest, seeds)
-        text = model_text(release, result.levels, referred, engine.traits, spec.hash())
+        series = "" if spec.ledger is None else stated_series(node.meta or {})
+        text = model_text(release, result.levels, referred, engine.traits, spec.hash(), series)
     files = {path: file.with_part(text)}
     for seed in release.seeds:
         files[project.seeds / f"{seed.name}.csv"] = _csv(seed)

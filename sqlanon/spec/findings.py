@@ -291,7 +291,7 @@ WITHOUT_DEFENCE = {
 
 WITHOUT_HISTORY = {
     "script": "a script does not compare with the table that it replaces; keep a ledger, or publish with sqlanon run",
-    "dbt": "a model built by dbt does not look at earlier releases; publish with sqlanon run or apply",
+    "dbt": "a model built by dbt does not compare with the table that it replaces; keep a ledger, or use sqlanon run",
     "grid": "a grid does not look at earlier releases; plan each requirement by a spec of its own",
 }
 """What does not look at earlier releases: to leave them out without a word would be a leak."""
@@ -316,7 +316,7 @@ def require_honoured(spec: SpecKeys, name: str) -> None:
     if message is not None:
         raise UsageError(f"search.algorithm: {message}")
     refuse_secrets(spec, name)
-    if name in WITHOUT_HISTORY and (spec.history == REQUIRED or (spec.ledger is not None and name != "script")):
+    if name in WITHOUT_HISTORY and (spec.history == REQUIRED or (spec.ledger is not None and name == "grid")):
         raise UsageError(f"history: {WITHOUT_HISTORY[name]}")
     for defence in WITHOUT_DEFENCE.get(name, ()):
         if spec.privacy.adversary is not None and getattr(spec.privacy.adversary, defence) is not None:

@@ -351,7 +351,7 @@ def _below(name: str, part: Any, depth: int) -> Iterator[tuple[str, Any]]:
 class Spec(SpecKeys):
     """A release: what to read, what to write, what it must satisfy."""
 
-    _known_as: dict[str, str] = PrivateAttr(default_factory=dict)
+    _known_as: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -421,10 +421,13 @@ class Spec(SpecKeys):
         content = self.model_dump(mode="json", exclude={"connection", "limits", "evidence"}, exclude_defaults=True)
         return {**content, **self._known_as}
 
-    def known_as(self, source: str, target: str) -> Spec:
-        """The same spec, whose fingerprints go by other names of its source and its target than the database's."""
+    def known_as(self, source: str, target: str, history: Any = None) -> Spec:
+        """The same spec, whose fingerprints go by other names of its source and its target than the database's.
+
+        `history` says the same of its ledger.
+        """
         named = self.model_copy()
-        named._known_as = {"source": source, "target": target}
+        named._known_as = {"source": source, "target": target, **({} if history is None else {"history": history})}
         return named
 
     def _recipient_findings(self) -> Iterator[Finding]:

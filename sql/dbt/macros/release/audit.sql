@@ -112,15 +112,15 @@
 {% endmacro %}
 
 
-{#- How many rows the source and the release have. -#}
-{% macro rows_of_both(relation, meta) %}
+{#- How many rows the source and the release have; a ledger may hold some of them back. -#}
+{% macro rows_of_both(relation, meta, held=0) %}
     {% set counts %}
         select
             (select count(*) from {{ sqlanon.relation_named(meta.source) }}) as source_rows,
             (select count(*) from {{ relation }}) as released_rows
     {% endset %}
     {% set measured = run_query(counts).rows[0] %}
-    {{ return({'source': measured[0] | int, 'released': measured[1] | int}) }}
+    {{ return({'source': measured[0] | int, 'released': measured[1] | int, 'held': held}) }}
 {% endmacro %}
 
 
@@ -130,11 +130,12 @@
     {% if rule.get('mode', 'drop') != 'drop' %}
         {{ sqlanon.refuse('suppression.mode: a release built by dbt leaves rows out; only drop is possible') }}
     {% endif %}
-    {% set missing = rows.source - rows.released %}
+    {% set asked = rows.source - rows.held %}
+    {% set missing = asked - rows.released %}
     {% set limit = rule.get('limit', 0) | string %}
     {% if limit.endswith('%') %}
         {% set share = sqlanon.fraction(limit[:-1].strip(), 'suppression.limit') %}
-        {% set allowed = rows.source * share[0] // (100 * share[1]) %}
+        {% set allowed = asked * share[0] // (100 * share[1]) %}
     {% else %}
         {% set allowed = sqlanon.whole_number(limit, 0, 'suppression.limit') %}
     {% endif %}

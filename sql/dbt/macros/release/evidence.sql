@@ -118,7 +118,8 @@
     {% set levels = sqlanon.stated_levels(part) %}
     {% set run = local_md5(invocation_id ~ ' ' ~ build.model.unique_id)[:12] %}
     {% set finished = modules.datetime.datetime.now(modules.pytz.utc) %}
-    {% set suppressed = build.source_rows - build.released_rows %}
+    {% set held = build.series.deferred + build.series.covered if build.series else 0 %}
+    {% set suppressed = build.source_rows - build.released_rows - held %}
     {% set document = {
         'version': 1,
         'run': run,
@@ -142,6 +143,9 @@
             'classes': build.classes, 'k': build.smallest, 'satisfied': true, 'requirements': build.measured
         }},
     } %}
+    {% if build.series %}
+        {% do document.update({'history': build.series}) %}
+    {% endif %}
     {% do sqlanon.insert_evidence('sqlanon_run', [[
         run, document.command, 'published', none, spec_hash, none, build.meta.source, build.model.unique_id, target.type,
         none, none, none, ['timestamp', build.started.strftime('%Y-%m-%d %H:%M:%S.%f')],

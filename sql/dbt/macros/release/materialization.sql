@@ -32,9 +32,11 @@
     {%- set measured = [] -%}
     {% if not findings %}
         {%- do findings.extend(sqlanon.label_findings(model, built)) -%}
+        {%- set held = sqlanon.hold_back(model, meta, built) if meta.get('history') else 0 -%}
         {%- do measured.extend(sqlanon.audit_measures(built, columns.quasi_identifier, meta)) -%}
         {%- do findings.extend(sqlanon.failures(measured)) -%}
-        {%- set rows = sqlanon.rows_of_both(built, meta) -%}
+        {#- Rows that wait for others are no suppressed ones: the limit is asked of the rest. -#}
+        {%- set rows = sqlanon.rows_of_both(built, meta, held) -%}
         {%- do findings.extend(sqlanon.suppression_findings(rows, meta)) -%}
         {%- set ns.rows = rows -%}
     {% endif %}
@@ -50,6 +52,7 @@
         {% do adapter.rename_relation(existing, backup) %}
     {% endif %}
     {% do adapter.rename_relation(released, target_relation) %}
+    {%- set series = sqlanon.remember(model, target_relation) if meta.get('history') else none -%}
     {% do create_indexes(target_relation) %}
 
     {{ run_hooks(post_hooks, inside_transaction=True) }}
@@ -62,13 +65,14 @@
     {% do sqlanon.tell_in_docs(target_relation, model, ns.rows.released ~ found) %}
     {% do sqlanon.keep_evidence({
         'model': model, 'meta': meta, 'started': started, 'measured': measured, 'smallest': smallest,
-        'classes': classes, 'source_rows': ns.rows.source, 'released_rows': ns.rows.released,
+        'classes': classes, 'source_rows': ns.rows.source, 'released_rows': ns.rows.released, 'series': series,
         'steps': sqlanon.steps_of(measured, seconds, ns.rows.released)
     }) %}
     {{ adapter.commit() }}
 
     {#- What dbt prints of the model, and keeps in run_results.json. -#}
-    {%- set told = ns.rows.released ~ ' of ' ~ ns.rows.source ~ found -%}
+    {%- set waiting = '; ' ~ series.deferred ~ ' newcomers wait, ' ~ series.covered ~ ' leave with others' if series else '' -%}
+    {%- set told = ns.rows.released ~ ' of ' ~ ns.rows.source ~ found ~ waiting -%}
     {% do store_raw_result('main', message=told, code='sqlanon_release', rows_affected=ns.rows.released) %}
 
     {{ drop_relation_if_exists(backup) }}

@@ -10,7 +10,7 @@
     {% endif %}
     {% set known = [
         'source', 'respondent', 'columns', 'default_role', 'k', 'suppression', 'l_diversity', 't_closeness', 'alpha',
-        'p_sensitive', 'search'
+        'p_sensitive', 'search', 'history'
     ] %}
     {% for name in meta if name not in known %}
         {{ sqlanon.refuse("meta.sqlanon of model '" ~ model.name ~ "': this package does not audit '" ~ name ~ "'") }}
