@@ -95,7 +95,7 @@ def command(
         planned.append(_Outcome.of(found))
         if not (dry_run or check):
             planned[-1].write(cache=not no_cache)
-    _show(settings, planned, "would change" if dry_run or check else "written")
+    _show(settings, planned, "would change" if dry_run or check else "written", manifest.adapter)
     if check and any(outcome.changed for outcome in planned):
         context.exit(1)
 
@@ -148,15 +148,16 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def _show(settings: Settings, planned: list[_Outcome], told: str) -> None:
+def _show(settings: Settings, planned: list[_Outcome], told: str, adapter: str) -> None:
     if settings.as_json:
         settings.emit({"models": [outcome.to_dict() for outcome in planned]})
         return
     from sqlanon.cli.views import changed, show_plan, spent
+    from sqlanon.dbt.series import secret_given
 
     for outcome in planned:
         model = outcome.model
         paths = (*model.files, model.lock) if told == "written" else outcome.changed
         files = ", ".join(str(path) for path in paths) or "nothing"
-        told_changes = changed(outcome.diff)
-        show_plan(settings.console, model.spec, model.plan, spent(model.plan.seconds), (told, files), *told_changes)
+        lines = [(told, files), *changed(outcome.diff), *secret_given(model.spec, adapter)]
+        show_plan(settings.console, model.spec, model.plan, spent(model.plan.seconds), *lines)

@@ -20,6 +20,7 @@ from sqlanon.errors import UsageError
 from sqlanon.release.script.ledger import LedgerPages, LedgerTexts, bound
 from sqlanon.release.script.pages import Pages
 from sqlanon.source.binding import Binding
+from sqlanon.spec import Spec
 from sqlanon.spec.places import variable_of
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import Table, column, identifier, literal, table_expression
@@ -153,6 +154,17 @@ def _jinja(binding: Binding, source: str) -> tuple[dict[str, str], dict[tuple[st
 def _quoted(text: str) -> str:
     """A text in Jinja, without what begins or ends Jinja."""
     return json.dumps(text).replace("{", "\\u007b").replace("}", "\\u007d").replace("%", "\\u0025")
+
+
+def secret_given(spec: Spec, adapter: str) -> list[tuple[str, str]]:
+    """How a build is given the secret of a ledger, where one is kept: a name and a text."""
+    if spec.ledger is None:
+        return []
+    name = variable_of(spec.ledger.secret)
+    build = (
+        f'PGOPTIONS="-c sqlanon.secret=${name}" dbt build' if adapter == "postgres" else f"dbt build, with {name} set"
+    )
+    return [("ledger", build)]
 
 
 def stated_series(meta: Mapping[str, Any]) -> str:

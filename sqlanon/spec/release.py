@@ -422,10 +422,7 @@ class Spec(SpecKeys):
         return {**content, **self._known_as}
 
     def known_as(self, source: str, target: str, history: Any = None) -> Spec:
-        """The same spec, whose fingerprints go by other names of its source and its target than the database's.
-
-        `history` says the same of its ledger.
-        """
+        """The same spec, whose fingerprints go by other names of source, target and history than the database's."""
         named = self.model_copy()
         named._known_as = {"source": source, "target": target, **({} if history is None else {"history": history})}
         return named
