@@ -58,6 +58,8 @@ class LedgerDialect:
     """The secret as the session was given it; NULL where it was not."""
     given: str
     """How a session is given the secret that the environment variable `{variable}` holds: no statement has it."""
+    built: str
+    """The same for a build by dbt."""
     digits: str
     """The UTF-8 bytes of `:text` in hexadecimal digits."""
     hashed: str
@@ -90,6 +92,7 @@ LEDGER_DIALECTS = {
             "duckdb",
             secret="getvariable('sqlanon_secret')",
             given="duckdb -cmd \"set variable sqlanon_secret = getenv('{variable}')\" ...",
+            built="dbt build, with {variable} set",
             digits="lower(hex(encode(:text)))",
             hashed="sha256(encode(:text))",
             now="strftime(now() at time zone 'UTC', '%Y-%m-%dT%H:%M:%S') || '+00:00'",
@@ -98,6 +101,7 @@ LEDGER_DIALECTS = {
             "postgres",
             secret="nullif(current_setting('sqlanon.secret', true), '')",
             given='PGOPTIONS="-c sqlanon.secret=${variable}" psql ...',
+            built='PGOPTIONS="-c sqlanon.secret=${variable}" dbt build',
             digits="encode(convert_to(:text, 'UTF8'), 'hex')",
             hashed="encode(sha256(convert_to(:text, 'UTF8')), 'hex')",
             now="to_char(now() at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS') || '+00:00'",
