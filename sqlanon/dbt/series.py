@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from sqlanon.dbt.model_file import harmless
 from sqlanon.engines.base import ColumnInfo
+from sqlanon.engines.ledgers import LEDGER_DIALECTS
 from sqlanon.engines.scripting import Scripting
 from sqlanon.errors import UsageError
 from sqlanon.release.script.ledger import LedgerPages, LedgerTexts, bound
@@ -158,13 +159,10 @@ def _quoted(text: str) -> str:
 
 def secret_given(spec: Spec, adapter: str) -> list[tuple[str, str]]:
     """How a build is given the secret of a ledger, where one is kept: a name and a text."""
-    if spec.ledger is None:
+    dialect = LEDGER_DIALECTS.get(adapter)
+    if spec.ledger is None or dialect is None:
         return []
-    name = variable_of(spec.ledger.secret)
-    build = (
-        f'PGOPTIONS="-c sqlanon.secret=${name}" dbt build' if adapter == "postgres" else f"dbt build, with {name} set"
-    )
-    return [("ledger", build)]
+    return [("ledger", dialect.built.replace("{variable}", variable_of(spec.ledger.secret)))]
 
 
 def stated_series(meta: Mapping[str, Any]) -> str:
