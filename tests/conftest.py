@@ -18,6 +18,8 @@ from sqlanon.engines.base import Engine, Session
 from tests.kit.commands import CommandLine
 from tests.kit.examples import ONE_IN
 from tests.kit.servers import (
+    clickhouse_folder,
+    clickhouse_url,
     mariadb_server,
     mariadb_url,
     older_postgres_server,
@@ -31,6 +33,8 @@ from tests.kit.servers import (
 from tests.kit.spark import spark_base, spark_url
 
 __all__ = [
+    "clickhouse_folder",
+    "clickhouse_url",
     "mariadb_server",
     "mariadb_url",
     "older_postgres_server",
@@ -60,6 +64,7 @@ settings.load_profile("suite")
 NEEDS = {
     "postgres_server": "postgres",
     "mariadb_server": "mariadb",
+    "clickhouse_folder": "clickhouse",
     "older_postgres_server": "postgres",
     "spark_base": "spark",
     "story": "dbt",

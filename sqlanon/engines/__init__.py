@@ -67,6 +67,11 @@ ENGINES: tuple[EngineRow, ...] = (
         lambda address: (address.url, address.folder),
     ),
     EngineRow(
+        ("chdb", "clickhouse", "clickhouse+http", "clickhouse+https", "clickhousedb"),
+        "sqlanon.engines.clickhouse.engine:ClickHouseEngine",
+        lambda address: (address.scheme, address.url, address.rest, address.folder),
+    ),
+    EngineRow(
         ("spark", "sc"),
         "sqlanon.engines.spark.engine:SparkEngine",
         lambda address: (address.scheme, address.rest),

@@ -335,9 +335,9 @@ _FAMILIES: dict[Family, frozenset[DType]] = {
     Family.DECIMAL: frozenset({DType.DECIMAL}),
     Family.FLOAT: frozenset({DType.FLOAT, DType.DOUBLE}),
     Family.BOOLEAN: frozenset({DType.BOOLEAN}),
-    Family.DATE: frozenset({DType.DATE}),
+    Family.DATE: frozenset({DType.DATE, DType.DATE32}),
     Family.TIMESTAMP: frozenset({DType.TIMESTAMP, DType.TIMESTAMP_NS, DType.TIMESTAMP_MS, DType.TIMESTAMP_S})
-    | {DType.DATETIME, DType.TIMESTAMPNTZ},
+    | {DType.DATETIME, DType.DATETIME64, DType.TIMESTAMPNTZ},
     Family.TIMESTAMP_TZ: frozenset({DType.TIMESTAMPTZ, DType.TIMESTAMPLTZ}),
 }
 

@@ -7,76 +7,18 @@ scripts back; ClickHouse's they also run where chdb is installed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sqlanon.engines.base import Capability, Engine
+from sqlanon.engines.clickhouse.traits import CLICKHOUSE
+from sqlanon.engines.clickhouse.traits import SETTINGS as OF_CLICKHOUSE
 from sqlanon.engines.dialects import DUCKDB, POSTGRES, AdaptedTraits, BinaryTextTraits, framed, ordered_anyhow
 from sqlanon.engines.scripting import Scripting, ThrowingScripting
 from sqlanon.engines.spark.traits import SparkTraits
 from sqlanon.errors import UsageError
-from sqlanon.sql.build import named
-from sqlanon.sql.relations import column, literal
-
-
-def spelled_out(select: exp.Select) -> list[exp.Expr]:
-    """The items of a select with stars of one relation as columns under their own names.
-
-    Columns are those that the statement itself names, in its WITH clause and its subqueries; a star over a table of the
-    database is left as it is.
-    """
-    known = dict(_sources(select))
-    items: list[exp.Expr] = []
-    for item in select.expressions:
-        if isinstance(item, exp.Column) and item.is_star and known.get(item.table):
-            items += [named(column(name, item.table), name) for name in known[item.table]]
-        else:
-            items.append(item)
-    return items
-
-
-def _sources(select: exp.Select) -> Iterator[tuple[str, list[str]]]:
-    """The relations that a select reads, with their columns; none where they are not known."""
-    joins = [join.this for join in select.args.get("joins") or []]
-    origin = select.args.get("from_")
-    for relation in [*([] if origin is None else [origin.this]), *joins]:
-        query = relation.this if isinstance(relation, exp.Subquery) else _step(relation)
-        yield relation.alias_or_name, [] if query is None else _names(query)
-
-
-def _step(table: exp.Expr) -> exp.Query | None:
-    """The query of the WITH clause that a table name means."""
-    node: exp.Expr | None = table
-    while node is not None:
-        clause = node.args.get("with_")
-        for step in clause.expressions if clause is not None else []:
-            if step.alias == table.name:
-                found: exp.Query = step.this
-                return found
-        node = node.parent
-    return None
-
-
-def _names(query: exp.Expr) -> list[str]:
-    """The columns of a query; none where they are not all written down."""
-    if isinstance(query, exp.SetOperation):
-        return _names(query.this)
-    if not isinstance(query, exp.Select):
-        return []
-    known = dict(_sources(query))
-    names: list[str] = []
-    for item in query.expressions:
-        if not item.is_star:
-            names.append(item.alias_or_name)
-            continue
-        read = [known.get(item.table, [])] if isinstance(item, exp.Column) else list(known.values())
-        if not all(read):
-            return []
-        names += [name for columns in read for name in columns]
-    return names
-
+from sqlanon.sql.relations import literal
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -176,64 +118,12 @@ class TrinoTraits(BinaryTextTraits):
         return exp.Extract(this=exp.var("YEAR_OF_WEEK"), expression=value)
 
 
-@dataclass(frozen=True)
-class ClickHouseTraits(BinaryTextTraits):
-    """ClickHouse: every table has an engine and an order, counts are signed, columns of joins keep their names."""
-
-    dialect: str = "clickhouse"
-
-    def adapted(self, expression: exp.Expr) -> exp.Expr:
-        return super().adapted(expression).transform(_signed)
-
-    def divided(self, value: exp.Expr, by: exp.Expr) -> exp.Expr:
-        return exp.Anonymous(this="intDiv", expressions=[value, by])
-
-    def iso_year(self, value: exp.Expression) -> exp.Expression:
-        return exp.Anonymous(this="toISOYear", expressions=[value])
-
-    def iso_week(self, value: exp.Expr) -> exp.Expr:
-        return exp.Anonymous(this="toISOWeek", expressions=[value])
-
-    def at_time_zone(self, value: exp.Expr, zone: exp.Expr) -> exp.Expr:
-        return exp.Anonymous(this="toTimeZone", expressions=[value, zone])
-
-    def decimal_text(self, value: exp.Expr, scale: int) -> exp.Expr:
-        return exp.Anonymous(this="toDecimalString", expressions=[value, literal(scale)])
-
-    def selected(self, select: exp.Select) -> None:
-        """A column of two joined tables would be called after its table too."""
-        items = [
-            named(item, item.name) if isinstance(item, exp.Column) and item.table and not item.is_star else item
-            for item in spelled_out(select)
-        ]
-        select.set("expressions", items)
-
-    def created(self, create: exp.Create) -> None:
-        properties = create.args.get("properties") or exp.Properties(expressions=[])
-        engine = exp.EngineProperty(this=exp.to_identifier("MergeTree"))
-        order = exp.Order(expressions=[exp.Ordered(this=exp.Struct(), nulls_first=False)])
-        create.set("properties", exp.Properties(expressions=[*properties.expressions, engine, order]))
-
-
-def _signed(node: exp.Expr) -> exp.Expr:
-    """Counts and numbers of rows are unsigned in ClickHouse, and have no common type with signed numbers. Narrow
-    decimals cannot be compared with numbers that they do not hold.
-    """
-    if isinstance(node, exp.Floor) and isinstance(node.parent, (exp.LT, exp.GTE)):
-        return exp.Cast(this=node.copy(), to=exp.DataType.build("decimal(38, 0)"))
-    counts = node.this if isinstance(node, exp.Window) else node
-    if not isinstance(counts, (exp.Count, exp.RowNumber, exp.DenseRank)):
-        return node
-    return exp.Cast(this=node.copy(), to=exp.DataType.build("bigint"))
-
-
 SPARK_SCRIPT = SparkScriptTraits()
 DATABRICKS = SparkScriptTraits(dialect="databricks")
 SNOWFLAKE = SnowflakeTraits()
 BIGQUERY = BigQueryTraits()
 REDSHIFT = RedshiftTraits()
 TRINO = TrinoTraits()
-CLICKHOUSE = ClickHouseTraits()
 
 
 _FILES = frozenset({"csv", "tsv", "parquet", "json", "xlsx"})
@@ -308,12 +198,7 @@ _DIALECTS = (
         CLICKHOUSE,
         "cat *.sql | clickhouse-client --multiquery",
         transactional=False,
-        settings=(
-            # Outer joins give NULL, sums over nothing are NULL, and a name means a column before it means an alias.
-            "set join_use_nulls = 1",
-            "set aggregate_functions_null_for_empty = 1",
-            "set prefer_column_name_to_alias = 1",
-        ),
+        settings=tuple(f"set {name} = {value}" for name, value in OF_CLICKHOUSE.items()),
         replaces=True,
         failure="throwIf",
     ),

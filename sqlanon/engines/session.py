@@ -13,12 +13,14 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import EngineError, StatementTimeout
+from sqlanon.sql.build import drop_table, drop_view
 from sqlanon.sql.relations import Table
 
 Result = TypeVar("Result")
@@ -109,6 +111,55 @@ def transaction(engine: Engine, *modes: str) -> Iterator[None]:
         raise
     finally:
         engine.in_transaction = False
+
+
+class Undoing(Protocol):
+    """An engine without transactions, which remembers what a block has created."""
+
+    in_transaction: bool
+    made: list[exp.Drop] | None
+
+    def execute(self, statement: Statement) -> int: ...
+
+
+@contextmanager
+def undone_on_failure(engine: Undoing) -> Iterator[None]:
+    """Where tables take no part in transactions: what the block has created is dropped when it fails."""
+    if engine.in_transaction:
+        raise RuntimeError("transactions do not nest")
+    engine.in_transaction, engine.made = True, []
+    try:
+        yield
+    except BaseException:
+        made, engine.made = engine.made, None
+        for drop in reversed(made):
+            # The first error is the one to report.
+            with suppress(EngineError):
+                engine.execute(Statement("rollback", drop))
+        raise
+    finally:
+        engine.in_transaction, engine.made = False, None
+
+
+def undoing(sql: str, dialect: str) -> exp.Drop | None:
+    """What drops the table or view that a statement creates; None for one that may replace what was there.
+
+    >>> undoing('CREATE TABLE "a b".t AS SELECT 1 AS x', "sqlite").sql("sqlite")
+    'DROP TABLE IF EXISTS "a b"."t"'
+    """
+    if "CREATE " not in sql[:200].upper():
+        return None
+    try:
+        statement = parse_one(sql, dialect=dialect)
+    except SqlglotError:
+        return None
+    if not isinstance(statement, exp.Create) or statement.args.get("replace"):
+        return None
+    target = statement.this.find(exp.Table)
+    if target is None or statement.args["kind"] not in ("TABLE", "VIEW"):
+        return None
+    table = Table(tuple(part.name for part in target.parts))
+    return drop_view(table) if statement.args["kind"] == "VIEW" else drop_table(table)
 
 
 def require_transaction(engine: Engine) -> None:

@@ -7,7 +7,6 @@ moments with a zone that prints it.
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from sqlanon.sql.relations import Query, Table, column
 from tests.engines.contract import DEAD, RUN, EngineContract, table_of
 from tests.kit.database import Database, Rows, case_spec
 from tests.kit.engine import ROOT, execute, open_at, query
+from tests.kit.hostile import COLUMNS, SEARCHES, TYPES, algorithm, hostile_rows, privacy
 from tests.kit.papers import load_case
 
 
@@ -388,73 +388,19 @@ def test_models_on_mariadb_as_on_duckdb(model: dict[str, Any], mariadb_url: str,
     assert found[0] == found[1]
 
 
-TYPES = {
-    'te "x`t': "varchar(20)",
-    "n": "int",
-    "d": "decimal(8,2)",
-    "f": "double",
-    "day": "date",
-    "ts": "timestamp",
-    "s": "varchar(5)",
-}
-TEXTS = ["a", "A", "a ", "it's", "back\\slash", "", 'q"x`y', "ü", None, "%s", "日本"]
-FLOATS = [0.0, -0.0, 0.1, 2.5, None]
-
-
-def hostile_rows() -> list[tuple[Any, ...]]:
-    drawn = random.Random(7)
-    return [
-        (
-            drawn.choice(TEXTS),
-            drawn.randint(-3, 40),
-            drawn.choice([None, 1.5, -2.25, 33.3]),
-            drawn.choice(FLOATS),
-            f"20{drawn.randint(10, 20)}-0{drawn.randint(1, 9)}-28",
-            f"2020-12-{drawn.randint(27, 31)} 0{drawn.randint(8, 9)}:59:59.5",
-            drawn.choice("pqr"),
-        )
-        for _ in range(48)
-    ]
-
-
 @pytest.mark.representative(3)
-@pytest.mark.parametrize(
-    ("search", "limit"),
-    [
-        ({"algorithm": "optimal"}, 5),
-        ({"algorithm": "forest", "model": "CG_"}, 0),
-        ({"algorithm": "mu_argus"}, 48),
-        ({"algorithm": "mondrian", "mondrian": {"kind": "relaxed"}}, 0),
-        ({"algorithm": "local"}, 5),
-        ({"algorithm": "tds"}, 0),
-        ({"algorithm": "samarati", "satisfies": "matrix"}, 5),
-    ],
-    ids=lambda given: given["algorithm"] if isinstance(given, dict) else "",
-)
+@pytest.mark.parametrize(("search", "limit"), SEARCHES, ids=algorithm)
 def test_releases_are_those_of_duckdb(search: dict[str, Any], limit: int, mariadb_url: str, duckdb_url: str) -> None:
     """Row by row, whatever names and values look like: texts that differ in case or a last space are other texts."""
-    columns = {
-        'te "x`t': {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 10}}},
-        "n": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [10, 20]}}},
-        "d": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [2.5, 10]}}},
-        "f": {"role": "quasi_identifier", "levels": {"min": 0}},
-        "day": {"role": "quasi_identifier", "hierarchy": {"date": ["month", "quarter", "year"]}},
-        "ts": {"role": "quasi_identifier", "hierarchy": {"date": ["hour", "week"]}},
-        "s": {"role": "sensitive"},
-    }
     releases, vectors = [], []
     for url in both(mariadb_url, duckdb_url, TYPES, hostile_rows()):
-        places = {"connection": url, "source": "source_table", "target": "release_table", "columns": columns}
-        result = pipeline.run(spec_from_dict({**places, "privacy": _privacy(search, limit), "search": search}))
+        places = {"connection": url, "source": "source_table", "target": "release_table", "columns": COLUMNS}
+        result = pipeline.run(spec_from_dict({**places, "privacy": privacy(search, limit), "search": search}))
         vectors.append(None if search.get("model") else getattr(result, "levels", None))
         rows = ask(url, "SELECT * FROM release_table") if url == mariadb_url else Database(url).rows("release_table")
         releases.append(Counter(tuple(None if cell is None else str(cell) for cell in row) for row in rows))
     assert releases[0] == releases[1]
     assert vectors[0] == vectors[1]
-
-
-def _privacy(search: dict[str, Any], limit: int) -> dict[str, Any]:
-    return {"k": 1 if search["algorithm"] == "mu_argus" else 3, "suppression": {"limit": limit}}
 
 
 def test_a_view_on_mariadb(mariadb_url: str) -> None:

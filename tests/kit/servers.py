@@ -15,6 +15,7 @@ import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -213,3 +214,33 @@ def mariadb_url(mariadb_server: Path) -> Iterator[str]:
         cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
         yield f"mysql://root@localhost/{name}?unix_socket={quote(str(mariadb_server))}"
         cursor.execute(f"DROP DATABASE {name}")
+
+
+# -- ClickHouse --------------------------------------------------------------------------------------------------------
+
+
+def chdb_connection(folder: Path | str) -> Any:
+    """A connection of chdb's own, which has no types."""
+    return import_module("chdb").connect(str(folder))
+
+
+@pytest.fixture(scope="session")
+def clickhouse_folder() -> Iterator[tuple[Path, Any]]:
+    """A folder that chdb has open, and its connection: a process has one at a time, which all tests share."""
+    directory = Path(tempfile.mkdtemp(prefix="sqlanon-ch-"))
+    connection = chdb_connection(directory)
+    try:
+        yield directory, connection
+    finally:
+        connection.close()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture
+def clickhouse_url(clickhouse_folder: tuple[Path, Any]) -> Iterator[str]:
+    """A URL whose default database is empty and belongs to the test alone."""
+    directory, connection = clickhouse_folder
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    connection.query(f"CREATE DATABASE {name} ENGINE = Atomic")
+    yield f"chdb:///{directory}?database={name}"
+    connection.query(f"DROP DATABASE {name} SYNC")

@@ -6,24 +6,22 @@ Proven on SQLite and MariaDB. PostgreSQL, DuckDB and Spark have engines of their
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 import sqlalchemy
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
+from sqlglot import exp
 
 from sqlanon.engines.base import Capability, ColumnInfo, Inspection, Session, Statement
-from sqlanon.engines.session import alone_in_process, require_transaction, transaction
+from sqlanon.engines.session import alone_in_process, require_transaction, transaction, undoing, undone_on_failure
 from sqlanon.engines.sqlalchemy import catalog
 from sqlanon.engines.sqlalchemy.base import SQLAlchemyBase
 from sqlanon.engines.sqlalchemy.catalog import identity, kind_of, schema_of
 from sqlanon.engines.sqlalchemy.probe import probe
 from sqlanon.engines.sqlalchemy.traits import TRAITS
 from sqlanon.errors import EngineError, SourceError, UsageError
-from sqlanon.sql.build import create_table_as, drop_table, drop_view, rename_table, subquery, swap_by_name
+from sqlanon.sql.build import create_table_as, drop_table, rename_table, subquery, swap_by_name
 from sqlanon.sql.relations import File, Query, Relation, Table, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
@@ -173,7 +171,7 @@ class SQLAlchemyEngine(SQLAlchemyBase):
 
     def __init__(self, session: Session, url: str, folder: Path) -> None:
         super().__init__(session, url, folder)
-        self._made: list[exp.Drop] | None = None
+        self.made: list[exp.Drop] | None = None
         try:
             self._set_up()
         except BaseException:
@@ -201,8 +199,8 @@ class SQLAlchemyEngine(SQLAlchemyBase):
         vars(self)["capabilities"] = frozenset(found)
 
     def _execute(self, sql: str) -> int:
-        if self._made is not None and (drop := undoing(sql, self.dialect)) is not None:
-            self._made.append(drop)
+        if self.made is not None and (drop := undoing(sql, self.dialect)) is not None:
+            self.made.append(drop)
         return super()._execute(sql)
 
     # -- the rest of the contract --------------------------------------------------------------------------------
@@ -210,25 +208,7 @@ class SQLAlchemyEngine(SQLAlchemyBase):
     def transaction(self) -> AbstractContextManager[None]:
         if Capability.TRANSACTIONAL_DDL in self.capabilities:
             return transaction(self)
-        return self._undone_on_failure()
-
-    @contextmanager
-    def _undone_on_failure(self) -> Iterator[None]:
-        """Where tables take no part in transactions: what the block has created is dropped when it fails."""
-        if self.in_transaction:
-            raise RuntimeError("transactions do not nest")
-        self.in_transaction, self._made = True, []
-        try:
-            yield
-        except BaseException:
-            made, self._made = self._made, None
-            for drop in reversed(made):
-                # The first error is the one to report.
-                with suppress(EngineError):
-                    self.execute(Statement("rollback", drop))
-            raise
-        finally:
-            self.in_transaction, self._made = False, None
+        return undone_on_failure(self)
 
     def columns(self, relation: Relation) -> tuple[ColumnInfo, ...]:
         if isinstance(relation, File):
@@ -312,27 +292,6 @@ class SQLAlchemyEngine(SQLAlchemyBase):
     def version(self) -> str:
         found = self.inspected("version", lambda inspector: inspector.dialect.server_version_info)
         return ".".join(map(str, found)) if found else ""
-
-
-def undoing(sql: str, dialect: str) -> exp.Drop | None:
-    """What drops the table or view that a statement creates; None for one that may replace what was there.
-
-    >>> undoing('CREATE TABLE "a b".t AS SELECT 1 AS x', "sqlite").sql("sqlite")
-    'DROP TABLE IF EXISTS "a b"."t"'
-    """
-    if "CREATE " not in sql[:200].upper():
-        return None
-    try:
-        statement = parse_one(sql, dialect=dialect)
-    except SqlglotError:
-        return None
-    if not isinstance(statement, exp.Create) or statement.args.get("replace"):
-        return None
-    target = statement.this.find(exp.Table)
-    if target is None or statement.args["kind"] not in ("TABLE", "VIEW"):
-        return None
-    table = Table(tuple(part.name for part in target.parts))
-    return drop_view(table) if statement.args["kind"] == "VIEW" else drop_table(table)
 
 
 def _without_rows(select: exp.Query) -> exp.Query:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.expressions import DType
 
 from sqlanon.engines.dialects import DUCKDB, POSTGRES, AdaptedTraits, parsed, with_holes_filled
-from sqlanon.engines.generated_dialects import BIGQUERY, CLICKHOUSE, DATABRICKS, REDSHIFT, SNOWFLAKE, TRINO
+from sqlanon.engines.generated_dialects import BIGQUERY, DATABRICKS, REDSHIFT, SNOWFLAKE, TRINO
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.relations import cast, column, identifier, literal
@@ -324,8 +324,6 @@ TRAITS: dict[str, Traits] = {
     "trino": TRINO,
     "presto": TRINO,
     "awsathena": TRINO,
-    "clickhouse": CLICKHOUSE,
-    "clickhousedb": CLICKHOUSE,
     "databricks": DATABRICKS,
 }
 """By the name of SQLAlchemy's dialect."""

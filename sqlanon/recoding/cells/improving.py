@@ -48,7 +48,7 @@ class Improvement:
 
     def _round(self, groups: Table, near: Table) -> Table | None:
         """Groups that cost less, in place of the given ones; None where nothing is saved, or too much to look at."""
-        pieces = self._create("pieces", _pieces(groups, self._vertices))
+        pieces = self._create("pieces", _pieces(groups, self._vertices, self._steps))
         [(number,)] = self._engine.query(Statement("improve", row_count(table_expression(pieces))))
         pairs = _all_pairs(pieces) if number <= MOST_FOR_ALL_PAIRS else _linked_pairs(pieces, near)
         together = self._create("together", _together(pairs, pieces, self._k))
@@ -83,7 +83,7 @@ def _codes(steps: Sequence[Steps]) -> list[str]:
     return [f"c_{i}_{step}" for i, item in enumerate(steps) for step in range(item.codes)]
 
 
-def _pieces(groups: Table, vertices: Table) -> exp.Select:
+def _pieces(groups: Table, vertices: Table, steps: Sequence[Steps]) -> exp.Select:
     """Rows of one combination in one group, numbered `p`, with the codes of the combination."""
     order = exp.Order(expressions=[exp.Ordered(this=column(name, "own")) for name in ("g", "v", "a")])
     rows = exp.Add(this=exp.Sub(this=column("b", "own"), expression=column("a", "own")), expression=literal(1))
@@ -92,7 +92,7 @@ def _pieces(groups: Table, vertices: Table) -> exp.Select:
             named(cast(exp.Window(this=exp.RowNumber(), order=order), "int"), "p"),
             *(column(name, "own") for name in ("a", "b", "g", "changed")),
             named(cast(rows, "bigint"), "rows_of_piece"),
-            exp.Column(this=exp.Star(), table=exp.to_identifier("vertex", quoted=True)),
+            *(column(name, "vertex") for name in ("v", *_codes(steps))),
         )
         .from_(table_expression(groups, "own"))
         .join(table_expression(vertices, "vertex"), on=equal(column("v", "own"), column("v", "vertex")))
