@@ -26,7 +26,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Row
 from sqlanon.engines.temporaries import OWNER_FOLDER
-from sqlanon.errors import ConnectionFailed, EngineError, UsageError
+from sqlanon.errors import ConnectionFailed, EngineError, PermissionDenied, UsageError
 from sqlanon.sql.relations import identifier, literal
 
 FORMAT = "JSONCompactEachRowWithNamesAndTypes"
@@ -140,6 +140,43 @@ def stopping(mark: str) -> str:
     setting = exp.Bracket(this=exp.column("Settings"), expressions=[literal("log_comment")])
     condition = exp.EQ(this=setting, expression=literal(mark)).sql(dialect="clickhouse")
     return f"KILL QUERY WHERE {condition} ASYNC"
+
+
+_NAMED = re.compile(
+    r"(?:table expression identifier|identifier|Table|Database|table|database|function|column)s?:? "
+    r"(?P<name>'[^'\n]+'|`[^`\n]+`|[\w.]+)"
+)
+ABOUT_NAMES = {
+    46: "there is no function {}",
+    47: "there is no column {}",
+    57: "{} stands already",
+    60: "there is no table {}",
+    81: "there is no database {}",
+}
+"""By the number of the error: what names an object, and may be told."""
+NAMED_TWICE = 179
+ALIAS_OF = re.compile(r"for alias (?P<name>.+?)\. ")
+_FORBIDDEN, _STOPPED, _MEMORY = frozenset({164, 291, 497}), frozenset({159, 394}), frozenset({173, 241})
+
+
+def translate(error: Refused, step: str) -> EngineError:
+    """The error to raise for a statement that ClickHouse refused. Of messages that may quote data the class is told."""
+    detail = str(error)
+    if error.code in _STOPPED:
+        return EngineError(f"step '{step}' was cancelled", detail=detail)
+    if error.code in _FORBIDDEN:
+        return PermissionDenied(f"step '{step}': permission denied", detail=detail)
+    if error.code in _MEMORY:
+        return EngineError(f"step '{step}': out of memory", detail=detail)
+    return EngineError(f"step '{step}': {words_of(error)}", detail=detail)
+
+
+def words_of(error: Refused) -> str:
+    found = _NAMED.search(str(error))
+    if error.code in ABOUT_NAMES and found is not None:
+        return ABOUT_NAMES[error.code].format(found["name"].strip("'`"))
+    symbol = re.search(r"\(([A-Z][A-Z_]+)\)[^()]*$", str(error))
+    return f"ClickHouse reports {symbol[1].replace('_', ' ').lower()}" if symbol else "ClickHouse refused it"
 
 
 # -- chdb --------------------------------------------------------------------------------------------------------------
