@@ -25,6 +25,7 @@ from sqlanon.source.combination_statements import Ordinals
 from sqlanon.source.combinations import Combinations, Domain, combine, has_null, in_places
 from sqlanon.source.domains import CONTINUOUS, MEASURED, unit_of_text, with_bounds, with_units
 from sqlanon.source.frequency import Base, scan, store_hierarchies
+from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.hierarchy_statements import taxonomy_paths
 from sqlanon.source.run import Run
 from sqlanon.source.scratch import Scratch
@@ -176,13 +177,23 @@ class Released:
 
 
 def read_release(
-    run: Run, release: Relation, sensitive: str, external: Relation | None = None, *, laid_out: bool = False
+    run: Run,
+    release: Relation,
+    sensitive: str,
+    external: Relation | None = None,
+    *,
+    laid_out: bool = False,
+    stored: Sequence[StoredHierarchy] | None = None,
 ) -> Released:
-    """Read the labels of a release of this run's spec, whoever made it; `laid_out`: in places of their domains."""
+    """Read the labels of a release of this run's spec, whoever made it.
+
+    `laid_out`: in places of their domains; `stored`: the hierarchies of source and population, where they stand.
+    """
     engine = run.engine
     binding = _with_population(engine, run.binding, external)
     base = scan(engine, binding, run.scratch)
-    stored = store_hierarchies(engine, binding, base, run.scratch)
+    if stored is None or external is not None:
+        stored = store_hierarchies(engine, binding, base, run.scratch)
     made = combine(engine, binding, _wider(run, base), stored, run.scratch)
     if laid_out:
         made = in_places(engine, run.scratch, made)

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.source.combination_statements import label_ends
 from sqlanon.source.domains import CONTINUOUS, NUMBERS, place
-from sqlanon.sql.build import equal, expression, named, query, union_all
+from sqlanon.sql.build import equal, expression, named, query, union_all, with_queries
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression
 
 LISTING = ("label", "low", "high", "low_open", "high_open", "number", "with_null", "low_unit", "high_unit")
@@ -70,11 +70,12 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
     no others, so it has no places but a `size`, neighbours or not, as every label has where the domain is laid out.
     """
     null = domain.null
-    nodes = _nodes(domain)
+    # Read several times: by its name the statement has it once.
+    nodes = Table(("nodes",))
     found: list[exp.Query] = [
         query(
             "select label, place, lo, hi, first, last, last - first + 1 as size from n where hi - lo + 1 = held",
-            {"n": nodes.copy()},
+            {"n": nodes},
         ),
         query(
             "select t.label, 1000 + a.place + b.place as place, a.lo, b.hi, a.first, b.last,"
@@ -82,14 +83,14 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
             " join n as b on t.high = b.label where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi"
             # What is no interval has no bounds: the empty text, which may be a value, is not meant.
             " and (t.low <> '' or t.high <> '')",
-            {"t": listing, "n": nodes.copy()},
+            {"t": listing, "n": nodes},
         ),
-        _between_ends(listing, nodes.copy()),
+        _between_ends(listing),
         # A suppressed cell, whatever the top of the hierarchy is called.
         query(
             "select :top as label, 3000 as place, lo, hi, first, last, last - first + 1 as size from n"
             " where place = :height",
-            {"n": nodes.copy()},
+            {"n": nodes},
             top=TOP,
             height=domain.height,
         ),
@@ -104,7 +105,7 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
                 " row_number() over (partition by m.label, m.member order by n.place) as k"
                 " from m join n on m.member = n.label) as held_by where k = 1"
                 " group by label having count(*) = max(cast(members as int))",
-                {"m": members, "n": nodes.copy()},
+                {"m": members, "n": nodes},
                 none=_no_place(),
             )
         )
@@ -129,11 +130,12 @@ def spans(listing: Table, members: Table | None, domain: SpanDomain) -> exp.Sele
         o=literal(null),
         none=_no_place(),
     )
-    return query(
+    numbered_spans = query(
         "select label, absent, cast(lo as int) as lo, cast(hi as int) as hi, first, last, size,"
         " row_number() over (order by absent, label) as s from f",
         {"f": union_all([listed, absent] if null is not None else [listed])},
     )
+    return with_queries(numbered_spans, {"nodes": _nodes(domain), "ends": _ends(nodes)})
 
 
 def _no_place() -> exp.Expression:
@@ -206,23 +208,28 @@ def _within_bounds(listing: Table, domain: SpanDomain, units: exp.Select) -> exp
     return query("select p.*, p.last - p.first + 1 as size from p", {"p": placed})
 
 
-def _between_ends(listing: Table, nodes: exp.Query) -> exp.Select:
-    """Ranges that begin and end where labels do: [1960-1969], where [1960-1964] and [1965-1969] are labels."""
+def _ends(nodes: Table) -> exp.Select:
+    """The labels of all levels by where they begin and end."""
     low, high, half_open = label_ends(column("label", "n"))
-    ends = query(
+    return query(
         "select n.label, :low as low, :high as high, :half_open as half_open, n.lo, n.hi, n.first, n.last from n",
         {"n": nodes},
         low=low,
         high=high,
         half_open=half_open,
     )
+
+
+def _between_ends(listing: Table) -> exp.Select:
+    """Ranges that begin and end where labels do: [1960-1969], where [1960-1964] and [1965-1969] are labels."""
+    ends = Table(("ends",))
     starts = "select low, min(lo) as lo, min(first) as first from e where half_open = 0 and low <> label group by low"
     stops = "select high, max(hi) as hi, max(last) as last from e where half_open = 0 and high <> label group by high"
     return query(
         "select t.label, 3000 as place, a.lo, b.hi, a.first, b.last, b.last - a.first + 1 as size from t"
         " join a on t.low = a.low join b on t.high = b.high"
         " where t.low_open = '0' and t.high_open = '0' and a.lo <= b.hi",
-        {"t": listing, "a": query(starts, {"e": ends}), "b": query(stops, {"e": ends.copy()})},
+        {"t": listing, "a": query(starts, {"e": ends}), "b": query(stops, {"e": ends})},
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from sqlanon.auditor.downcoding import LabelLevels
 from sqlanon.auditor.place import open_place, relation_named
 from sqlanon.auditor.request import NUMBERS
 from sqlanon.errors import UsageError
@@ -107,10 +108,15 @@ def _of_known_people(run: Run, target: Relation, asked: AttackOptions, notes: li
         yield from _intersections(run, target, source, labels, asked.release)
 
 
-def of_known_algorithm(run: Run, target: Relation, notes: list[str]) -> Iterator[Attack]:
-    """Attacks of somebody who knows how the release was made, and of one who guesses from all that it says together."""
+def of_known_algorithm(
+    run: Run, target: Relation, notes: list[str], known: Sequence[LabelLevels] | None = None
+) -> Iterator[Attack]:
+    """Attacks of somebody who knows how the release was made, and of one who guesses from all that it says together.
+
+    `known`: the hierarchies with the values of the source, where they stand.
+    """
     reasons = {"downcoding": unmeasured(run.binding.spec), "minimality": unjudged(run)}
-    levels = hierarchies_of(run) if None in reasons.values() else []
+    levels = (known or hierarchies_of(run)) if None in reasons.values() else []
     if reasons["downcoding"] is None:
         try:
             yield downcode(run, target, levels, notes)

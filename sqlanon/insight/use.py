@@ -40,6 +40,7 @@ from sqlanon.insight.usefulness import (
 from sqlanon.insight.workload import Given, RandomQueries, WorkloadResult, measure_workload
 from sqlanon.source.binding import bind_published, bind_relation
 from sqlanon.source.frequency import Base, scan, store_hierarchies
+from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import DEFAULT, Options, Run, running
 from sqlanon.spec import Source, Spec
 from sqlanon.spec.algorithms import ALGORITHMS
@@ -87,14 +88,21 @@ def utility(spec: Spec, options: Options = DEFAULT, asked: UtilityOptions = PLAI
 
 
 def count_queries(
-    run: Run, target: Relation, asked: Given | RandomQueries | None, notes: list[str]
+    run: Run,
+    target: Relation,
+    asked: Given | RandomQueries | None,
+    notes: list[str],
+    stored: Sequence[StoredHierarchy] | None = None,
 ) -> dict[str, dict[str, float]] | None:
-    """The errors of count queries by type; where random ones cannot be answered, a note says why."""
+    """The errors of count queries by type; where random ones cannot be answered, a note says why.
+
+    `stored`: the hierarchies of the source, where they stand.
+    """
     if asked is None or not run.binding.spec.sensitive:
         return None
     try:
         with run.scratch.apart("w") as scratch:
-            found = measure_workload(replace(run, scratch=scratch), target, asked, None)
+            found = measure_workload(replace(run, scratch=scratch), target, asked, None, stored)
     except (SourceError, UsageError) as error:
         if not isinstance(asked, RandomQueries):
             raise

@@ -22,6 +22,7 @@ from sqlanon.hierarchies.base import Family
 from sqlanon.insight import workload_statements as workload_sql
 from sqlanon.source.binding import BoundSensitive
 from sqlanon.source.combinations import Combinations
+from sqlanon.source.hierarchies import StoredHierarchy
 from sqlanon.source.run import Run
 from sqlanon.sql.build import query
 from sqlanon.sql.relations import Relation, Table, column
@@ -117,12 +118,19 @@ Given = Sequence[Mapping[str, Any]]
 
 
 def measure_workload(
-    run: Run, release: Relation, asked: Given | RandomQueries, sensitive: str | None
+    run: Run,
+    release: Relation,
+    asked: Given | RandomQueries,
+    sensitive: str | None,
+    stored: Sequence[StoredHierarchy] | None = None,
 ) -> WorkloadResult:
-    """Answer a workload from a release and from the microdata, and compare."""
+    """Answer a workload from a release and from the microdata, and compare.
+
+    `stored`: the hierarchies of the source, where they stand.
+    """
     bound = _sensitive(run, sensitive)
     run = replace(run, binding=replace(run.binding, sensitive=(bound,), personalized=None, population=None))
-    released = read_release(run, release, bound.name, laid_out=True)
+    released = read_release(run, release, bound.name, laid_out=True, stored=stored)
     return _Workload(run, released, bound).measured(str(release), asked)
 
 

@@ -19,7 +19,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.insight.adversary import Attack, background, homogeneity, skewness
+from sqlanon.insight.adversary import Attack, background, homogeneity, levels_of, skewness
 from sqlanon.insight.adversary.values import shown
 from sqlanon.insight.exposure import GENERALIZED, of_known_algorithm
 from sqlanon.insight.reidentification import RiskRequest, TableRisk, measure_classes, measure_risk
@@ -362,10 +362,13 @@ class _Gathering:
                 engine, binding.source, rehearsal.table, self._names, self._spec, binding.k, run.scratch
             )
             unmeasured: list[str] = []
-            known = list(of_known_algorithm(run, rehearsal.table, unmeasured))
+            # With a population the hierarchies have values that the source lacks.
+            own = None if binding.population is not None else stored
+            levels_known = None if own is None else levels_of(engine, own, base.nulls)
+            known = list(of_known_algorithm(run, rehearsal.table, unmeasured, levels_known))
             insights = (*insights, *_known_grid(known))
             self._notes += [f"Attacks: {note}." for note in unmeasured]
-            queries = count_queries(run, rehearsal.table, QUERIES, self._notes)
+            queries = count_queries(run, rehearsal.table, QUERIES, self._notes, own)
         frequency = pack(engine, binding, base, stored, run.scratch)
         found = self._searched(frequency)
         levels = problem_of(run, frequency).evaluator().level_figures() if found is None else found.levels

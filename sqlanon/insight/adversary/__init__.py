@@ -5,7 +5,7 @@ Each attack is one statement, which its result shows. Leaves nothing but scratch
 
 from __future__ import annotations
 
-from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, label_levels, unmeasured
+from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, label_levels, levels_of, unmeasured
 from sqlanon.insight.adversary.credibility import credibility, not_minimal
 from sqlanon.insight.adversary.links import (
     Labels,
@@ -45,6 +45,7 @@ __all__ = [
     "intersect",
     "label_levels",
     "label_pairs",
+    "levels_of",
     "link",
     "minimality",
     "not_minimal",

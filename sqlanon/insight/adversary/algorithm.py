@@ -13,13 +13,13 @@ from sqlglot import exp
 
 from sqlanon.auditor.downcoding import FIGURES, Downcoding, KnownRule, LabelLevels, codes, downcoding, known_of
 from sqlanon.auditor.request import Opened, text_key
-from sqlanon.engines.base import Statement
+from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
 from sqlanon.insight.adversary.programs import together, told
 from sqlanon.insight.adversary.statements import same
 from sqlanon.insight.adversary.values import Attack, Exposure, measured
 from sqlanon.source.binding import live_domain
-from sqlanon.source.hierarchies import store_hierarchy
+from sqlanon.source.hierarchies import StoredHierarchy, store_hierarchy
 from sqlanon.source.run import Run
 from sqlanon.spec import Spec
 from sqlanon.spec.algorithms import ALGORITHMS
@@ -134,17 +134,26 @@ def hierarchies_of(run: Run) -> list[LabelLevels]:
     """The hierarchies of the quasi-identifier with the values that the source has now."""
     engine, binding = run.engine, run.binding
     source = Opened.at(engine, binding.source, "source")
-    nulls = [total_where(is_null(source.key(name)), literal(1)) for name in binding.names]
-    select = exp.select(*(named(value, f"n_{place}") for place, value in enumerate(nulls)))
+    counted = [total_where(is_null(source.key(name)), literal(1)) for name in binding.names]
+    select = exp.select(*(named(value, f"n_{place}") for place, value in enumerate(counted)))
     [missing] = engine.query(Statement("count missing values", select.from_(source.expression())))
-    found: list[LabelLevels] = []
-    for place, item in enumerate(binding.quasi_identifiers):
-        values = live_domain(engine, binding, item)
-        stored = store_hierarchy(engine, item, values, run.scratch, f"y__{place}", has_null=bool(missing[place]))
-        texts = [
-            text_key(column(f"label_{level}"), family, engine.traits) for level, family in enumerate(stored.families)
-        ]
-        found.append(LabelLevels(stored.table.table, texts, bool(missing[place])))
+    nulls = [bool(number) for number in missing]
+    stored = [
+        store_hierarchy(
+            engine, item, live_domain(engine, binding, item), run.scratch, f"y__{place}", has_null=nulls[place]
+        )
+        for place, item in enumerate(binding.quasi_identifiers)
+    ]
+    return levels_of(engine, stored, nulls)
+
+
+def levels_of(engine: Engine, stored: Sequence[StoredHierarchy], nulls: Sequence[bool]) -> list[LabelLevels]:
+    """Hierarchies that stand, each with whether its column has NULL, as the attacks read them."""
+    found = []
+    for item, has_null in zip(stored, nulls, strict=True):
+        families = enumerate(item.families)
+        texts = [text_key(column(f"label_{level}"), family, engine.traits) for level, family in families]
+        found.append(LabelLevels(item.table.table, texts, has_null))
     return found
 
 
