@@ -15,11 +15,14 @@ from sqlanon.api.frames import Frame, FrameRun, SpecLike
 from sqlanon.api.recipients import RecipientsPlan, RecipientsRun, one_release
 from sqlanon.auditor import AuditResult
 from sqlanon.auditor.place import ARGUMENTS, PlaceRequest, measure_place
+from sqlanon.auditor.tables import JoinedAudit
 from sqlanon.errors import UsageError
+from sqlanon.planning import tables as several
 from sqlanon.release.lock import Lock, lock_path, locks_beside
 from sqlanon.release.results import PlanResult, RunResult
+from sqlanon.release.tables import TablesRun
 from sqlanon.source.run import DEFAULT, Options
-from sqlanon.spec import Privacy, Spec, load_spec, spec_from_dict
+from sqlanon.spec import Privacy, SeveralTables, Spec, any_from_dict, load_any, load_spec, spec_from_dict
 
 if TYPE_CHECKING:
     from sqlanon.reports.model import Report
@@ -27,14 +30,18 @@ if TYPE_CHECKING:
 __all__ = [
     "Options",
     "apply",
+    "apply_tables",
     "audit",
+    "audit_tables",
     "init",
     "load_spec",
     "plan",
     "plan_recipients",
+    "plan_tables",
     "report",
     "run",
     "run_recipients",
+    "run_tables",
 ]
 
 PathLike = str | Path
@@ -101,6 +108,27 @@ def plan_recipients(spec: Spec | PathLike, options: Options = DEFAULT) -> Recipi
 def run_recipients(spec: Spec | PathLike, options: Options = DEFAULT) -> RecipientsRun:
     """Search and publish for each recipient, unless the releases together expose somebody."""
     return recipients.run(_spec(spec), options)
+
+
+def plan_tables(spec: SeveralTables | PathLike | Mapping[str, Any], options: Options = DEFAULT) -> PlanResult:
+    """Search for the levels of a release of several tables; nothing is written."""
+    return several.plan_tables(_tables(spec), options)
+
+
+def run_tables(spec: SeveralTables | PathLike | Mapping[str, Any], options: Options = DEFAULT) -> TablesRun:
+    """Search and publish several tables by one transaction."""
+    return several.run_tables(_tables(spec), options)
+
+
+def apply_tables(lock: PathLike, options: Options = DEFAULT) -> TablesRun:
+    """Publish exactly what the plan in a lock file decided for several tables, audited anew."""
+    decided = Lock.read(Path(lock))
+    return several.apply_tables(_tables(spec_of(Path(lock), decided)), decided, options)
+
+
+def audit_tables(spec: SeveralTables | PathLike | Mapping[str, Any], options: Options = DEFAULT) -> JoinedAudit:
+    """Measure the published tables of a spec of several, over their join and each by itself."""
+    return several.audit_tables(_tables(spec), options)
 
 
 def apply(lock: PathLike, options: Options = DEFAULT) -> RunResult:
@@ -196,6 +224,15 @@ def _frame_first(spec: Any, options: Any, source: Any) -> tuple[Any, Options, An
     if source is not None:
         raise UsageError("source: two dataframes were given; name the spec first, or leave source out")
     return (None, options, spec) if isinstance(options, Options) else (options, DEFAULT, spec)
+
+
+def _tables(spec: SeveralTables | PathLike | Mapping[str, Any]) -> SeveralTables:
+    if isinstance(spec, SeveralTables):
+        return spec
+    found = any_from_dict(spec) if isinstance(spec, Mapping) else load_any(spec)
+    if isinstance(found, Spec):
+        raise UsageError("tables: a spec of several tables is expected")
+    return found
 
 
 def _spec(spec: SpecLike) -> Spec:

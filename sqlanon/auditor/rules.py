@@ -78,6 +78,8 @@ class Ruled:
     columns: Mapping[str, ColumnInfo]
     """Of the published table."""
     traits: Traits
+    alone: bool = True
+    """The table is the whole release: what rows of one pseudonym show together is asked of it."""
 
     def questions(self) -> Iterator[RuleQuestion]:
         """A question for each rule of a released column."""
@@ -186,7 +188,7 @@ class Ruled:
             other = exp.NEQ(this=length, expression=literal(LENGTHS[asked.format]))
             yield RuleQuestion(name, words, self._rows(all_of([is_present(value), other])))
             yield RuleQuestion(name, words, self._own_keys(name))
-        for columns, k in self.binding.spec.privacy.groups(self.binding.names).values():
+        for columns, k in self.binding.spec.privacy.groups(self.binding.names).values() if self.alone else ():
             asked_of = f"all rows of a person show classes that at least {k or self.binding.k} people share"
             if self.binding.sensitive:
                 asked_of = "all rows of a person show one class, so that what is asked of classes is asked of people"
@@ -297,13 +299,18 @@ def _ranges(cuts: Sequence[Decimal]) -> list[str]:
     return [f"<{cuts[0]:f}", *middle, f">={cuts[-1]:f}"]
 
 
-def audit_rules(engine: Engine, published: Relation, binding: Binding) -> tuple[PolicyCheck, ...]:
-    """Every rule of a spec, asked of a published table, view or file."""
+def audit_rules(
+    engine: Engine, published: Relation, binding: Binding, *, alone: bool = True
+) -> tuple[PolicyCheck, ...]:
+    """Every rule of a spec, asked of a published table, view or file.
+
+    Of a table that is not `alone` in its release, what the rows of a person show together is asked elsewhere.
+    """
     if binding.rules is None:
         return ()
     columns = {info.name: info for info in engine.columns(published)}
     found: dict[str, PolicyCheck] = {}
-    for question in Ruled(binding, published, columns, engine.traits).questions():
+    for question in Ruled(binding, published, columns, engine.traits, alone).questions():
         name = f"rule of {question.column}"
         [(wrong,)] = engine.query(Statement(name, question.wrong))
         if wrong or name not in found:

@@ -24,7 +24,9 @@ from sqlanon.cli.schemas import (
     VERDICT,
     Schema,
     apply,
+    apply_of_tables,
     audit,
+    audit_of_tables,
     beside_decided,
     beside_published,
     comparison,
@@ -40,6 +42,7 @@ from sqlanon.cli.schemas import (
     plan,
     published,
     run,
+    run_of_tables,
     told,
 )
 
@@ -58,6 +61,14 @@ def check() -> Schema:
     wrong = keys({"spec": TEXT, "valid": {"const": False}, "problems": LINES, "exit_code": COUNT})
     rules = {"rules": told("Columns that are made by a rule, in words.", named(TEXT))}
     one = {"anyOf": [keys({**shared, **found}, rules), keys({**shared, "recipients": named(keys(found, rules))})]}
+    tables = {
+        "tables": told("The role of each column of each table.", named(named(TEXT))),
+        "known": COUNTS,
+        "hierarchies": found["hierarchies"],
+        "accepted": found["accepted"],
+        **rules,
+    }
+    one["anyOf"].append(told("For a spec of several tables.", keys({**shared, **tables})))
     several = told("Of several specs.", keys({"specs": each({"anyOf": [*one["anyOf"], wrong]})}))
     return {"anyOf": [*one["anyOf"], several]}
 
@@ -322,9 +333,9 @@ ANSWERS: dict[str, Callable[[], Schema]] = {
     "import": imported,
     "check": check,
     "plan": lambda: {"anyOf": [plan(), grid(), comparison(), for_recipients(plan())]},
-    "apply": apply,
-    "run": lambda: {"anyOf": [run(), for_recipients(run())]},
-    "audit": audit,
+    "apply": lambda: {"anyOf": [apply(), apply_of_tables()]},
+    "run": lambda: {"anyOf": [run(), for_recipients(run()), run_of_tables()]},
+    "audit": lambda: {"anyOf": [audit(), audit_of_tables()]},
     "risk": risk,
     "attack": attack,
     "utility": utility,

@@ -25,7 +25,16 @@ def command(settings: Settings, lock: Path) -> None:
     """
     from sqlanon import api
     from sqlanon.api.recipients import AppliedRelease
+    from sqlanon.release.lock import Lock
+    from sqlanon.spec import SeveralTables, load_any
 
+    decided = Lock.read(lock)
+    spec = load_any(api.spec_of(lock, decided))
+    if isinstance(spec, SeveralTables):
+        from sqlanon.cli.tables import apply_several
+
+        apply_several(settings, spec, decided)
+        return
     with explained(settings), settings.working() as options:
         result = api.apply(lock, options)
     for warning in result.warnings:

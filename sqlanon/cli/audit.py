@@ -225,6 +225,15 @@ def command(
         raise click.UsageError("--fits goes with --spec: only the spec knows the source and its hierarchies")
     if table is not None and qi is None:
         raise click.UsageError("--qi is missing: name the columns of the quasi-identifier")
+    if spec is not None:
+        from sqlanon.spec import SeveralTables, load_any
+
+        loaded = load_any(spec)
+        if isinstance(loaded, SeveralTables):
+            from sqlanon.cli.tables import audit_several, refuse_flags
+
+            refuse_flags({"--recipient": recipient, "--fits": fits})
+            return audit_several(settings, loaded)
     with settings.working() as options:
         if spec is not None:
             result = _of_spec(spec, recipient, options, fits=fits)

@@ -66,12 +66,17 @@ def _checked_or_refused(settings: Settings, path: Path, recipient: str | None, *
 
 def _checked(settings: Settings, path: Path, recipient: str | None, *, offline: bool) -> dict[str, Any]:
     """What was found of a spec; shown, unless JSON is asked for."""
-    from sqlanon.spec import load_spec
+    from sqlanon.spec import SeveralTables, load_any
 
     try:
-        loaded = load_spec(path)
+        loaded = load_any(path)
     except SpecError as error:
         raise SpecError(*error.problems, *([] if offline else _also_misnamed(settings, path))) from None
+    if isinstance(loaded, SeveralTables):
+        from sqlanon.cli.tables import check_tables, refuse_flags
+
+        refuse_flags({"--recipient": recipient})
+        return check_tables(settings, path, loaded, offline=offline)
     if loaded.recipients or recipient is not None:
         names = [recipient] if recipient else loaded.recipient_names
         return _checked_recipients(settings, path, loaded, names, offline=offline)

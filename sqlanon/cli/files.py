@@ -19,13 +19,13 @@ import click
 from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlanon.release.lock import Lock
+    from sqlanon.release.lock import Deciding, Lock
     from sqlanon.release.lock_diff import Change
     from sqlanon.release.results import PlanResult
     from sqlanon.spec import Spec
 
 
-def lock_of(spec_path: Path, spec: Spec, plan: PlanResult, where: Path, recipient: str | None = None) -> Lock:
+def lock_of(spec_path: Path, spec: Deciding, plan: PlanResult, where: Path, recipient: str | None = None) -> Lock:
     """What a plan decided for a spec of one release, to be written at `where`."""
     from sqlanon.release.lock import Lock
 

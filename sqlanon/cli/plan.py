@@ -81,9 +81,16 @@ def command(
     from sqlanon.release.lock import lock_path
     from sqlanon.release.lock_diff import to_dict
     from sqlanon.search.base import Watching
-    from sqlanon.spec import load_spec
+    from sqlanon.spec import SeveralTables, load_any
 
-    loaded = load_spec(spec)
+    loaded = load_any(spec)
+    if isinstance(loaded, SeveralTables):
+        from sqlanon.cli.tables import plan_several, refuse_flags
+
+        asked = {"--recipient": recipient, "--explain": explain, "--k": ks, "--limit": limits, "--compare": algorithms}
+        refuse_flags({**asked, "--watch": watch})
+        plan_several(settings, spec, loaded, out or lock_path(spec), minimal=minimal, dry_run=dry_run)
+        return
     if explain and not (ks is None and limits is None and algorithms is None):
         raise click.UsageError("--explain is about one plan: leave out --k, --limit and --compare")
     if watch and any((ks, limits, algorithms, recipient, loaded.recipients)):

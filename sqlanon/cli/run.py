@@ -24,15 +24,22 @@ from sqlanon.errors import UsageError
 def command(settings: Settings, spec: Path, fresh: bool, no_cache: bool, reuse: bool) -> None:
     """Search for the generalization, publish it audited, and write the lock file of what was published.
 
-    A spec with recipients is planned for all of them and checked together; then each release is published.
+    A spec with recipients is planned for all of them and checked together; then each release is published. Several
+    tables are published by one transaction.
     """
     from sqlanon import pipeline
     from sqlanon.release.lock import lock_path
-    from sqlanon.spec import load_spec
+    from sqlanon.spec import SeveralTables, load_any
 
     if fresh and reuse:
         raise UsageError("--reuse takes what the lock file decided, --fresh forgets it: give one of them")
-    loaded = load_spec(spec)
+    loaded = load_any(spec)
+    if isinstance(loaded, SeveralTables):
+        from sqlanon.cli.tables import refuse_flags, run_several
+
+        refuse_flags({"--reuse": reuse})
+        run_several(settings, spec, loaded, lock_path(spec))
+        return
     if loaded.recipients:
         if reuse:
             raise UsageError("--reuse: a spec with recipients is planned anew; `apply` publishes a lock file again")

@@ -170,6 +170,23 @@ def audit() -> Schema:
     )
 
 
+def audit_of_tables() -> Schema:
+    """The audit of several tables over their join."""
+    known = {"rows": told("Of each other table.", COUNTS), "combinations k below_k": COUNT}
+    check = keys({"name": TEXT, "asked": TEXT, "satisfied": FLAG, "violation": TEXT})
+    found = {
+        "tables": named(keys({"table": TEXT, "rows": COUNT})),
+        "rows persons orphans classes k required_k": COUNT,
+        "suppressed": told("People of the source who are in no table.", maybe({"type": "integer"})),
+        "known": told("What somebody may know of a person, and how many people it fits.", each(keys(known))),
+        "l t": OPEN,
+        "policy": told("What the spec asks of each table by itself.", named(each(check))),
+        "satisfied": FLAG,
+        "violations": LINES,
+    }
+    return told("For a spec of several tables.", keys(found))
+
+
 # -- plans and runs ----------------------------------------------------------------------------------------------------
 
 
@@ -337,6 +354,31 @@ def run() -> Schema:
 
 def apply() -> Schema:
     return keys(published(), {**beside_published(), **together()})
+
+
+def tables_published() -> dict[str, Schema]:
+    """What a release of several tables has; people are counted."""
+    return {
+        "targets": told("The table that each became.", named(TEXT)),
+        "levels": LEVELS,
+        "recoding": recoding(),
+        "height rows suppressed released classes": COUNT,
+        "audit": audit_of_tables(),
+        "swap": TEXT,
+        "run": TEXT,
+        "seconds": SECONDS,
+        "engine": TEXT,
+    }
+
+
+def run_of_tables() -> Schema:
+    everywhere = {**tables_published(), "lock": TEXT}
+    beside = {**decided(), "accuracy": FIGURE}
+    return told("For a spec of several tables.", keys(everywhere, {**beside, **everywhere}))
+
+
+def apply_of_tables() -> Schema:
+    return told("For a spec of several tables.", keys(tables_published(), {"warnings": LINES}))
 
 
 def together() -> dict[str, Schema]:

@@ -51,7 +51,7 @@ def show_plan(console: Console, spec: Spec, plan: PlanResult, *more: Fact) -> No
         return
     console.print(grid(("column", "level", "released as"), _levels(spec, plan)))
     console.print()
-    console.print(facts([*_plan_facts(plan), *_planned_sizes(console, spec, plan), *_series(plan), *more]))
+    console.print(facts([*plan_facts(plan), *_planned_sizes(console, spec, plan), *_series(plan), *more]))
     if plan.explanation is not None:
         for sheet in plan.explanation.sheets():
             show_sheet(console, sheet)
@@ -108,7 +108,7 @@ def _recoded_facts(plan: RecodedPlan) -> Iterator[Fact]:
     search, chosen = plan.search, plan.chosen
     for name, groups in plan.recoding.group_counts().items():
         yield name, counted(groups, "group")
-    yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
+    yield "suppressed", f"{part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
     yield "classes", number(chosen.classes)
     if plan.audit is not None:
         yield from _audited_facts(plan, plan.audit)
@@ -139,9 +139,9 @@ def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:
         yield name, f"{level} of {height}", described(spec.hierarchy(name), level, height, top)
 
 
-def _plan_facts(plan: PlanResult) -> Iterator[Fact]:
+def plan_facts(plan: PlanResult) -> Iterator[Fact]:
     search, chosen = plan.search, plan.chosen
-    yield "suppressed", f"{_part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
+    yield "suppressed", f"{part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
     yield "classes", number(chosen.classes)
     yield search.metric, f"{search.score:.6g}"
     yield "height", str(sum(chosen.node))
@@ -234,8 +234,8 @@ def show_release(console: Console, result: RunResult, *more: Fact) -> None:
     publication, audit = result.publication, result.audit
     rows = [
         ("published", result.target),
-        ("rows", f"{_part(audit.rows, publication.rows)} of the source"),
-        ("suppressed", _part(publication.suppressed, publication.rows)),
+        ("rows", f"{part(audit.rows, publication.rows)} of the source"),
+        ("suppressed", part(publication.suppressed, publication.rows)),
         *([("blanked", number(publication.blanked))] if publication.blanked else []),
         *([] if audit.respondents is None else [("persons", number(audit.respondents))]),
         *_history(publication.history),
@@ -362,7 +362,7 @@ def _audit_facts(audit: AuditResult) -> Iterator[Fact]:
     k = f"{number(audit.k)}{audit.said_unit}"
     if audit.asked:
         yield "k", f"{k} ({_verdict_of_k(audit)}"
-        at_risk = f"{_part(audit.rows_at_risk, audit.rows)}, in {counted(audit.classes_at_risk, 'class', 'classes')}"
+        at_risk = f"{part(audit.rows_at_risk, audit.rows)}, in {counted(audit.classes_at_risk, 'class', 'classes')}"
         yield "at risk", at_risk if audit.rows_at_risk else "no rows"
     else:
         yield "k", f"{k} (nothing was required)"
@@ -416,5 +416,5 @@ def _in_words(audit: AuditResult, holds: bool) -> str:
     return "satisfied" if audit.shown else "not shown"
 
 
-def _part(part: int, whole: int) -> str:
+def part(part: int, whole: int) -> str:
     return f"{number(part)} of {counted(whole, 'row')} ({share(part, whole)})"

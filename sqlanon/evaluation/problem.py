@@ -16,7 +16,7 @@ from sqlanon.hierarchies.lattice import Lattice
 from sqlanon.metrics import metric_named
 from sqlanon.privacy.base import Requirement
 from sqlanon.search import algorithm_named
-from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
+from sqlanon.search.base import Budget, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.session import Preferences
 from sqlanon.source.binding import Binding
 from sqlanon.source.frequency import FrequencySet
@@ -92,11 +92,28 @@ def answer(problem: Problem, asked: Evaluator) -> SearchResult:
     started = monotonic()
     found = algorithm_named(settings.algorithm)(asked, objective, preferences, budget, run.options.progress)
     found = defended(run, problem.frequency, asked, objective, found)
-    if not run.options.all_minimal or found.minimal_complete:
+    if not run.options.all_minimal:
         return found
     left = budget.after(found.checks, monotonic() - started)
+    return with_all_minimal(found, Asked(asked, objective, preferences, left), run.options.progress)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What algorithms are called with."""
+
+    evaluator: Evaluator
+    objective: Objective
+    preferences: Preferences
+    budget: Budget
+
+
+def with_all_minimal(found: SearchResult, asked: Asked, progress: Progress | None) -> SearchResult:
+    """The answer with all minimal nodes, as far as the budget goes."""
+    if found.minimal_complete:
+        return found
     try:
-        listed = algorithm_named("minimal")(asked, objective, preferences, left, run.options.progress)
+        listed = algorithm_named("minimal")(asked.evaluator, asked.objective, asked.preferences, asked.budget, progress)
     except InfeasibleError:
         # The answer stands, listed or not: nothing was left of the budget.
         return found

@@ -441,10 +441,10 @@ class NodeCounts:
         """For each column, for each level: what that level costs whatever the other columns do."""
         query = frequency_sql.level_figures(self.frequency.domains, self.shape.hierarchies, self.frequency.rows)
         found: dict[int, list[Sequence[Any]]] = {position: [] for position in range(len(self.shape.hierarchies))}
-        for row in sorted(self.engine.query(Statement("level figures", query, fresh=True)), key=_place):
+        for row in sorted(self.engine.query(Statement("level figures", query, fresh=True)), key=place_of_level):
             found[int(row[0])].append(row[2:])
         return tuple(
-            _levels(hierarchy, self.frequency.rows, found[position])
+            figures_of_levels(hierarchy, self.frequency.rows, found[position])
             for position, hierarchy in enumerate(self.shape.hierarchies)
         )
 
@@ -482,11 +482,13 @@ def question_of(requirements: Sequence[Requirement]) -> node_sql.Question:
     )
 
 
-def _place(row: Sequence[Any]) -> tuple[int, int]:
+def place_of_level(row: Sequence[Any]) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def _levels(hierarchy: HierarchyTable, rows: int, figures: Sequence[Sequence[Any]]) -> tuple[LevelFigures, ...]:
+def figures_of_levels(
+    hierarchy: HierarchyTable, rows: int, figures: Sequence[Sequence[Any]]
+) -> tuple[LevelFigures, ...]:
     """The figures of one column's levels: those of level 0 follow from the counts, others were summed, the top last."""
     leaves = hierarchy.leaves
     *between, (values, _, entropy, *_) = figures

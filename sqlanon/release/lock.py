@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlanon.engines.temporaries import write_whole
 from sqlanon.errors import UsageError
@@ -24,7 +24,8 @@ from sqlanon.spec.release import changed_parts
 
 if TYPE_CHECKING:
     from sqlanon.release.results import PlanResult
-    from sqlanon.spec import Spec
+    from sqlanon.spec.columns import Column
+    from sqlanon.spec.privacy import Privacy
 
 VERSION = 2
 CACHE_VERSION = 1
@@ -42,6 +43,23 @@ MARK = '"spec_hash"'
 """A text that stands in every lock file, also in one that was edited or merged badly."""
 SENSITIVE = "the groups hold values of the source, those of suppressed rows among them: keep this file as the source"
 """What a lock file of groups says of itself."""
+
+
+class Deciding(Protocol):
+    """The spec that a plan was made for, of one table or of several."""
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]: ...
+
+    @property
+    def columns(self) -> Mapping[str, Column]: ...
+
+    @property
+    def privacy(self) -> Privacy: ...
+
+    def hash(self) -> str: ...
+
+    def parts(self) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -75,7 +93,7 @@ class Lock:
     """Columns that are released by a rule or derived, each with its rule in words."""
 
     @classmethod
-    def of(cls, spec: Spec, plan: PlanResult, path: str, recipient: str | None = None) -> Lock:
+    def of(cls, spec: Deciding, plan: PlanResult, path: str, recipient: str | None = None) -> Lock:
         """What a plan decided for a spec of one release; `path` leads from the lock file to the spec's file."""
         return cls(
             spec=path,
@@ -98,7 +116,7 @@ class Lock:
         """Whether the verdicts hold for this frequency set and requirement."""
         return self.fingerprint == fingerprint and self.requirement == requirement
 
-    def recoding_for(self, spec: Spec) -> Recoding:
+    def recoding_for(self, spec: Deciding) -> Recoding:
         """What is to be published, for the spec that it was found for; UsageError when that is another by now."""
         if self.flexible is None:
             return FullDomain.from_levels(spec.quasi_identifiers, self.levels_for(spec))
@@ -111,13 +129,13 @@ class Lock:
         self._require_sums(spec)
         return self.flexible
 
-    def _require_levels_of_groups(self, cuts: Cuts, spec: Spec) -> None:
+    def _require_levels_of_groups(self, cuts: Cuts, spec: Deciding) -> None:
         if cuts.columns != spec.quasi_identifiers:
             raise UsageError("the lock file does not name the quasi-identifiers of the spec: plan again")
         for name in cuts.columns:
             self._require_level(name, cuts.level_of(name), spec)
 
-    def _require_level(self, name: str, level: int, spec: Spec) -> None:
+    def _require_level(self, name: str, level: int, spec: Deciding) -> None:
         """UsageError unless a column may be released at a level."""
         bounds, height = spec.columns[name].levels, self.hierarchies[name]["height"]
         highest = height if bounds.max is None else min(bounds.max, height)
@@ -126,7 +144,7 @@ class Lock:
                 f"the lock file has column '{name}' at level {level}, which the spec does not allow: plan again"
             )
 
-    def _require_spec(self, spec: Spec) -> None:
+    def _require_spec(self, spec: Deciding) -> None:
         if self.spec_hash != spec.hash():
             changed = ", ".join(changed_parts(self.spec_parts, spec.parts())) if self.spec_parts else ""
             where = f" ({changed})" if changed else ""
@@ -143,7 +161,7 @@ class Lock:
         for part in changed_parts(self.spec_parts, spec.parts()) if self.spec_parts else ():
             raise UsageError(f"the lock file was edited: its spec_parts do not fit '{part}' of the spec; plan again")
 
-    def _require_sums(self, spec: Spec) -> None:
+    def _require_sums(self, spec: Deciding) -> None:
         """UsageError when figures that follow from others and from the levels are not what follows."""
         follow: dict[str, Any] = {}
         if self.result.get("rows") is not None:
@@ -166,7 +184,7 @@ class Lock:
                     f"changed since the plan, or the lock file was edited"
                 )
 
-    def levels_for(self, spec: Spec) -> dict[str, int]:
+    def levels_for(self, spec: Deciding) -> dict[str, int]:
         """The levels, for the spec that they were found for; UsageError when it is another by now."""
         self._require_spec(spec)
         if self.flexible is not None:
@@ -178,7 +196,7 @@ class Lock:
         self._require_sums(spec)
         return self.levels
 
-    def fits(self, spec: Spec) -> bool:
+    def fits(self, spec: Deciding) -> bool:
         """Whether it was made from this spec as it now stands."""
         try:
             self.recoding_for(spec)

@@ -414,6 +414,24 @@ def release(
     return select.where(released_rows, copy=False)
 
 
+def rows_of_people(
+    source: exp.Expression,
+    columns: Sequence[QuasiIdentifier],
+    released: Sequence[str],
+    stay: Table,
+    key: exp.Expression,
+) -> exp.Select:
+    """The rows to publish of a table whose people stay or leave as they do in all others, in an order of their own.
+
+    `stay` lists those who stay by their own key `who`; `key` is that of a row.
+    """
+    by_name = {item.name: item for item in columns}
+    items = [_item(name, by_name.get(name), blank=False) for name in released]
+    select = _joined(exp.select(*items).from_(source), columns)
+    on = equal(key, column("who", "stay"))
+    return select.join(table_expression(stay, "stay"), on=on, copy=False).order_by(exp.Rand(), copy=False)
+
+
 _Keys = list[tuple[exp.Expression, str]]
 """Keys of a row's class, each with what it is called among the classes."""
 

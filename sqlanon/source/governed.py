@@ -175,8 +175,11 @@ class Governed:
         who = self.columns[self.spec.respondent or ""]
         return traits.key(canonical_text(column(who.name, "source"), who, traits), Family.TEXT)
 
-    def prepared(self, engine: Engine, scratch: Scratch, target: str) -> Governed:
-        """The same with what a run makes by secrets: everybody's offset of dates, everybody's pseudonym."""
+    def prepared(self, engine: Engine, scratch: Scratch, target: str, pseudonyms: Table | None = None) -> Governed:
+        """The same with what a run makes by secrets: everybody's offset of dates, everybody's pseudonym.
+
+        `pseudonyms` are those of another table of the release, which holds everybody of this one.
+        """
         found = self
         shifts = shifts_of(self.spec)
         if shifts:
@@ -184,6 +187,8 @@ class Governed:
             secret = secret_of(f"columns.{name}.release.shift.secret", shift.secret).for_purpose(PURPOSE)
             made = self._everybody(engine, scratch, secret, "offsets", "days", governed_sql.offset(shift.days))
             found = replace(found, offsets=made)
+        if pseudonyms is not None:
+            return replace(found, pseudonyms=pseudonyms)
         if self.pseudonym is not None:
             name, asked = self.pseudonym
             secret = secret_of(f"columns.{name}.pseudonym.secret", asked.secret)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlanon.spec.amounts import Limit
 from sqlanon.spec.columns import Column, LevelBounds, Role
 from sqlanon.spec.keys import Evidence, Limits, Recipient
-from sqlanon.spec.load import json_schema, load_spec, spec_from_dict
+from sqlanon.spec.load import any_from_dict, json_schema, load_any, load_spec, spec_from_dict
 from sqlanon.spec.models import (
     Alpha,
     BetaLikeness,
@@ -35,6 +35,7 @@ from sqlanon.spec.places import (
 from sqlanon.spec.privacy import Anonymity, Personalized, Privacy, SuppressionRule
 from sqlanon.spec.release import Spec
 from sqlanon.spec.search import Algorithm, Budget, Constraints, Metric, Preference, Search
+from sqlanon.spec.tables import SeveralTables
 
 __all__ = [
     "Algorithm",
@@ -66,6 +67,7 @@ __all__ = [
     "Search",
     "Secret",
     "SensitiveModel",
+    "SeveralTables",
     "Source",
     "Spec",
     "SuppressionRule",
@@ -74,7 +76,9 @@ __all__ = [
     "TableTarget",
     "Target",
     "ViewTarget",
+    "any_from_dict",
     "json_schema",
+    "load_any",
     "load_spec",
     "spec_from_dict",
 ]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from sqlanon.hierarchies.definition import SEVERAL, Finding, KeyPath
 from sqlanon.spec.amounts import Limit
 from sqlanon.spec.places import Secret, names_secret
 from sqlanon.spec.release import Spec
+from sqlanon.spec.tables import SeveralTables
 
 _VARIABLE = re.compile(r"(\$)?\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?")
 
@@ -218,18 +219,24 @@ class _ForEditors(GenerateJsonSchema):
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a release spec."""
-    schema = Spec.model_json_schema(schema_generator=_ForEditors)
-    return {"$schema": DIALECT, **schema, "title": "sqlanon release spec"}
+    """The JSON Schema (draft 2020-12) of a release spec: of one table, or of several."""
+    parts: dict[str, Any] = {}
+    for model in (Spec, SeveralTables):
+        own = model.model_json_schema(schema_generator=_ForEditors)
+        parts |= own.pop("$defs", {})
+        parts[model.__name__] = own
+    several, one = ({"$ref": f"#/$defs/{model.__name__}"} for model in (SeveralTables, Spec))
+    choice = {"if": {"type": "object", "required": ["tables"]}, "then": several, "else": one}
+    return {"$schema": DIALECT, "title": "sqlanon release spec", **choice, "$defs": parts}
 
 
-def keys_at(path: KeyPath) -> list[str]:
+def keys_at(path: KeyPath, model: str = "Spec") -> list[str]:
     """The keys that may stand below a path of a spec, in the order of the reference.
 
     >>> keys_at(("privacy", "suppression"))
     ['limit', 'mode']
     """
-    places = [_schema()]
+    places = [_schema()["$defs"][model]]
     for part in path:
         places = [below for place in places for variant in _variants(place) for below in _below(variant, part)]
     found = (key for place in places for variant in _variants(place) for key in variant.get("properties", {}))
@@ -260,7 +267,21 @@ def _below(place: dict[str, Any], part: str | int) -> Iterator[dict[str, Any]]:
 
 
 def load_spec(path: str | Path) -> Spec:
-    """The spec in a YAML file. SpecError lists every problem as `file:line: key.path: message`."""
+    """The spec of one table in a YAML file. SpecError lists every problem as `file:line: key.path: message`."""
+    spec = load_any(path)
+    if isinstance(spec, SeveralTables):
+        raise SpecError(f"{path}: {ONE_TABLE}")
+    return spec
+
+
+ONE_TABLE = (
+    "tables: this takes a spec of one table; check, plan, apply, run and audit --spec take several, in Python "
+    "plan_tables, apply_tables, run_tables and audit_tables"
+)
+
+
+def load_any(path: str | Path) -> Spec | SeveralTables:
+    """The spec in a YAML file, of one table or of several."""
     document = read_document(_text(Path(path)))
     if document.value is None and not document.findings:
         raise SpecError(f"{path}:1: the spec is empty")
@@ -279,7 +300,16 @@ def load_spec(path: str | Path) -> Spec:
 
 
 def spec_from_dict(values: Mapping[str, Any], base: str | Path = ".", file: Path | None = None) -> Spec:
-    """The spec that Python values make; `base` is the folder that paths are relative to, `file` where they are kept."""
+    """The spec of one table that Python values make; `base` is the folder that paths are relative to, `file` where
+    they are kept."""
+    spec = any_from_dict(values, base, file)
+    if isinstance(spec, SeveralTables):
+        raise SpecError(ONE_TABLE)
+    return spec
+
+
+def any_from_dict(values: Mapping[str, Any], base: str | Path = ".", file: Path | None = None) -> Spec | SeveralTables:
+    """The spec that Python values make, of one table or of several."""
     spec, findings = _validated(values, Path(base), file)
     if spec is None or findings:
         raise SpecError(*(_load_worded(key, message) for key, message in _without_repeats(findings)))
@@ -304,17 +334,21 @@ def _refuse_lock(value: Any, path: Path) -> None:
         raise SpecError(f"{path}: is a lock file, not a spec; the spec it was made from is {value['spec']}")
 
 
-def _validated(values: Any, folder: Path, file: Path | None = None) -> tuple[Spec | None, list[Finding]]:
+def _validated(
+    values: Any, folder: Path, file: Path | None = None
+) -> tuple[Spec | SeveralTables | None, list[Finding]]:
     """The spec, or what is wrong. Pydantic's exception, which holds the values, does not leave this function."""
     findings: list[Finding] = []
     expanded = expand(values, findings)
     if not isinstance(expanded, dict):
         return None, [((), "a mapping of keys is expected")]
+    model: type[Spec] | type[SeveralTables] = SeveralTables if "tables" in expanded else Spec
     try:
-        return Spec.model_validate(expanded, context={"folder": folder, "file": file}), findings
+        return model.model_validate(expanded, context={"folder": folder, "file": file}), findings
     except ValidationError as error:
         details = error.errors(include_url=False)
-    return None, findings + _elsewhere(findings_of(details, expanded, keys_at), findings)
+    known = partial(keys_at, model=model.__name__)
+    return None, findings + _elsewhere(findings_of(details, expanded, known), findings)
 
 
 def _elsewhere(more: list[Finding], findings: list[Finding]) -> list[Finding]:
@@ -445,7 +479,7 @@ def _scalar(document: Document, node: yaml.Node, path: KeyPath) -> Any:
 
 def _as_written(path: KeyPath) -> bool:
     """Whether scalars here are data values, which keep their spelling: 01 stays 01."""
-    if path[:1] == ("recipients",):
+    if path[:1] in (("recipients",), ("tables",)):
         path = path[2:]
     match path:
         case ("columns", _, "hierarchy", "tree", *_) | ("privacy", "alpha", _, "value"):

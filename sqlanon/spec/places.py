@@ -365,7 +365,7 @@ _SECRETS = (
 
 def names_secret(path: tuple[str | int, ...]) -> bool:
     """Whether a secret is named at a path of the spec: it is not expanded there."""
-    if path[:1] == ("recipients",):
+    if path[:1] in (("recipients",), ("tables",)):
         path = path[2:]
     of_column = (("pseudonym", "secret"), ("release", "shift", "secret"))
     return path in _SECRETS or (path[:1] == ("columns",) and path[2:] in of_column)
