@@ -77,6 +77,10 @@ class PrivacyModel(ABC):
         """The aggregates it needs of a sensitive column; none where the counts of a class are enough."""
         return None
 
+    def measures_of_losses(self) -> Measures | None:
+        """What `lost_below` needs: the aggregates of the model, and its own."""
+        return self.measures()
+
     @abstractmethod
     def satisfied(self) -> exp.Expression:
         """Whether a class satisfies the model, over `n`, `size`, `population_rows` and its aggregates. Never NULL."""
@@ -109,7 +113,7 @@ class Grouping:
         return any(model.asks_of_absent for model in self.models)
 
     def measures(self) -> list[Measures]:
-        found = (model.measures() for model in (*self.models, *self.losing))
+        found = [*(model.measures() for model in self.models), *(model.measures_of_losses() for model in self.losing)]
         return [item for item in found if item is not None]
 
     def satisfied(self) -> exp.Expression:

@@ -40,8 +40,14 @@ class _Closeness(PrivacyModel):
             this=product(kind, moved, self.t.denominator), expression=product(kind, "size", self.t.numerator, *steps)
         )
 
-    def _lost(self, moved: exp.Expression, *steps: str) -> exp.Expression | None:
-        """Distances are convex and at most 1: of n rows f lost, n d <= (n - f) t + f, so f >= n (d - t) / (1 - t)."""
+    def _lost(
+        self, moved: exp.Expression, *steps: str, farthest: exp.Expression | None = None
+    ) -> exp.Expression | None:
+        """Of n rows f lost: n d <= (n - f) t + f D, so f >= n (d - t) / (D - t). Distances are convex and at most D.
+
+        D is 1, or `farthest` over the same steps as `moved`. Where it is hardly more than t, a little more stands for
+        it, which loses fewer rows: what floating point rounds stays far below a row.
+        """
         if self.sensitive.persons or self.t.value >= 1:
             return None
         scale: exp.Expression = cast(column(steps[0]), "double")
@@ -50,7 +56,10 @@ class _Closeness(PrivacyModel):
         scale = exp.Nullif(this=exp.Paren(this=scale), expression=literal(0))
         distance = exp.Div(this=cast(moved, "double"), expression=scale)
         allowed = exp.Mul(this=cast(column("size"), "double"), expression=self.t.double())
-        others = exp.Paren(this=exp.Sub(this=literal(1), expression=self.t.double()))
+        most = literal(1) if farthest is None else exp.Div(this=cast(farthest, "double"), expression=scale.copy())
+        others: exp.Expression = exp.Paren(this=exp.Sub(this=most, expression=self.t.double()))
+        if farthest is not None:
+            others = exp.Greatest(this=others, expressions=[cast(exp.Literal.number("0.000001"), "double")])
         return rows_lost(exp.Div(this=exp.Paren(this=exp.Sub(this=distance, expression=allowed)), expression=others))
 
 
@@ -81,10 +90,7 @@ class OrderedCloseness(_Closeness):
     """Tells a declared order from others without showing it."""
 
     def measures(self) -> Measures:
-        name, kind = self.sensitive.aggregate, self._kind(self.sensitive.counts)
-        difference = exp.Sub(
-            this=product(kind, "members", "total"), expression=product(kind, "size", "reference_members")
-        )
+        name = self.sensitive.aggregate
         before = exp.Sub(
             this=exp.Max(this=column("reference_everywhere")), expression=exp.Sum(this=column("reference_members"))
         )
@@ -92,12 +98,29 @@ class OrderedCloseness(_Closeness):
             self.sensitive.position,
             View.CUMULATIVE,
             {
-                name("gaps"): exp.Sum(this=exp.Abs(this=difference)),
+                name("gaps"): exp.Sum(this=exp.Abs(this=self._difference())),
                 name("before"): before,
                 name("ordered_steps"): exp.Max(this=column("steps")),
                 name("ordered_total"): exp.Max(this=column("total")),
             },
         )
+
+    def measures_of_losses(self) -> Measures:
+        name, nothing = self.sensitive.aggregate, literal(0)
+        ahead = exp.Sub(this=column("total"), expression=column("reference_members"))
+        reach = exp.Case().when(exp.GT(this=self._difference(), expression=nothing), ahead)
+        reach = reach.when(exp.LT(this=self._difference(), expression=nothing.copy()), column("reference_members"))
+        told = self.measures()
+        more: dict[str, exp.Expression] = {
+            name("reach"): exp.Sum(this=reach.else_(nothing.copy())),
+            name("everywhere"): exp.Max(this=column("reference_everywhere")),
+        }
+        return Measures(told.column, told.view, {**told.aggregates, **more})
+
+    def _difference(self) -> exp.Expression:
+        """What the class has up to a value beyond the source, times size and total."""
+        kind = self._kind(self.sensitive.counts)
+        return exp.Sub(this=product(kind, "members", "total"), expression=product(kind, "size", "reference_members"))
 
     def satisfied(self) -> exp.Expression:
         name, kind = self.sensitive.aggregate, self._kind(self.sensitive.counts)
@@ -111,7 +134,22 @@ class OrderedCloseness(_Closeness):
     def lost_below(self) -> exp.Expression | None:
         name = self.sensitive.aggregate
         moved = self._moved(self._kind(self.sensitive.counts))
-        return self._lost(moved, name("ordered_steps"), name("ordered_total"))
+        return self._lost(moved, name("ordered_steps"), name("ordered_total"), farthest=self._farthest())
+
+    def _farthest(self) -> exp.Expression:
+        """No distribution is farther, times steps and total, along the way that tells this class from the source.
+
+        The distance is the largest difference of means of a number for each value, neighbours at most a step apart: of
+        a class the number that falls where it is ahead of the source, cumulated, and rises where it is behind. No value
+        has more of it, less the source's mean, than 1 less the source's share up to there for each step ahead, and that
+        share for each behind. Nor is any distribution farther than all rows at one of the ends: the distance is convex.
+        """
+        name = self.sensitive.aggregate
+        own = exp.Add(this=column(name("reach")), expression=column(name("before")))
+        from_last = exp.Sub(this=column(name("everywhere")), expression=column(name("ordered_total")))
+        whole = product(self._kind(self.sensitive.counts), name("ordered_steps"), name("ordered_total"))
+        from_first = exp.Sub(this=whole, expression=exp.Paren(this=from_last.copy()))
+        return exp.Least(this=own, expressions=[exp.Greatest(this=from_last, expressions=[from_first])])
 
     def describe(self) -> dict[str, object]:
         content: dict[str, object] = {"column": self.sensitive.name, "t": str(self.t), "distance": "ordered"}
