@@ -152,17 +152,17 @@ def grid_on(
         }
         counts = NodeCounts(run.engine, frequency, [*requirements, *relaxed.values()], run.scratch)
         places = {index: len(ks) + place for place, index in enumerate(relaxed)}
-        cells: list[Cell] = []
-        for index, k in enumerate(ks):
+        answered: dict[int, list[Cell]] = {}
+        for index in range(len(ks)) if seconds is not None else _strictest_first(ks):
             if seconds is not None and monotonic() - started > seconds:
                 break
             loosest = Problem(run, frequency, counts, index, frequency.rows, places.get(index))
-            cells += _cells(loosest, k, limits)
+            answered[index] = _cells(loosest, ks[index], limits)
     return Frontier(
         columns=run.binding.names,
         heights=counts.shape.heights(),
         rows=frequency.rows,
-        cells=tuple(cells),
+        cells=tuple(cell for index in sorted(answered) for cell in answered[index]),
         algorithm=spec.search.algorithm,
         metric=spec.search.metric,
         lattice=lattice_of(run.binding, frequency.hierarchies).size,
@@ -179,22 +179,30 @@ def _refuse_other_searches(spec: Spec) -> None:
         raise UsageError("search.satisfies: the distance-vector matrix is built for one k; use counts for a grid")
 
 
+def _strictest_first(ks: Sequence[int | None]) -> list[int]:
+    """The places of the largest k first.
+
+    Its border lies highest, where nodes have few classes and are cheap to count, and what it asks for settles more
+    of the others than the other way round.
+    """
+    return sorted(range(len(ks)), key=lambda place: -(ks[place] or 0))
+
+
 def _cells(problem: Problem, k: int | None, limits: Sequence[Limit]) -> list[Cell]:
-    """The cells of one k: what was measured for one limit serves the others."""
+    """The cells of one k: what was measured for one limit serves the others. The loosest limit comes first."""
     evaluator = problem.evaluator()
-    cells: list[Cell] = []
-    for limit in limits:
-        rows = limit.rows(problem.frequency.rows)
-        if k is not None and problem.frequency.rows < k:
-            cells.append(
-                Cell(k, limit, rows, None, f"the source has {problem.frequency.rows} rows, fewer than k = {k}")
-            )
+    rows = problem.frequency.rows
+    cells: dict[int, Cell] = {}
+    for place in sorted(range(len(limits)), key=lambda place: -limits[place].rows(rows)):
+        limit, most = limits[place], limits[place].rows(rows)
+        if k is not None and rows < k:
+            cells[place] = Cell(k, limit, most, None, f"the source has {rows} rows, fewer than k = {k}")
             continue
         try:
-            cells.append(Cell(k, limit, rows, solve(problem, evaluator.within(rows))))
+            cells[place] = Cell(k, limit, most, solve(problem, evaluator.within(most)))
         except InfeasibleError as error:
-            cells.append(Cell(k, limit, rows, None, str(error)))
-    return cells
+            cells[place] = Cell(k, limit, most, None, str(error))
+    return [cells[place] for place in sorted(cells)]
 
 
 MEASURES = ("loss", "dm", "hdm")
