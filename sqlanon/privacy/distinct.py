@@ -11,7 +11,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from sqlanon.privacy.base import ALWAYS, Monotonicity, PrivacyModel, Sensitive
-from sqlanon.sql.build import all_of, any_of, count, total_where
+from sqlanon.sql.build import all_of, any_of, count, equal, total_where
 from sqlanon.sql.relations import column, literal
 from sqlanon.sql.values import Measures, View
 
@@ -34,19 +34,18 @@ class DistinctDiversity(PrivacyModel):
         return ALWAYS
 
     def measures(self) -> Measures:
-        view = View.PLAIN if self.sensitive.persons else View.NUMBER
+        view = View.HOLDERS if self.sensitive.persons else View.NUMBER
         return Measures(self.sensitive.position, view, {self.sensitive.aggregate("distinct"): self._number_of_values()})
 
     def _number_of_values(self) -> exp.Expression:
         if not self.sensitive.persons:
             return count()
-        shared = any_of(
-            [
-                exp.GTE(this=column("members"), expression=literal(2)),
-                exp.GTE(this=column("alone"), expression=literal(1)),
-            ]
-        )
-        only_holders = exp.Count(this=exp.Distinct(expressions=[column("holder")]))
+        one = equal(column("first"), column("last"))
+        several = exp.NEQ(this=column("first"), expression=column("last"))
+        held_alone = exp.GTE(this=column("alone"), expression=literal(1))
+        shared = any_of([several, held_alone])
+        only = exp.Case().when(all_of([one, equal(column("alone"), literal(0))]), column("first"))
+        only_holders = exp.Count(this=exp.Distinct(expressions=[only]))
         return exp.Add(this=total_where(shared, literal(1)), expression=only_holders)
 
     def satisfied(self) -> exp.Expression:

@@ -29,7 +29,7 @@ from sqlanon.sql.relations import Query, Table, column, explained, literal, tabl
 from sqlanon.sql.traits import Traits
 from sqlanon.sql.values import Counted, Population, ValueTables, View, classes
 
-WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.RANKED})
+WITHOUT_REFERENCE = frozenset({View.NUMBER, View.PLAIN, View.HOLDERS, View.RANKED})
 """What models read of a class alone, without a look at the whole source."""
 
 

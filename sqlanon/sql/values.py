@@ -32,6 +32,9 @@ class View(Enum):
     """... value: only how many there are, each aggregate being that number. Sets of values know it too."""
     PLAIN = "plain"
     """... value: `members` alone."""
+    HOLDERS = "holders"
+    """... value, where persons are counted: `alone` are the persons without another row who hold it, `first` and `last`
+    the least and the greatest number of the others, which tells none, one and several apart without counting them."""
     HELD = "held"
     """... value: `members` persons hold it, also those who hold others."""
     ASSIGNED = "assigned"
@@ -115,6 +118,8 @@ class Values:
         match view:
             case View.PLAIN | View.NUMBER:
                 return self._plain()
+            case View.HOLDERS:
+                return self._holders()
             case View.HELD:
                 return self._with_reference(self._held_with_size(), "reference_held")
             case View.ASSIGNED:
@@ -127,15 +132,15 @@ class Values:
                 return self._by_label()
 
     def _plain(self) -> exp.Select:
-        items = [named(self.counted.size(), "members")]
-        if self.counted.persons:
-            items += [named(total(column("lone_respondents")), "alone"), named(self._only_holder(), "holder")]
-        return self.counted.grouped(*items, by=self._code())
+        return self.counted.grouped(named(self.counted.size(), "members"), by=self._code())
 
-    def _only_holder(self) -> exp.Expression:
-        """The one respondent that holds a value, where it is one of several rows."""
-        one = exp.EQ(this=self.counted.size(), expression=literal(1))
-        return exp.Case().when(one, exp.Max(this=column("respondent"))).else_(exp.Null())
+    def _holders(self) -> exp.Select:
+        items = [
+            named(total(column("lone_respondents")), "alone"),
+            named(exp.Min(this=column("respondent")), "first"),
+            named(exp.Max(this=column("respondent")), "last"),
+        ]
+        return self.counted.grouped(*items, by=self._code())
 
     def _code(self) -> list[tuple[str, exp.Expression]]:
         return [("code_held", column(self.tables.code or f"s_{self.position}"))]

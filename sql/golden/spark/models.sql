@@ -369,13 +369,7 @@ FROM (
           JOIN (
             SELECT
               `disease_code` AS `code_held`,
-              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-              COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-              CASE
-                WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                THEN MAX(`respondent`)
-                ELSE NULL
-              END AS `holder`
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ed687537_counted`
             GROUP BY `disease_code`
           ) AS `held` ON `own`.`code_held` = `held`.`code_held`
@@ -468,13 +462,7 @@ FROM (
           JOIN (
             SELECT
               `stage_code` AS `code_held`,
-              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-              COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-              CASE
-                WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                THEN MAX(`respondent`)
-                ELSE NULL
-              END AS `holder`
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ed687537_counted`
             GROUP BY `stage_code`
           ) AS `held` ON `own`.`code_held` = `held`.`code_held`
@@ -568,10 +556,10 @@ FROM (
     `found`.`share_0_0`,
     `found`.`enhanced_gains_5_1_0`,
     `found`.`far_3_1_0`,
+    `found`.`distinct_0`,
     `found`.`climbed_0`,
     `found`.`climbed_levels_0`,
     `found`.`climbed_total_0`,
-    `found`.`distinct_0`,
     `found`.`gaps_1`,
     `found`.`before_1`,
     `found`.`ordered_steps_1`,
@@ -589,10 +577,10 @@ FROM (
       `part_1`.`share_0_0`,
       `part_1`.`enhanced_gains_5_1_0`,
       `part_1`.`far_3_1_0`,
-      `part_2`.`climbed_0`,
-      `part_2`.`climbed_levels_0`,
-      `part_2`.`climbed_total_0`,
-      `part_3`.`distinct_0`,
+      `part_2`.`distinct_0`,
+      `part_3`.`climbed_0`,
+      `part_3`.`climbed_levels_0`,
+      `part_3`.`climbed_total_0`,
       `part_4`.`gaps_1`,
       `part_4`.`before_1`,
       `part_4`.`ordered_steps_1`,
@@ -673,13 +661,7 @@ FROM (
               `age_code` AS `age_code`,
               `sex_value` AS `sex_value`,
               `disease_code` AS `code_held`,
-              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-              COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-              CASE
-                WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                THEN MAX(`respondent`)
-                ELSE NULL
-              END AS `holder`
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
             FROM `sqlanon_script_ed687537_counted`
             GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`
           ) AS `held`
@@ -704,6 +686,29 @@ FROM (
       ON `part_0`.`zip_code` = `part_1`.`zip_code`
       AND `part_0`.`age_code` = `part_1`.`age_code`
       AND `part_0`.`sex_value` = `part_1`.`sex_value`
+    JOIN (
+      SELECT
+        `zip_code`,
+        `age_code`,
+        `sex_value`,
+        COALESCE(SUM(CASE WHEN `first` <> `last` OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT CASE WHEN `first` = `last` AND `alone` = 0 THEN `first` END) AS `distinct_0`
+      FROM (
+        SELECT
+          `zip_code` AS `zip_code`,
+          `age_code` AS `age_code`,
+          `sex_value` AS `sex_value`,
+          `disease_code` AS `code_held`,
+          COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
+          MIN(`respondent`) AS `first`,
+          MAX(`respondent`) AS `last`
+        FROM `sqlanon_script_ed687537_counted`
+        GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`
+      ) AS `held`
+      GROUP BY `zip_code`, `age_code`, `sex_value`
+    ) AS `part_2`
+      ON `part_0`.`zip_code` = `part_2`.`zip_code`
+      AND `part_0`.`age_code` = `part_2`.`age_code`
+      AND `part_0`.`sex_value` = `part_2`.`sex_value`
     JOIN (
       SELECT
         `zip_code`,
@@ -778,13 +783,7 @@ FROM (
                     `age_code` AS `age_code`,
                     `sex_value` AS `sex_value`,
                     `disease_code` AS `code_held`,
-                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-                    COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-                    CASE
-                      WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                      THEN MAX(`respondent`)
-                      ELSE NULL
-                    END AS `holder`
+                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
                   FROM `sqlanon_script_ed687537_counted`
                   GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`
                 ) AS `held`
@@ -810,33 +809,6 @@ FROM (
           `reference`.`reference_members`,
           `reference`.`total`,
           `reference`.`levels`
-      ) AS `held`
-      GROUP BY `zip_code`, `age_code`, `sex_value`
-    ) AS `part_2`
-      ON `part_0`.`zip_code` = `part_2`.`zip_code`
-      AND `part_0`.`age_code` = `part_2`.`age_code`
-      AND `part_0`.`sex_value` = `part_2`.`sex_value`
-    JOIN (
-      SELECT
-        `zip_code`,
-        `age_code`,
-        `sex_value`,
-        COALESCE(SUM(CASE WHEN `members` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_0`
-      FROM (
-        SELECT
-          `zip_code` AS `zip_code`,
-          `age_code` AS `age_code`,
-          `sex_value` AS `sex_value`,
-          `disease_code` AS `code_held`,
-          CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-          COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-          CASE
-            WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-            THEN MAX(`respondent`)
-            ELSE NULL
-          END AS `holder`
-        FROM `sqlanon_script_ed687537_counted`
-        GROUP BY `zip_code`, `age_code`, `sex_value`, `disease_code`
       ) AS `held`
       GROUP BY `zip_code`, `age_code`, `sex_value`
     ) AS `part_3`
@@ -918,13 +890,7 @@ FROM (
                     `age_code` AS `age_code`,
                     `sex_value` AS `sex_value`,
                     `stage_code` AS `code_held`,
-                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-                    COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-                    CASE
-                      WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                      THEN MAX(`respondent`)
-                      ELSE NULL
-                    END AS `holder`
+                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
                   FROM `sqlanon_script_ed687537_counted`
                   GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`
                 ) AS `held`
@@ -961,20 +927,16 @@ FROM (
         `zip_code`,
         `age_code`,
         `sex_value`,
-        COALESCE(SUM(CASE WHEN `members` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_1`
+        COALESCE(SUM(CASE WHEN `first` <> `last` OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT CASE WHEN `first` = `last` AND `alone` = 0 THEN `first` END) AS `distinct_1`
       FROM (
         SELECT
           `zip_code` AS `zip_code`,
           `age_code` AS `age_code`,
           `sex_value` AS `sex_value`,
           `stage_code` AS `code_held`,
-          CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
           COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-          CASE
-            WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-            THEN MAX(`respondent`)
-            ELSE NULL
-          END AS `holder`
+          MIN(`respondent`) AS `first`,
+          MAX(`respondent`) AS `last`
         FROM `sqlanon_script_ed687537_counted`
         GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`
       ) AS `held`
@@ -1041,13 +1003,7 @@ FROM (
                   `age_code` AS `age_code`,
                   `sex_value` AS `sex_value`,
                   `stage_code` AS `code_held`,
-                  CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-                  COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-                  CASE
-                    WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                    THEN MAX(`respondent`)
-                    ELSE NULL
-                  END AS `holder`
+                  CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
                 FROM `sqlanon_script_ed687537_counted`
                 GROUP BY `zip_code`, `age_code`, `sex_value`, `stage_code`
               ) AS `held`
@@ -1143,10 +1099,10 @@ FROM (
     `found`.`share_0_0`,
     `found`.`enhanced_gains_5_1_0`,
     `found`.`far_3_1_0`,
+    `found`.`distinct_0`,
     `found`.`climbed_0`,
     `found`.`climbed_levels_0`,
     `found`.`climbed_total_0`,
-    `found`.`distinct_0`,
     `found`.`gaps_1`,
     `found`.`before_1`,
     `found`.`ordered_steps_1`,
@@ -1161,10 +1117,10 @@ FROM (
       `part_1`.`share_0_0`,
       `part_1`.`enhanced_gains_5_1_0`,
       `part_1`.`far_3_1_0`,
-      `part_2`.`climbed_0`,
-      `part_2`.`climbed_levels_0`,
-      `part_2`.`climbed_total_0`,
-      `part_3`.`distinct_0`,
+      `part_2`.`distinct_0`,
+      `part_3`.`climbed_0`,
+      `part_3`.`climbed_levels_0`,
+      `part_3`.`climbed_total_0`,
       `part_4`.`gaps_1`,
       `part_4`.`before_1`,
       `part_4`.`ordered_steps_1`,
@@ -1234,13 +1190,7 @@ FROM (
           FROM (
             SELECT
               `disease_code` AS `code_held`,
-              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-              COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-              CASE
-                WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                THEN MAX(`respondent`)
-                ELSE NULL
-              END AS `holder`
+              CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
             FROM (
               SELECT `counted`.*
               FROM `sqlanon_script_ed687537_counted` AS `counted`
@@ -1269,6 +1219,27 @@ FROM (
           ON `cells`.`code_held` = `reference`.`code`
       ) AS `held`
     ) AS `part_1`
+    CROSS JOIN (
+      SELECT
+        COALESCE(SUM(CASE WHEN `first` <> `last` OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT CASE WHEN `first` = `last` AND `alone` = 0 THEN `first` END) AS `distinct_0`
+      FROM (
+        SELECT
+          `disease_code` AS `code_held`,
+          COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
+          MIN(`respondent`) AS `first`,
+          MAX(`respondent`) AS `last`
+        FROM (
+          SELECT `counted`.*
+          FROM `sqlanon_script_ed687537_counted` AS `counted`
+          INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
+            ON `counted`.`zip_code` = `verdict`.`zip_code`
+            AND `counted`.`age_code` = `verdict`.`age_code`
+            AND `counted`.`sex_value` = `verdict`.`sex_value`
+            AND NOT `verdict`.`kept`
+        ) AS `counted`
+        GROUP BY `disease_code`
+      ) AS `held`
+    ) AS `part_2`
     CROSS JOIN (
       SELECT
         SUM(
@@ -1328,13 +1299,7 @@ FROM (
                 JOIN (
                   SELECT
                     `disease_code` AS `code_held`,
-                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-                    COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-                    CASE
-                      WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                      THEN MAX(`respondent`)
-                      ELSE NULL
-                    END AS `holder`
+                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
                   FROM (
                     SELECT `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
@@ -1361,31 +1326,6 @@ FROM (
           `reference`.`reference_members`,
           `reference`.`total`,
           `reference`.`levels`
-      ) AS `held`
-    ) AS `part_2`
-    CROSS JOIN (
-      SELECT
-        COALESCE(SUM(CASE WHEN `members` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_0`
-      FROM (
-        SELECT
-          `disease_code` AS `code_held`,
-          CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-          COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-          CASE
-            WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-            THEN MAX(`respondent`)
-            ELSE NULL
-          END AS `holder`
-        FROM (
-          SELECT `counted`.*
-          FROM `sqlanon_script_ed687537_counted` AS `counted`
-          INNER JOIN `sqlanon_script_ed687537_classes` AS `verdict`
-            ON `counted`.`zip_code` = `verdict`.`zip_code`
-            AND `counted`.`age_code` = `verdict`.`age_code`
-            AND `counted`.`sex_value` = `verdict`.`sex_value`
-            AND NOT `verdict`.`kept`
-        ) AS `counted`
-        GROUP BY `disease_code`
       ) AS `held`
     ) AS `part_3`
     CROSS JOIN (
@@ -1448,13 +1388,7 @@ FROM (
                 JOIN (
                   SELECT
                     `stage_code` AS `code_held`,
-                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-                    COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-                    CASE
-                      WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                      THEN MAX(`respondent`)
-                      ELSE NULL
-                    END AS `holder`
+                    CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
                   FROM (
                     SELECT `counted`.*
                     FROM `sqlanon_script_ed687537_counted` AS `counted`
@@ -1485,17 +1419,13 @@ FROM (
     ) AS `part_4`
     CROSS JOIN (
       SELECT
-        COALESCE(SUM(CASE WHEN `members` >= 2 OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT `holder`) AS `distinct_1`
+        COALESCE(SUM(CASE WHEN `first` <> `last` OR `alone` >= 1 THEN 1 ELSE 0 END), 0) + COUNT(DISTINCT CASE WHEN `first` = `last` AND `alone` = 0 THEN `first` END) AS `distinct_1`
       FROM (
         SELECT
           `stage_code` AS `code_held`,
-          CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
           COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-          CASE
-            WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-            THEN MAX(`respondent`)
-            ELSE NULL
-          END AS `holder`
+          MIN(`respondent`) AS `first`,
+          MAX(`respondent`) AS `last`
         FROM (
           SELECT `counted`.*
           FROM `sqlanon_script_ed687537_counted` AS `counted`
@@ -1552,13 +1482,7 @@ FROM (
               JOIN (
                 SELECT
                   `stage_code` AS `code_held`,
-                  CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`,
-                  COALESCE(SUM(`lone_respondents`), 0) AS `alone`,
-                  CASE
-                    WHEN CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) = 1
-                    THEN MAX(`respondent`)
-                    ELSE NULL
-                  END AS `holder`
+                  CAST(COALESCE(SUM(`lone_respondents`), 0) + COUNT(DISTINCT `respondent`) AS BIGINT) AS `members`
                 FROM (
                   SELECT `counted`.*
                   FROM `sqlanon_script_ed687537_counted` AS `counted`
