@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -54,6 +55,10 @@ ENGINES = ("duckdb", pytest.param("postgres", marks=[pytest.mark.postgres, pytes
 # that tests start compiles the whole package.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Whoever runs the tests in the background of a script ignores Ctrl-C, and hands that down to every process of theirs.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long a loaded machine takes to draw an example says nothing of the code.
 for name in ONE_IN:

@@ -155,7 +155,7 @@ def test_ctrl_c_stops_the_statement_and_leaves_nothing(tmp_path: Path) -> None:
         assert process.poll() is None
     time.sleep(0.7)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.endswith("sqlanon: interrupted; nothing was published\n")
     assert {path.name for path in tmp_path.iterdir()} <= {"spec.yaml", "test.duckdb", "test.duckdb.wal"}

@@ -25,6 +25,9 @@ from tests.kit.engine import execute, interrupt_program, open_at, query
 RUN = "0123456789ab"
 DEAD = "ba9876543210"
 
+SOON = 20
+"""Seconds within which a statement has to stop, also on a machine with much else to do; by itself it takes minutes."""
+
 NAMES = [
     "plain",
     "two words",
@@ -469,22 +472,36 @@ class EngineContract(ABC):
             started = time.monotonic()
             with pytest.raises(StatementTimeout, match=r"step 'long' ran longer than 0\.3 seconds"):
                 query(engine, self.LONG_STATEMENT, step="long")
-            assert time.monotonic() - started < 5
+            assert time.monotonic() - started < SOON
+            # A machine with much to do may need longer than that for the shortest statement.
+            engine._bound(60)
             assert query(engine, "SELECT 1") == [(1,)]
             stopped = pytest.raises(StatementTimeout)
             with stopped, engine.transaction():
                 execute(engine, "CREATE TABLE t (a INTEGER)")
+                engine._bound(0.3)
                 query(engine, self.LONG_STATEMENT, step="long")
+            engine._bound(60)
             assert engine.relation_kind(Table(("t",))) is None
         finally:
             engine.close()
 
     def test_cancel_from_another_thread(self, engine: Engine) -> None:
-        timer = threading.Timer(0.5, engine.cancel)
-        timer.start()
-        with pytest.raises(EngineError, match="step 'long' was cancelled") as cancelled:
-            query(engine, self.LONG_STATEMENT, step="long")
-        timer.join()
+        ended = threading.Event()
+
+        def cancel() -> None:
+            # The first may come before the statement has begun.
+            while not ended.wait(0.5):
+                engine.cancel()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        try:
+            with pytest.raises(EngineError, match="step 'long' was cancelled") as cancelled:
+                query(engine, self.LONG_STATEMENT, step="long")
+        finally:
+            ended.set()
+            thread.join()
         assert not isinstance(cancelled.value, StatementTimeout)
         assert query(engine, "SELECT 1") == [(1,)]
 
@@ -496,10 +513,10 @@ class EngineContract(ABC):
             time.sleep(0.7)
             started = time.monotonic()
             process.send_signal(signal.SIGINT)
-            assert process.stdout.readline() == "clean\n", process.communicate(timeout=10)[1]
-            assert time.monotonic() - started < 5
+            assert process.stdout.readline() == "clean\n", process.communicate(timeout=60)[1]
+            assert time.monotonic() - started < SOON
             self.assert_nothing_runs(url)
-            _, errors = process.communicate("\n", timeout=20)
+            _, errors = process.communicate("\n", timeout=60)
             assert (process.returncode, errors) == (0, "")
         finally:
             process.kill()

@@ -23,8 +23,6 @@ class Terminal:
         self._read = 0
         self.pid, self._descriptor = pty.fork()
         if not self.pid:
-            # Whoever runs the tests in the background ignores Ctrl-C, and hands that down.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.chdir(folder)
             root = str(Path(__file__).parents[2])
             os.environ.update({"TERM": "xterm", "COLUMNS": "120", "PYTHONPATH": root, **variables})
@@ -41,7 +39,7 @@ class Terminal:
         except (ProcessLookupError, ChildProcessError):
             pass
 
-    def expect(self, text: str, seconds: float = 30.0) -> str:
+    def expect(self, text: str, seconds: float = 60.0) -> str:
         """Wait until a text is shown after the one before; what was shown until then, without colours."""
         until = monotonic() + seconds
         while (place := self.shown.find(text, self._read)) < 0:
@@ -60,7 +58,7 @@ class Terminal:
         self.type(keys)
         return found
 
-    def end(self, seconds: float = 30.0) -> int:
+    def end(self, seconds: float = 60.0) -> int:
         """Wait until the command ends; its exit code."""
         until = monotonic() + seconds
         while self._more(until - monotonic()):
@@ -68,7 +66,7 @@ class Terminal:
         assert monotonic() < until, f"it has not ended:\n{self.shown[self._read :]}"
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
-    def interrupt(self, seconds: float = 30.0) -> int:
+    def interrupt(self, seconds: float = 60.0) -> int:
         """Type Ctrl-C, as a person does, until the command ends; its exit code.
 
         Python sees one that comes just before it waits for a key only at the next key.
