@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.expressions import DType
 
 from sqlanon.hierarchies.base import Family
+from sqlanon.sql.copies import without_places
 from sqlanon.sql.relations import File, FileFormat, Table, cast, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
@@ -324,7 +325,7 @@ def quoted_name(table: Table, dialect: str) -> str:
 @cache
 def parsed(template: str, dialect: str) -> exp.Expression:
     """The template as an AST, shared: never change it in place."""
-    return typing.cast(exp.Expression, parse_one(template, dialect=dialect))
+    return typing.cast(exp.Expression, without_places(parse_one(template, dialect=dialect)))
 
 
 _FAMILIES: dict[Family, frozenset[DType]] = {

@@ -12,6 +12,7 @@ from functools import lru_cache, reduce
 
 from sqlglot import exp, parse_one
 
+from sqlanon.sql.copies import without_places
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.traits import Traits
 
@@ -286,7 +287,7 @@ def _expression(value: Hole) -> exp.Expression:
 
 @lru_cache(maxsize=256)
 def _parsed(template: str) -> exp.Expr:
-    parsed = parse_one(template)
+    parsed: exp.Expr = without_places(parse_one(template))
     for name in parsed.find_all(exp.Identifier):
         name.set("quoted", True)
     return parsed

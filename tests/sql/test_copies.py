@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlglot import exp, parse, parse_one
 
-from sqlanon.sql.copies import ATTRIBUTES, copied
+from sqlanon.sql.copies import ATTRIBUTES, copied, without_places
 from tests.kit.commands import patients, rows_of, spec_values, tables, write_spec
 from tests.kit.golden import GOLDEN
 
@@ -84,11 +84,20 @@ def test_a_node_that_several_trees_share_has_a_parent_in_the_copy() -> None:
     assert tree.expression.arg_key == "expression"
 
 
+def test_templates_forget_their_places() -> None:
+    tree = parse_one(TEXT)
+    assert any(node._meta for node in tree.walk())
+    text = tree.sql("duckdb")
+    assert not any(node._meta for node in without_places(tree).walk())
+    assert tree.sql("duckdb") == text
+
+
 OF_TREES = (
     test_a_copy_is_the_same_tree,
     test_a_copy_of_a_part_stands_alone,
     test_lists_comments_and_types_are_apart,
     test_a_node_that_several_trees_share_has_a_parent_in_the_copy,
+    test_templates_forget_their_places,
 )
 
 
