@@ -82,6 +82,12 @@ def table(url: str, rows: list[tuple[str | None, ...]] | None = None) -> Databas
     return database
 
 
+def fill(url: str, rows: list[tuple[str | None, ...]]) -> None:
+    """These rows more."""
+    lines = (f"({', '.join('NULL' if v is None else repr(v) for v in row)})" for row in rows)
+    Database(url).run(f"INSERT INTO people VALUES {', '.join(lines)}")
+
+
 def planned(url: str, algorithm: str, asking: Asking) -> PlanResult:
     return pipeline.plan(spec_from_dict(values(url, algorithm, asking)))
 
@@ -132,8 +138,7 @@ def holds_weights(url: str, algorithm: str) -> None:
 
 def holds_prefer(url: str, algorithm: str) -> None:
     Database(url).run("DELETE FROM people")
-    for row in SQUARE:
-        Database(url).run(f"INSERT INTO people VALUES ({', '.join('NULL' if v is None else repr(v) for v in row)})")
+    fill(url, SQUARE)
     search = {"metric": "dm", "prefer": ["minimum_weighted_distance"]}
     [[first, *_], [second, *_]] = [
         vectors(planned(url, algorithm, {"search": {**search, "weights": {name: 7}}})) for name in ("a", "b")
@@ -143,8 +148,9 @@ def holds_prefer(url: str, algorithm: str) -> None:
 
 
 def holds_metric(url: str, algorithm: str) -> None:
-    assert planned(url, algorithm, {"search": {"metric": "dm"}}).search.metric in ("dm", "loss")
-    assert "dm" in planned(url, algorithm, {"search": {"metric": "dm"}}).to_dict()["score"]
+    plan = planned(url, algorithm, {"search": {"metric": "dm"}})
+    assert plan.search.metric in ("dm", "loss")
+    assert "dm" in plan.to_dict()["score"]
 
 
 def holds_budget(url: str, algorithm: str) -> None:
@@ -337,6 +343,8 @@ def holds_margin(url: str, algorithm: str) -> None:
             margin = {"most": 1, "secret": "${SQLANON_KEY_TABLE}"}
             asking: Asking = {"privacy": {"adversary": {"slack": 0, "margin": margin}}}
             found.add(str(planned(url, algorithm, asking).requirement["k"]))
+        if len(found) > 1:
+            break
     assert len(found) == 2
 
 
@@ -348,6 +356,8 @@ def holds_choice(url: str, algorithm: str) -> None:
             choice = {"within": "100%", "secret": "${SQLANON_KEY_TABLE}"}
             asking = {"privacy": {"adversary": {"choice": choice}}, "search": {"metric": "height"}}
             found.add(tuple(planned(url, algorithm, asking).levels.items()))
+        if len(found) > 1:
+            break
     assert len(found) > 1
 
 
@@ -388,10 +398,7 @@ def holds_ledger(url: str, algorithm: str) -> None:
         releases = []
         for present in (people, [*people[1:], ("p12", "a1", "b1", "flu", None)]):
             Database(url).run("DELETE FROM people")
-            for row in present:
-                Database(url).run(
-                    f"INSERT INTO people VALUES ({', '.join('NULL' if v is None else repr(v) for v in row)})"
-                )
+            fill(url, present)
             releases.append(Counter(published(url, algorithm, {"history": KEPT})))
     gone, come = releases[0] - releases[1], releases[1] - releases[0]
     assert sum(gone.values()) >= 2
@@ -401,8 +408,7 @@ def holds_ledger(url: str, algorithm: str) -> None:
 def holds_history_required(url: str, algorithm: str) -> None:
     people = [(f"p{number}", "a1", "b1", "flu", None) for number in range(12)]
     Database(url).run("DELETE FROM people")
-    for row in people:
-        Database(url).run(f"INSERT INTO people VALUES ({', '.join('NULL' if v is None else repr(v) for v in row)})")
+    fill(url, people)
     assert len(published(url, algorithm, {"history": "required"})) == 12
     Database(url).run("DELETE FROM people WHERE person = 'p0'")
     with pytest.raises(SqlanonError, match="history"):
@@ -525,10 +531,12 @@ BESIDE_THE_SEARCH = {
         "weights",
     ),
 }
-"""Keys that all searches over the lattice leave to the same code, and all that suppress cells: two of each show it,
-`make soak` all.
+"""Keys that all searches over the lattice leave to the same code, all that suppress cells, and both that are
+personalized: one of each shows it, `make soak` all.
 """
-SHOWING = ("optimal", "samarati", "forest", "fitting")
+SHOWING = {"lattice": "optimal", "cells": "forest", "personalized": "personalized"}
+ANSWERED_APART = {("fitting", "anonymity"), ("fitting", "model"), ("samarati", "satisfies"), ("samarati", "metric")}
+"""What one of them has code of its own for."""
 
 
 def honoured() -> list[Any]:
@@ -542,7 +550,8 @@ def honoured() -> list[Any]:
             ):
                 continue
             same = [other for other in names_of(row.kind) if ALGORITHMS[other].made_by == row.made_by]
-            beside = row.kind in ("lattice", "cells") and key.name in BESIDE_THE_SEARCH and name not in SHOWING
+            beside = key.name in BESIDE_THE_SEARCH and SHOWING.get(row.kind, name) != name
+            beside = beside and (name, key.name) not in ANSWERED_APART
             marks = [pytest.mark.soak] if beside or name != same[0] else []
             pairs.append(pytest.param(name, key.name, id=f"{name}-{key.name}", marks=marks))
     return pairs
