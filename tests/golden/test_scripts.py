@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -64,10 +65,11 @@ class Planned:
 
 
 @pytest.fixture(scope="module", params=GENERATED)
-def planned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Planned:
-    database = Database(f"duckdb:///{tmp_path_factory.mktemp('golden') / f'{request.param}.duckdb'}")
-    spec = spec_of(database, request.param)
-    return Planned(request.param, spec)
+def planned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planned]:
+    path = tmp_path_factory.mktemp("golden") / f"{request.param}.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("SET threads = 1")
+        yield Planned(request.param, spec_of(Database(f"duckdb:///{path}"), request.param))
 
 
 def statements(text: str, dialect: str) -> list[exp.Expr]:

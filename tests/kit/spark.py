@@ -16,8 +16,18 @@ import pytest
 
 SETTINGS = {
     "spark.driver.memory": "1g",
-    # Tests are many small statements: compiling them well would take longer than running them.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Tests are many small statements: compiling them well would take longer than running them. What the first compiler
+    # makes has by default little room, full after some tests: from then on Java compiles the same again and again.
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=256m"
+    ),
+    # Each aggregate begins with a page, of 16 MB by default, that is filled with zeros; and the past is kept for a UI.
+    "spark.buffer.pageSize": "256k",
+    "spark.ui.retainedJobs": "5",
+    "spark.ui.retainedStages": "5",
+    "spark.ui.retainedTasks": "50",
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",

@@ -115,9 +115,10 @@ def test_kill_at_every_statement_of_a_publish(database: Database) -> None:
     database.run("DROP TABLE rehearsed")
     before, publish = steps[: steps.index(BEGIN)], steps[steps.index(BEGIN) :]
     committed = publish.index("commit") + 1
-    early, late = share(12), share(len(publish))
+    early, late = share(12), share(len(publish) // 2)
     moments = [Moment(steps[0], number) for number in range(1, len(before), max(2, len(before) // early))]
-    moments += [Moment(BEGIN, 0), *(Moment(BEGIN, number) for number in range(1, len(publish), len(publish) // late))]
+    spread = range(0, len(publish), len(publish) // late)
+    moments += [Moment(BEGIN, number) for number in sorted({*spread, committed - 1, committed})]
     for moment in moments:
         killed_at(spec, moment)
         settled(database)

@@ -73,7 +73,7 @@ def test_kill_at_statements_of_a_publish(engine_url: str) -> None:
     publish = steps[steps.index(BEGIN) :]
     committed = publish.index("commit") + 1
     begun(series)
-    spread = range(0, len(publish) - 1, max(1, len(publish) // share(24)))
+    spread = range(0, len(publish) - 1, max(1, len(publish) // share(12)))
     for place in sorted({*spread, committed - 1, committed}):
         killed_at(spec, place)
         settled(series.database)
