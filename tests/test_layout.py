@@ -329,6 +329,34 @@ def test_a_cycle_is_seen() -> None:
     assert cycle_in({"a": {"b"}, "b": set()}) == []
 
 
+# -- recodings are asked, never inspected: no other room looks at which kind one is, or into its details ---------------
+
+KINDS_OF_RECODINGS = {"Assigned", "Cuts", "FullDomain", "AssignedRelease", "LevelsRelease", "Release"}
+
+
+def names_in(node: ast.expr) -> set[str]:
+    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+
+
+def inspects_a_recoding(node: ast.AST) -> bool:
+    """Whether an expression tests the kind of a recoding, or reads its details."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+            return bool(names_in(kinds) & KINDS_OF_RECODINGS)
+        case ast.Attribute(attr="get", value=ast.Attribute(attr="details")):
+            return True
+        case _:
+            return False
+
+
+def test_only_the_recodings_know_their_kinds() -> None:
+    found = {name_of(path) for path in outside("recoding") if any(map(inspects_a_recoding, ast.walk(tree_of(path))))}
+    assert found == set()
+
+
+# -- classes and functions ---------------------------------------------------------------------------------------------
+
+
 def test_no_two_classes_share_a_name() -> None:
     homes = defaultdict(set)
     for path in MODULES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def table(url: str, rows: list[tuple[str | None, ...]] | None = None) -> Databas
     return database
 
 
-def fill(url: str, rows: list[tuple[str | None, ...]]) -> None:
+def fill(url: str, rows: Sequence[tuple[str | None, ...]]) -> None:
     """These rows more."""
     lines = (f"({', '.join('NULL' if v is None else repr(v) for v in row)})" for row in rows)
     Database(url).run(f"INSERT INTO people VALUES {', '.join(lines)}")
