@@ -28,7 +28,7 @@ QUICK_LEAVES := --deselect tests/spec/test_key_table.py::test_an_honoured_key_ho
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: docs man help demo quick test coverage check bench golden soak fuzz clean
+.PHONY: docs pictures man help demo quick test coverage check bench golden soak fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +57,9 @@ bench: $(DEV) $(PEERS) ## measure the search against the engine's own scan and a
 docs: $(DEV) ## build the documentation as a static site: build/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
 	@echo "build/site/index.html"
+
+pictures: $(DEV) ## make the pictures of the documentation again; needs Chromium and the Adult data
+	@$(BIN)/python -m tests.kit.pictures docs
 
 man: $(BASE) ## write man pages to build/man/man1, made from the help of the commands
 	@$(BIN)/python -m sqlanon.cli.man build/man/man1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pkgutil
 import re
@@ -15,12 +16,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 import sqlanon
 from sqlanon.cli.main import COMMANDS, group, run
+from tests.kit.engine import open_at
 from tests.kit.processes import fork
 
 ROOT = Path(__file__).parents[2]
@@ -210,6 +213,41 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
         [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
+
+
+def run_cells(page: str, names: dict[str, Any]) -> int:
+    """Run the Python of a guide as a notebook does; how many cells end with what shows itself as a table."""
+    shown = 0
+    for cell in blocks(page, "python"):
+        tree = ast.parse(cell)
+        if isinstance(tree.body[-1], ast.Expr):
+            tree.body[-1] = ast.Assign([ast.Name("_", ast.Store())], tree.body[-1].value, lineno=0)
+        names["_"] = None
+        exec(compile(ast.fix_missing_locations(tree), page, "exec"), names)  # noqa: S102 (cells are there to be run)
+        shown += hasattr(names["_"], "_repr_html_") and "caption" in names["_"]._repr_html_()
+    return shown
+
+
+def test_the_cells_of_the_notebook_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "sqlanon" / "cli" / "demo_data" / "patients.csv", tmp_path)
+    assert run_cells("docs/guides/notebooks.md", {}) == 4
+
+
+@pytest.mark.soak
+def test_the_cells_of_the_spark_guide_run(spark_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import SparkSession
+
+    monkeypatch.chdir(tmp_path)
+    open_at(spark_url).close()
+    session = SparkSession.builder.getOrCreate()
+    [schema] = re.findall(r"\]/(test_\w+)\?", spark_url)
+    session.sql(f"USE {schema}")
+    try:
+        assert run_cells("docs/guides/spark.md", {"spark": session}) == 1
+        assert session.table("patients_released").count() >= 396
+    finally:
+        session.sql("USE default")
 
 
 def test_the_readme_shows_the_demo_spec() -> None:

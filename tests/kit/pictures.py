@@ -1,24 +1,32 @@
-"""Makes the pictures of docs/guides/report.md: `python -m tests.kit.pictures [FOLDER]`.
+"""Makes the pictures of docs/start/pictures.md and docs/guides/report.md: `make pictures`.
 
-Needs Chromium and the Adult data. Of Adult only hierarchy labels and shares are seen.
+`python -m tests.kit.pictures [FOLDER] [demo]`: into another folder than docs, or only those of the demo.
+
+Needs Chromium; those of the report also need the Adult data, of which only hierarchy labels and shares are seen.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import os
 import random
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
 from sqlanon.cli.main import run
 from tests.kit.papers import PAPERS
+from tests.kit.terminal import Terminal
 from tests.reports.conftest import FLAGS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult"
 HEIGHTS = (1, 1, 1, 1, 2, 2, 1, 1, 2, 1, 1, 1)
@@ -76,8 +84,65 @@ SHOTS: tuple[tuple[str, str, Literal["light", "dark"], int, str | None, int], ..
 """Name, page, colours, width, section, and how many pixels of it."""
 
 
-def main(folder: Path) -> None:
+def picture(page: Page, section: str, path: Path, tall: int) -> None:
+    """A part of a page as a small file."""
     from PIL import Image
+
+    page.locator(section).screenshot(path=path)
+    with Image.open(path) as shot:
+        cropped = shot.crop((0, 0, shot.width, min(tall, shot.height))).convert("RGB")
+        cropped.quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def in_terminal(browser: Browser, folder: Path, *arguments: str) -> Page:
+    """What a command shows on a terminal, colours and all, as a page."""
+    from rich.console import Console
+    from rich.terminal_theme import MONOKAI
+    from rich.text import Text
+
+    with Terminal(folder, *arguments, COLUMNS="96", TERM="xterm-256color") as terminal:
+        terminal.end()
+        lines = terminal.raw.replace("\r\n", "\n").split("\n")
+    # Without the progress bar, which a terminal takes back.
+    shown = "\n".join(line.rpartition("\r")[2] for line in lines if "nodes asked" not in line)
+    recorded = Console(record=True, width=96, file=io.StringIO(), force_terminal=True)
+    recorded.print(Text(f"$ sqlanon {' '.join(arguments)}", style="bold"))
+    recorded.print(Text.from_ansi(shown))
+    html = recorded.export_html(
+        inline_styles=True,
+        theme=MONOKAI,
+        code_format="<body style='margin:0;background:{background};color:{foreground}'>"
+        "<pre style='margin:0;padding:16px;font:14px/1.35 ui-monospace,monospace;width:max-content'>{code}</pre>",
+    )
+    page = browser.new_page(viewport={"width": 900, "height": 700})
+    page.set_content(html)
+    return page
+
+
+def demo(browser: Browser, folder: Path) -> None:
+    """The demo on the terminal, as a report, and in explore."""
+    run(["demo"])
+    place = Path("sqlanon-demo").resolve()
+    picture(in_terminal(browser, place, "plan", "spec.yaml", "--fresh"), "pre", folder / "terminal.png", 900)
+    run(["report", "sqlanon-demo/spec.lock.json", "--out", "demo.html"])
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.goto(Path("demo.html").resolve().as_uri())
+    picture(page, "html", folder / "report.png", 1000)
+    picture(page, "#sizes", folder / "sizes.png", 700)
+    with Terminal(place, "explore", "spec.yaml", "--idle", "60") as terminal:
+        terminal.expect("open ")
+        page.goto(terminal.expect("\n").strip())
+        picture(page, "html", folder / "explore.png", 1150)
+        page.locator("#tab-setup").click()
+        page.get_by_role("button", name="Edit the hierarchy of marital").click()
+        page.locator(".chip", has_text="divorced").click()
+        page.locator("#setup-loss", has_text="suppressed").wait_for()
+        page.locator(".chip", has_text="divorced").press("ArrowRight")
+        page.set_viewport_size({"width": 1000, "height": 1750})
+        picture(page, "html", folder / "setup.png", 1750)
+
+
+def main(folder: Path, pages: Sequence[str] = ("demo", "report")) -> None:
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium")
@@ -85,23 +150,21 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         os.chdir(place)
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=list(FLAGS))
-        for make in (s3, adult, twelve):
+        if "demo" in pages:
+            demo(browser, folder / "start")
+        for make in (s3, adult, twelve) if "report" in pages else ():
             make()
             name = make.__name__
             run(["plan", f"{name}.yaml"])
             run(["report", f"{name}.lock.json", "--out", f"{name}.html", "--k", "2,3,5,10"])
-        for picture, name, scheme, width, section, tall in SHOTS:
+        for shot, name, scheme, width, section, tall in SHOTS if "report" in pages else ():
             context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
             page = context.new_page()
             page.goto(Path(f"{name}.html").resolve().as_uri())
-            page.locator(section or "html").screenshot(path=folder / f"{picture}.png")
+            picture(page, section or "html", folder / "guides" / f"{shot}.png", tall)
             context.close()
-            with Image.open(folder / f"{picture}.png") as shot:
-                shot.crop((0, 0, shot.width, min(tall, shot.height))).convert("RGB").quantize(96).save(
-                    folder / f"{picture}.png", optimize=True
-                )
         browser.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/guides"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs"), sys.argv[2:] or ("demo", "report"))
