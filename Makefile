@@ -17,6 +17,8 @@ ORCHESTRATORS_VENV := .venv-orchestrators
 ORCHESTRATORS := $(ORCHESTRATORS_VENV)/.orchestrators
 SQLMESH_VENV := .venv-sqlmesh
 SQLMESH := $(SQLMESH_VENV)/.sqlmesh
+FAKESNOW_VENV := .venv-fakesnow
+FAKESNOW := $(FAKESNOW_VENV)/.fakesnow
 
 QUICK := not soak and not postgres and not mariadb and not spark and not dbt and not browser and not process
 QUICK_TESTS := tests/test_layout.py tests/spec tests/hierarchies tests/privacy tests/metrics tests/search tests/kit \
@@ -68,14 +70,14 @@ man: $(BASE) ## write man pages to build/man/man1, made from the help of the com
 golden: $(DEV) ## rewrite the snapshots of generated SQL, and tables of the docs
 	@$(BIN)/python -m pytest tests/golden tests/spec/test_key_table.py::test_the_page_has_the_table --update-golden -q $(ARGS)
 
-soak: $(DEV) $(DBT) $(ORCHESTRATORS) $(SQLMESH) ## run the tests that take minutes, and properties on all their examples
+soak: $(DEV) $(DBT) $(ORCHESTRATORS) $(SQLMESH) $(FAKESNOW) ## run the tests that take minutes, and properties on all their examples
 	@$(BIN)/python -m pytest -m 'soak or hypothesis' --hypothesis-profile soak $(ARGS)
 
 fuzz: $(DEV) ## release random tables and check them independently: SECONDS=600 SEED=0 ENGINE=duckdb
 	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0) $(addprefix --engine ,$(ENGINE)) $(ARGS)
 
 clean: ## remove .venv, caches and build output
-	@rm -rf $(VENV) $(PEERS_VENV) $(DBT_VENV) $(ORCHESTRATORS_VENV) $(SQLMESH_VENV) build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf $(VENV) $(PEERS_VENV) $(DBT_VENV) $(ORCHESTRATORS_VENV) $(SQLMESH_VENV) $(FAKESNOW_VENV) build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "clean"
@@ -121,6 +123,13 @@ $(SQLMESH): | $(DEV)
 	@echo "installing SQLMesh for its test (about a minute)"
 	@$(PYTHON) -m venv --clear $(SQLMESH_VENV)
 	@$(SQLMESH_VENV)/bin/python -m pip --disable-pip-version-check install -qq 'sqlmesh>=0.230,<1'
+	@touch $@
+
+# An emulator of Snowflake, which pins another sqlglot and does not know the connector from version 5 on.
+$(FAKESNOW): | $(DEV)
+	@echo "installing fakesnow for its test (about a minute)"
+	@$(PYTHON) -m venv --clear $(FAKESNOW_VENV)
+	@$(FAKESNOW_VENV)/bin/python -m pip --disable-pip-version-check install -qq 'fakesnow>=0.12,<1' 'snowflake-connector-python<5'
 	@touch $@
 
 # Orchestrators pin much of what they use, so they live apart; two tests of `make soak` run releases in them.
