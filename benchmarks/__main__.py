@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import history
+from benchmarks.attacks import attacks
 from benchmarks.diversity import audit_models, plan_with_diversity
 from benchmarks.generator import CENSUS
 from benchmarks.measure import (
@@ -217,6 +218,7 @@ def main() -> None:
             "shapes",
             "models",
             "risk",
+            "attacks",
             "postgres",
             "publish",
             "spark",
@@ -263,6 +265,7 @@ def main() -> None:
         "shapes": lambda: shapes(url, arguments.rows // 10),
         "models": lambda: models(url, arguments.rows),
         "risk": lambda: risk(url, arguments.rows),
+        "attacks": lambda: kept(*attacks(url, arguments.rows // 10)),
         "postgres": lambda: plans(postgres(arguments.rows // 10)),
         "publish": lambda: publications(publishing(url, arguments.rows)),
         "spark": lambda: plans(spark(arguments.rows, folder)),

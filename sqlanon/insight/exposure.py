@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import cached_property
 
 from sqlanon.auditor.downcoding import LabelLevels
 from sqlanon.auditor.place import open_place, relation_named
@@ -16,12 +17,15 @@ from sqlanon.errors import UsageError
 from sqlanon.insight.adversary import (
     Attack,
     AttackResult,
+    CountedValues,
     Exposure,
     Labels,
     People,
     background,
+    count_nodes,
     credibility,
     downcode,
+    grouped_table,
     hierarchies_of,
     homogeneity,
     infer,
@@ -40,6 +44,7 @@ from sqlanon.insight.adversary import (
     unjudged,
     unmeasured,
 )
+from sqlanon.insight.adversary.people import GroupedTable
 from sqlanon.insight.options import (
     PLAIN_ATTACK,
     PLAIN_RISK,
@@ -66,6 +71,57 @@ from sqlanon.sql.relations import Relation
 GENERALIZED = "'{}' is released as nodes of its taxonomy: a class with one node counts like a class with one value"
 
 
+class Shared:
+    """What several attacks read, made once: the source and its release grouped by the quasi-identifier, the values of
+    sensitive columns by class, hierarchies."""
+
+    def __init__(self, run: Run, target: Relation | None) -> None:
+        self.run = run
+        self.target = target
+        self._values: dict[tuple[str, str], CountedValues] = {}
+
+    @cached_property
+    def hierarchies(self) -> list[LabelLevels]:
+        """The hierarchies with the values that the source has now."""
+        return hierarchies_of(self.run)
+
+    @cached_property
+    def people(self) -> People:
+        """The people of the source."""
+        return replace(source_people(self.run), grouped=self._classes(self.run.binding.source))
+
+    @cached_property
+    def release(self) -> GroupedTable | None:
+        """The release by its classes; None where there is none."""
+        return None if self.target is None else self._classes(self.target)
+
+    def _classes(self, table: Relation) -> GroupedTable:
+        """The classes of a table: from those by values, where they are counted anyway."""
+        run = self.run
+        if run.binding.spec.sensitive:
+            return self.values(table, run.binding.spec.sensitive[0]).classes(run.binding.names, run.scratch)
+        return grouped_table(run.engine, table, {name: name for name in run.binding.names}, run.scratch)
+
+    def grouped(self, people: People) -> People:
+        """People with a table that is grouped by their columns."""
+        engine, scratch = self.run.engine, self.run.scratch
+        return replace(people, grouped=grouped_table(engine, people.relation, people.columns, scratch))
+
+    def labels(self, people: Sequence[People], place: str) -> Labels:
+        """The labels of the release that cover the values of people."""
+        if self.target is None:
+            raise ValueError("there is no release")
+        return labels_of(self.run, self.target, people, place, self.release)
+
+    def values(self, table: Relation, sensitive: str) -> CountedValues:
+        """The values of a sensitive column in the source or in the release."""
+        key = str(table), sensitive
+        if key not in self._values:
+            run = self.run
+            self._values[key] = CountedValues.of(run.engine, table, run.binding.names, sensitive, run.scratch)
+        return self._values[key]
+
+
 def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_ATTACK) -> AttackResult:
     """Run the attacks on a spec's source, and on its target where that stands."""
     with running(spec, options) as run:
@@ -73,31 +129,32 @@ def attack(spec: Spec, options: Options = DEFAULT, asked: AttackOptions = PLAIN_
         notes = [] if target is not None else [UNPUBLISHED.format(run.binding.target)]
         found: list[Attack] = []
         names = None
+        shared = Shared(run, target)
         people = external(run, asked)
         if people is not None:
-            found += _linking(run, target, people, asked)
+            found += _linking(shared, people, asked)
             if asked.names is not None:
                 names = _names(run, target, people, asked.names)
         elif asked.names is not None:
             raise UsageError("--names: name the identified table as --external")
         for sensitive in spec.sensitive:
-            found += _on_values(run, target, sensitive, asked, notes)
+            found += _on_values(shared, sensitive, asked, notes)
         if spec.privacy.personalized is not None:
             notes.append(GENERALIZED.format(spec.privacy.personalized.column))
         if target is not None:
-            found += _of_known_people(run, target, asked, notes)
-            found += of_known_algorithm(run, target, notes)
+            found += _of_known_people(shared, target, asked, notes)
+            found += of_known_algorithm(run, target, notes, shared=shared)
         elif asked.release is not None:
             raise UsageError(f"--release: there is no release yet at {run.binding.target} to intersect with")
         shown = None if target is None else str(target)
         return AttackResult(str(run.binding.source), shown, tuple(found), names, tuple(notes))
 
 
-def _of_known_people(run: Run, target: Relation, asked: AttackOptions, notes: list[str]) -> Iterator[Attack]:
+def _of_known_people(shared: Shared, target: Relation, asked: AttackOptions, notes: list[str]) -> Iterator[Attack]:
     """Attacks of somebody who knows who is in the source."""
-    source = source_people(run)
+    run, source = shared.run, shared.people
     try:
-        labels = labels_of(run, target, [source], place="m")
+        labels = shared.labels([source], "m")
     except UsageError as error:
         if asked.release is not None:
             raise
@@ -109,22 +166,27 @@ def _of_known_people(run: Run, target: Relation, asked: AttackOptions, notes: li
 
 
 def of_known_algorithm(
-    run: Run, target: Relation, notes: list[str], known: Sequence[LabelLevels] | None = None
+    run: Run,
+    target: Relation,
+    notes: list[str],
+    known: Sequence[LabelLevels] | None = None,
+    shared: Shared | None = None,
 ) -> Iterator[Attack]:
     """Attacks of somebody who knows how the release was made, and of one who guesses from all that it says together.
 
     `known`: the hierarchies with the values of the source, where they stand.
     """
+    shared = shared or Shared(run, target)
     reasons = {"downcoding": unmeasured(run.binding.spec), "minimality": unjudged(run)}
-    levels = (known or hierarchies_of(run)) if None in reasons.values() else []
+    levels = (known or shared.hierarchies) if None in reasons.values() else []
     if reasons["downcoding"] is None:
         try:
-            yield downcode(run, target, levels, notes)
+            yield downcode(run, target, levels, notes, shared.release)
         except UsageError as error:
             # Labels of too many vectors: the other attacks are measured all the same.
             reasons["downcoding"] = str(error)
     if reasons["minimality"] is None:
-        found = minimality(run, target, levels)
+        found = minimality(run, target, levels, shared.people.grouped)
         if isinstance(found, Attack):
             yield found
         else:
@@ -140,23 +202,28 @@ def of_known_algorithm(
         if reason is not None and (name != "minimality" or run.binding.spec.privacy.models()):
             notes.append(f"{name} was not measured: {reason}")
     for sensitive in run.binding.spec.sensitive:
-        guessed = infer(run.engine, target, run.binding.names, sensitive)
+        guessed = infer(shared.values(target, sensitive))
         explained = "rows whose value naive Bayes tells from the labels of the release"
         yield Attack("inference", sensitive, explained, "bayes", None, guessed)
 
 
-def _linking(run: Run, target: Relation | None, people: People, asked: AttackOptions) -> Iterator[Attack]:
+def _linking(shared: Shared, people: People, asked: AttackOptions) -> Iterator[Attack]:
+    run, target = shared.run, shared.target
     columns = [name for name in run.binding.names if name in people.columns]
     _require_same_kinds(run, people)
-    before = link(run.engine, people, run.binding.source, columns, asked.within)
+    people = shared.grouped(people)
+    source = shared.people.grouped or run.binding.source
+    before = link(run.engine, people, source, columns, asked.within)
     after, labels = None, None
     if target is not None:
-        labels = labels_of(run, target, [people])
+        labels = shared.labels([people], "a")
         after = link(run.engine, people, target, labels, asked.within)
     explained = f"people of {people.relation} who match exactly one row by {', '.join(columns)}"
     yield Attack("linking", None, explained, "unique", before, after)
-    if target is not None and labels is not None and ALGORITHMS[run.binding.spec.search.algorithm].kind == "local":
-        known = replace(labels, levels=label_levels(run, hierarchies_of(run), columns))
+    release, local = shared.release, ALGORITHMS[run.binding.spec.search.algorithm].kind == "local"
+    if target is not None and labels is not None and release is not None and local:
+        levels = label_levels(run, shared.hierarchies, columns)
+        known = replace(labels, levels=levels, nodes=count_nodes(run.engine, release, columns, levels))
         after = link(run.engine, people, target, known, asked.within)
         more = f"{explained}, for whoever knows that the finest classes are released first"
         yield Attack("linking_known", None, more, "unique", None, after)
@@ -180,11 +247,10 @@ def _names(run: Run, target: Relation | None, people: People, name: str) -> tupl
     return re_identified(run.engine, people, target, labels_of(run, target, [people], place="n"), name)
 
 
-def _on_values(
-    run: Run, target: Relation | None, sensitive: str, asked: AttackOptions, notes: list[str]
-) -> Iterator[Attack]:
-    engine, source, columns = run.engine, run.binding.source, run.binding.names
-    tables: list[Relation | None] = [source, target]
+def _on_values(shared: Shared, sensitive: str, asked: AttackOptions, notes: list[str]) -> Iterator[Attack]:
+    source = shared.values(shared.run.binding.source, sensitive)
+    target = None if shared.target is None else shared.values(shared.target, sensitive)
+    tables = [source, target]
 
     def each(name: str, explained: str, headline: str, found: Sequence[Exposure | None]) -> Attack:
         return Attack(name, sensitive, explained, headline, found[0], found[1])
@@ -193,28 +259,27 @@ def _on_values(
         "homogeneity",
         "rows whose class has a single value: finding the class reveals the value",
         "certain",
-        [None if table is None else homogeneity(engine, table, columns, sensitive) for table in tables],
+        [None if table is None else homogeneity(table) for table in tables],
     )
     for number in asked.excluded:
         yield each(
             "background",
             f"rows whose class leaves a single value to somebody who can rule out {number} of its values",
             "certain",
-            [None if table is None else background(engine, table, columns, sensitive, number) for table in tables],
+            [None if table is None else background(table, number) for table in tables],
         )
     yield each(
         "skewness",
         "the most that a value's share in a class exceeds its share in the source",
         "gain",
-        [None if table is None else skewness(engine, table, columns, sensitive, source) for table in tables],
+        [None if table is None else skewness(table, source) for table in tables],
     )
-    yield from _similarity(run, tables, sensitive, asked, notes)
+    yield from _similarity(shared.run, tables, sensitive, asked, notes)
 
 
 def _similarity(
-    run: Run, tables: Sequence[Relation | None], sensitive: str, asked: AttackOptions, notes: list[str]
+    run: Run, tables: Sequence[CountedValues | None], sensitive: str, asked: AttackOptions, notes: list[str]
 ) -> Iterator[Attack]:
-    engine, columns = run.engine, run.binding.names
     family = next(info.family for info in run.binding.columns if info.name == sensitive)
     if run.binding.spec.columns[sensitive].hierarchy is not None:
         stored = _taxonomy(run, sensitive)
@@ -223,15 +288,16 @@ def _similarity(
             notes.append(f"similarity of '{sensitive}' was not measured: its hierarchy has no level below the top")
             return
         found = [
-            None
-            if table is None
-            else similarity_by_taxonomy(engine, table, columns, sensitive, stored.table.table, stored.families)
+            None if table is None else similarity_by_taxonomy(table, stored.table.table, stored.families)
             for table in tables
         ]
         text = "rows whose class has several values, all under one label of level"
         yield Attack("similarity", sensitive, f"{text} {levels}", f"level_{levels}", found[0], found[1])
     elif family in NUMBERS:
-        found = [None if table is None else _by_range(run, table, sensitive, asked.similar, notes) for table in tables]
+        found = [
+            None if table is None else _by_range(run, table.relation, sensitive, asked.similar, notes)
+            for table in tables
+        ]
         text = f"rows whose class has several numbers, all within {100 * asked.similar:f}% of the whole range"
         yield Attack("similarity", sensitive, text, "similar", found[0], found[1])
     else:

@@ -22,8 +22,8 @@ from sqlanon.engines.base import Statement
 from sqlanon.errors import SourceError, UsageError
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.adversary.algorithm import downcode, hierarchies_of, unmeasured
-from sqlanon.insight.adversary.links import LinkedPeople, TableSide, shown_rows
 from sqlanon.insight.adversary.minimality import cells_beside_release, shown_levels
+from sqlanon.insight.adversary.people import LinkedPeople, TableSide, shown_rows
 from sqlanon.insight.options import PLAIN_UTILITY, UtilityOptions, labels_of, published, source_people
 from sqlanon.insight.usefulness import (
     ColumnUtility,

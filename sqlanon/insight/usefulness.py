@@ -20,7 +20,7 @@ from sqlanon.auditor.labels import read_labels
 from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.insight import usefulness_statements as utility_sql
-from sqlanon.insight.adversary.links import TableSide
+from sqlanon.insight.adversary.people import TableSide
 from sqlanon.notebook import html_table
 from sqlanon.source import frequency_statements as frequency_sql
 from sqlanon.source.binding import BoundColumn

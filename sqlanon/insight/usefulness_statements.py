@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlanon.auditor.statements.classes import double
-from sqlanon.insight.adversary.links import TableSide
+from sqlanon.insight.adversary.people import TableSide
 from sqlanon.insight.adversary.statements import same
 from sqlanon.sql.build import count, equal, is_null, is_present, named, scalar, subquery, total, total_where, union_all
 from sqlanon.sql.relations import Table, cast, column, literal, table_expression

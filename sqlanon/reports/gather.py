@@ -19,7 +19,7 @@ from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
 from sqlanon.evaluation.problem import problem_of
 from sqlanon.evaluation.requirements import requirement_of
-from sqlanon.insight.adversary import Attack, background, homogeneity, levels_of, skewness
+from sqlanon.insight.adversary import Attack, CountedValues, background, homogeneity, levels_of, skewness
 from sqlanon.insight.adversary.values import shown
 from sqlanon.insight.exposure import GENERALIZED, of_known_algorithm
 from sqlanon.insight.reidentification import RiskRequest, TableRisk, measure_classes, measure_risk
@@ -111,29 +111,30 @@ def _subsets(before: TableRisk, k: int) -> Iterator[Grid]:
 def _attacks(
     engine: Engine, source: Relation, released: Table, columns: Sequence[str], sensitive: str
 ) -> Iterator[Attack]:
+    before, after = (CountedValues.of(engine, table, columns, sensitive) for table in (source, released))
     yield Attack(
         "homogeneity",
         sensitive,
         "rows in classes of one value",
         "certain",
-        homogeneity(engine, source, columns, sensitive),
-        homogeneity(engine, released, columns, sensitive),
+        homogeneity(before),
+        homogeneity(after),
     )
     yield Attack(
         "background",
         sensitive,
         f"rows whose value is certain for somebody who can rule out {EXCLUDED} value of their class",
         "certain",
-        background(engine, source, columns, sensitive, EXCLUDED),
-        background(engine, released, columns, sensitive, EXCLUDED),
+        background(before, EXCLUDED),
+        background(after, EXCLUDED),
     )
     yield Attack(
         "skewness",
         sensitive,
         "the most that a value's share in a class exceeds its share in the source",
         "gain",
-        skewness(engine, source, columns, sensitive, source),
-        skewness(engine, released, columns, sensitive, source),
+        skewness(before, before),
+        skewness(after, before),
     )
 
 

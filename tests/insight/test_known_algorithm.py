@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sqlanon import insight, pipeline
-from sqlanon.insight.adversary import infer
+from sqlanon.insight.adversary import CountedValues, infer
 from sqlanon.insight.options import AttackOptions
 from sqlanon.source.run import DEFAULT, running
 from sqlanon.spec import spec_from_dict
@@ -168,7 +168,12 @@ def test_naive_bayes_against_python(engine_url: str) -> None:
         }
     )
     with running(spec, DEFAULT) as run:
-        found = infer(run.engine, run.binding.source, run.binding.names, "Sel.ect")
+        held = [
+            CountedValues.of(run.engine, run.binding.source, run.binding.names, "Sel.ect", scratch)
+            for scratch in (None, run.scratch)
+        ]
+        found, again = (infer(item) for item in held)
+    assert found == again
     wanted = bayes(rows)
     assert {name: found.figures[name] for name in wanted} == wanted
     assert wanted["bayes"] != wanted["share"]

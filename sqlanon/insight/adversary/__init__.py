@@ -10,6 +10,8 @@ from sqlanon.insight.adversary.credibility import credibility, not_minimal
 from sqlanon.insight.adversary.links import (
     Labels,
     People,
+    count_nodes,
+    grouped_table,
     intersect,
     label_pairs,
     link,
@@ -21,6 +23,7 @@ from sqlanon.insight.adversary.minimality import minimality, unjudged
 from sqlanon.insight.adversary.values import (
     Attack,
     AttackResult,
+    CountedValues,
     Exposure,
     background,
     homogeneity,
@@ -33,12 +36,15 @@ from sqlanon.insight.adversary.values import (
 __all__ = [
     "Attack",
     "AttackResult",
+    "CountedValues",
     "Exposure",
     "Labels",
     "People",
     "background",
+    "count_nodes",
     "credibility",
     "downcode",
+    "grouped_table",
     "hierarchies_of",
     "homogeneity",
     "infer",

@@ -15,6 +15,7 @@ from sqlanon.auditor.downcoding import FIGURES, Downcoding, KnownRule, LabelLeve
 from sqlanon.auditor.request import Opened, text_key
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.hierarchies.base import TOP, Family
+from sqlanon.insight.adversary.people import GroupedTable, TableSide
 from sqlanon.insight.adversary.programs import together, told
 from sqlanon.insight.adversary.statements import same
 from sqlanon.insight.adversary.values import Attack, Exposure, measured
@@ -26,7 +27,6 @@ from sqlanon.spec.algorithms import ALGORITHMS
 from sqlanon.sql.build import (
     all_of,
     any_of,
-    count,
     equal,
     is_null,
     is_present,
@@ -70,18 +70,25 @@ def unmeasured(spec: Spec) -> str | None:
     return None
 
 
-def downcode(run: Run, target: Relation, levels: Sequence[LabelLevels], notes: list[str] | None = None) -> Attack:
-    """Whom a release pins to finer cells than it shows; `notes` hears of what was not solved for."""
+def downcode(
+    run: Run,
+    target: Relation,
+    levels: Sequence[LabelLevels],
+    notes: list[str] | None = None,
+    grouped: GroupedTable | None = None,
+) -> Attack:
+    """Whom a release (`grouped`: its classes) pins to finer cells than it shows; `notes` hears of what was not solved
+    for."""
     spec = run.binding.spec
     kind = ALGORITHMS[spec.search.algorithm].kind
     if kind in ("cells", "mondrian"):
         least = [spec.columns[name].levels.min for name in run.binding.names]
-        classes = released_classes(run, target, missing=0)
+        classes = released_classes(run, target, missing=0, grouped=grouped)
         make = pairs_of_branches if kind == "cells" else pairs_of_ends
         found = measured(run.engine, "downcoding", make(classes, levels, least, run), FIGURES)
         return Attack("downcoding", None, EXPLAINED_PAIRS[kind], "pinned", None, found)
     unclear = blank_is_unclear(run, target, levels)
-    classes = released_classes(run, target, missing=_missing(run, target), unclear=unclear)
+    classes = released_classes(run, target, missing=_missing(run, target), unclear=unclear, grouped=grouped)
     rule = rule_of(run)
     judged = downcoding(classes, levels, rule, run.scratch)
     found = measured(run.engine, "downcoding", judged.figures(), FIGURES)
@@ -95,8 +102,7 @@ def _with_programs(run: Run, judged: Downcoding, rule: KnownRule, found: Exposur
     known = {name: int(found.figures[name] or 0) for name in ("pinned", "pinned_classes", "contradicting")}
     pinned, classes = known["pinned"], known["pinned_classes"]
     if not known["contradicting"] and found.figures["slack"] is not None:
-        of_bound = run.engine.query(Statement("pinned classes", judged.without(0)))
-        answer = together(judged, frozenset(int(number) for (number,) in of_bound), rule, run.engine)
+        answer = together(judged, rule, run.engine)
         notes += told(answer)
         more = [literal(number) for number in sorted(answer.pinned)]
         if more:
@@ -170,12 +176,17 @@ def blank_is_unclear(run: Run, target: Relation, levels: Sequence[LabelLevels]) 
     return run.binding.blank and bool(nullable) and all(nullable)
 
 
-def released_classes(run: Run, target: Relation, missing: int, *, unclear: bool = False) -> exp.Query:
+def released_classes(
+    run: Run, target: Relation, missing: int, *, unclear: bool = False, grouped: GroupedTable | None = None
+) -> exp.Query:
     """The classes of a release: `id`, rows `n`, texts `q_i`. Suppressed rows are the class of everybody: those without
     a quasi-identifier, and those that are `missing`. Rows that may be blanked or have no values are left out."""
     opened = Opened.at(run.engine, target, "audited")
     opened.require(*run.binding.names)
-    keys: list[exp.Expression] = [opened.key(name, as_text=True) for name in run.binding.names]
+    side = TableSide(opened.expression(), [opened.key(name, as_text=True) for name in run.binding.names])
+    if grouped is not None:
+        side = grouped.side(run.binding.names)
+    keys: list[exp.Expression] = [key.copy() for key in side.keys]
     leave_out: list[exp.Expression] = []
     if run.binding.blank:
         star = cast(literal(TOP), "text")
@@ -184,17 +195,19 @@ def released_classes(run: Run, target: Relation, missing: int, *, unclear: bool 
             leave_out.append(exp.Not(this=exp.Paren(this=nothing)))
         else:
             keys = [exp.Case().when(nothing.copy(), star.copy()).else_(key) for key in keys]
-    rows = exp.select(*(named(key, f"q_{place}") for place, key in enumerate(keys))).from_(opened.expression())
-    rows = rows.where(*leave_out)
+    weight = literal(1) if side.weight is None else side.weight.copy()
+    rows = exp.select(*(named(key, f"q_{place}") for place, key in enumerate(keys)), named(weight, "n"))
+    rows = rows.from_(side.relation.copy()).where(*leave_out)
     names: list[exp.Expression] = [column(f"q_{place}") for place in range(len(keys))]
     order = exp.Order(expressions=[exp.Ordered(this=name.copy()) for name in names])
     number = exp.Window(this=exp.RowNumber(), order=order)
-    grouped = exp.select(named(number, "id"), named(count(), "n"), *names).from_(subquery(rows, "rows"))
-    grouped = grouped.group_by(*(name.copy() for name in names))
+    total_of = cast(exp.Sum(this=column("n")), "bigint")
+    found = exp.select(named(number, "id"), named(total_of, "n"), *names).from_(subquery(rows, "rows"))
+    found = found.group_by(*(name.copy() for name in names))
     if not missing:
-        return grouped
+        return found
     stars = [named(cast(literal(TOP), "text"), f"q_{place}") for place in range(len(keys))]
-    return union_all([grouped, exp.select(named(literal(0), "id"), named(literal(missing), "n"), *stars)])
+    return union_all([found, exp.select(named(literal(0), "id"), named(literal(missing), "n"), *stars)])
 
 
 def _missing(run: Run, target: Relation) -> int:

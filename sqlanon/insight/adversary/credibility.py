@@ -25,6 +25,7 @@ from sqlanon.insight.adversary.values import Attack, Exposure, Figure
 from sqlanon.privacy.base import Grouping
 from sqlanon.source.run import Run
 from sqlanon.source.sensitive import ValueCodes, store_codes, store_values
+from sqlanon.spec import Limit
 from sqlanon.sql.build import equal, is_null, named, query, subquery
 from sqlanon.sql.relations import Relation, Table, cast, column, literal, table_expression
 from sqlanon.sql.values import Counted, ValueTables, classes
@@ -57,6 +58,9 @@ def not_minimal(run: Run) -> str | None:
         return "privacy.adversary.margin: a vector below may have failed for a k that nobody knows"
     if spec.search.constraints.before or spec.search.constraints.forbidden:
         return "search.constraints: a vector below may have been forbidden"
+    limited = spec.privacy.suppression.limit != Limit(count=0)
+    if limited and spec.search.algorithm not in ALWAYS_MINIMAL and spec.search.metric != "height":
+        return "a vector below may have been acceptable and cost more, for the rows that it suppresses"
     if spec.search.algorithm == "datafly":
         return "the vector of datafly need not be minimal"
     return None
@@ -99,7 +103,7 @@ def credibility(run: Run, target: Relation, levels: Sequence[LabelLevels]) -> li
     )
     limit = binding.limit_rows(int(rows))
     allowed = limit - int(missing)
-    reason = _unknowable(run, limit, int(missing), int(largest), allowed)
+    reason = _unknowable(run, int(missing), int(largest), allowed)
     if reason is not None:
         return reason
     told: list[list[Believed]] = []
@@ -123,12 +127,10 @@ def _below(node: Node, least: Sequence[int]) -> Iterator[Node]:
             yield (*node[:place], level - 1, *node[place + 1 :])
 
 
-def _unknowable(run: Run, limit: int, missing: int, largest: int, allowed: int) -> str | None:
+def _unknowable(run: Run, missing: int, largest: int, allowed: int) -> str | None:
     spec = run.binding.spec
     if allowed < 0:
         return "more rows are suppressed than the spec allows"
-    if limit and spec.search.algorithm not in ALWAYS_MINIMAL and spec.search.metric != "height":
-        return "a vector below may have been acceptable and cost more, for the rows that it suppresses"
     if missing and largest >= run.binding.k:
         return "rows are suppressed for their values, which the release does not show"
     if missing and any(spec.privacy.entries(name) for name in BY_REFERENCE):

@@ -19,6 +19,7 @@ from sqlanon.engines.base import Statement
 from sqlanon.hierarchies.base import TOP
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.insight.adversary.algorithm import label_levels
+from sqlanon.insight.adversary.people import GroupedTable
 from sqlanon.insight.adversary.statements import same
 from sqlanon.insight.adversary.values import Attack, measured
 from sqlanon.source.run import Run
@@ -89,14 +90,28 @@ def _nothing(key: exp.Expression) -> exp.Expression:
 
 
 def source_cells(
-    run: Run, levels: Sequence[LabelLevels], nodes: Sequence[Node], more: Sequence[exp.Alias] = ()
+    run: Run,
+    levels: Sequence[LabelLevels],
+    nodes: Sequence[Node],
+    more: Sequence[exp.Alias] = (),
+    people: GroupedTable | None = None,
 ) -> exp.Select:
-    """The source by its labels at several vectors: `c<vector>_<column>`, rows `n`, `persons`; and by `more` of it."""
+    """The source (`people`: its combinations) by its labels at several vectors, `c<vector>_<column>`, and by `more` of
+    it: rows `n`, `persons`."""
     source = Opened.at(run.engine, run.binding.source, "source")
-    select = exp.select().from_(source.expression())
+    keys = {f"q_{place}": source.key(name, as_text=True) for place, name in enumerate(run.binding.names)}
+    keys |= {item.alias: item.this for item in more}
+    who = None if run.binding.respondent is None else run.binding.respondent.key("source", run.engine.traits)
+    keys |= {} if who is None else {"who": who}
+    # Grouped before labels are joined: there are far fewer combinations than rows.
+    rows = exp.select(*(named(key, name) for name, key in keys.items()), named(count(), "n"))
+    rows = rows.from_(source.expression()).group_by(*(key.copy() for key in keys.values()))
+    select = exp.select().from_(subquery(rows, "source"))
+    if people is not None and who is None and not more:
+        select = exp.select().from_(table_expression(people.table, "source"))
     items: dict[str, exp.Expression] = {}
-    for place, (name, item) in enumerate(zip(run.binding.names, levels, strict=True)):
-        key, alias = source.key(name, as_text=True), f"h_{place}"
+    for place, item in enumerate(levels):
+        key, alias = column(f"q_{place}", "source"), f"h_{place}"
         wanted = sorted({node[place] for node in nodes})
         labels = [named(item.labels[level].copy(), f"label_{level}") for level in wanted]
         paths = (
@@ -112,14 +127,14 @@ def source_cells(
                 top = exp.select(exp.Max(this=item.labels[-1].copy())).from_(table_expression(item.table))
                 label = exp.Subquery(this=top)
             items[f"c{number}_{place}"] = label
-    items |= {item.alias: item.this for item in more}
-    who = None if run.binding.respondent is None else run.binding.respondent.key("source", run.engine.traits)
-    inner = select.select(*(named(key, name) for name, key in items.items()), copy=False)
+    items |= {item.alias: column(item.alias, "source") for item in more}
+    inner = select.select(*(named(key, name) for name, key in items.items()), column("n", "source"), copy=False)
     if who is not None:
-        inner = inner.select(named(who, "who"), copy=False)
-    persons = count() if who is None else exp.Count(this=exp.Distinct(expressions=[column("who")]))
+        inner = inner.select(column("who", "source"), copy=False)
+    total_of: exp.Expression = cast(exp.Sum(this=column("n")), "bigint")
+    persons = total_of if who is None else exp.Count(this=exp.Distinct(expressions=[column("who")]))
     by = [column(name) for name in items]
-    grouped = exp.select(*by, named(count(), "n"), named(persons, "persons")).from_(subquery(inner, "labelled"))
+    grouped = exp.select(*by, named(total_of.copy(), "n"), named(persons, "persons")).from_(subquery(inner, "labelled"))
     return grouped.group_by(*(name.copy() for name in by))
 
 
@@ -129,6 +144,7 @@ def cells_beside_release(
     levels: Sequence[LabelLevels],
     nodes: Sequence[Node],
     more: Sequence[exp.Alias] = (),
+    people: GroupedTable | None = None,
 ) -> exp.Select:
     """The cells of the source at the first vector, which the release shows, and at others: `released` is 1 where the
     first one stands in the release. `more` of the source tells cells apart too."""
@@ -142,7 +158,7 @@ def cells_beside_release(
     on = all_of(same(column(f"c0_{place}", "c"), column(f"q_{place}", "r")) for place in places)
     released = exp.Case().when(is_null(column("here", "r")), literal(0)).else_(literal(1))
     joined = exp.select(*(column(name, "c") for name in (*names, "n", "persons")), named(released, "released"))
-    joined = joined.from_(subquery(source_cells(run, levels, nodes, more), "c"))
+    joined = joined.from_(subquery(source_cells(run, levels, nodes, more, people), "c"))
     return joined.join(subquery(shown, "r"), on=on, join_type="left", copy=False)
 
 
@@ -158,11 +174,13 @@ def unjudged(run: Run) -> str | None:
     return None
 
 
-def minimality(run: Run, target: Relation, levels: Sequence[LabelLevels]) -> Attack | str:
+def minimality(
+    run: Run, target: Relation, levels: Sequence[LabelLevels], people: GroupedTable | None = None
+) -> Attack | str:
     """How many suppressed people are known to have values that fail a model; or why that cannot be counted."""
     shown = shown_levels(run, target, levels)
     if isinstance(shown, str):
         return shown
-    cells = cells_beside_release(run, target, levels, [shown.lowest])
+    cells = cells_beside_release(run, target, levels, [shown.lowest], people=people)
     statement = query(_TOLD, {"cells": cells}, k=run.binding.k)
     return Attack("minimality", None, EXPLAINED, "told", None, measured(run.engine, "minimality", statement, FIGURES))

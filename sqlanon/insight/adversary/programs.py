@@ -90,8 +90,8 @@ def strictly_below(low: Node, high: Node) -> bool:
     return low != high and all(one <= other for one, other in zip(low, high, strict=True))
 
 
-def together(found: Downcoding, known: frozenset[int], rule: KnownRule, engine: Engine) -> PinnedTogether:
-    """Whom the classes of a release pin together, of those that the bound (`known`) does not."""
+def together(found: Downcoding, rule: KnownRule, engine: Engine) -> PinnedTogether:
+    """Whom the classes of a release pin together, of those that the bound does not."""
     if rule.cap is None:
         # Cells may fail with any number of rows: what one class rules out is all there is.
         return PinnedTogether()
@@ -104,6 +104,8 @@ def together(found: Downcoding, known: frozenset[int], rule: KnownRule, engine: 
         [(rows,)] = engine.query(Statement("size of the programs", row_count(table_expression(table))))
         if int(rows) > limit:
             return PinnedTogether(reason=f"the release has {rows} {word}; programs are solved for up to {limit}")
+    pinned = engine.query(Statement("pinned classes", found.without(0)))
+    known = frozenset(int(number) for (number,) in pinned)
     return solved(_classes(engine, found), _paths(engine, found.ups), rule, known)
 
 

@@ -7,6 +7,7 @@ the class, `number` of its values, `place` of this one from the most frequent.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -52,7 +53,30 @@ def cells(relation: exp.Expression, keys: Keys, value: exp.Expression) -> exp.Se
     return exp.select(*by, column("v"), column("m"), *more).from_(subquery(inner, "counted"), copy=False)
 
 
-def homogeneity(relation: exp.Expression, keys: Keys, value: exp.Expression) -> tuple[exp.Select, list[str]]:
+@dataclass(frozen=True)
+class ClassValues:
+    """The cells of a table for a FROM clause, under alias `cells`, and how many columns `k_i` tell classes apart."""
+
+    cells: exp.Expression
+    width: int
+
+    def names(self) -> list[str]:
+        """The columns of a class."""
+        return [f"k_{position}" for position in range(self.width)]
+
+    def values(self) -> exp.Select:
+        """Every value `v` with its rows `q` in the whole table."""
+        rows = cast(exp.Sum(this=column("m", "cells")), "bigint")
+        select = exp.select(column("v", "cells"), named(rows, "q")).from_(self.cells.copy(), copy=False)
+        return select.group_by(column("v", "cells"), copy=False)
+
+
+def values_of(relation: exp.Expression, keys: Keys, value: exp.Expression) -> ClassValues:
+    """The cells of a relation, counted where they are read."""
+    return ClassValues(subquery(cells(relation, keys, value), "cells"), len(keys))
+
+
+def homogeneity(held: ClassValues) -> tuple[exp.Select, list[str]]:
     """Rows whose class has one value: who finds a person's class knows the value."""
     certain = equal(column("number"), literal(1))
     figures = {
@@ -61,12 +85,10 @@ def homogeneity(relation: exp.Expression, keys: Keys, value: exp.Expression) -> 
         "certain": total_where(certain, column("size")),
         "certain_classes": total_where(certain.copy(), literal(1)),
     }
-    return _of_classes(relation, keys, value, figures), list(figures)
+    return _of_classes(held, figures), list(figures)
 
 
-def background(
-    relation: exp.Expression, keys: Keys, value: exp.Expression, excluded: int
-) -> tuple[exp.Select, list[str]]:
+def background(held: ClassValues, excluded: int) -> tuple[exp.Select, list[str]]:
     """Rows whose class has no more values than somebody can exclude, and one; the highest belief in a value."""
     certain = exp.LTE(this=column("number"), expression=literal(excluded + 1))
     left = exp.Sub(this=double(column("size")), expression=double(column("excluded")))
@@ -81,38 +103,29 @@ def background(
     others = exp.Between(this=column("place"), low=literal(2), high=literal(excluded + 1))
     most = exp.Max(this=column("m"))
     more = [named(most, "most"), named(total_where(others, column("m")), "excluded")]
-    return _of_classes(relation, keys, value, figures, more), list(figures)
+    return _of_classes(held, figures, more), list(figures)
 
 
-def _of_classes(
-    relation: exp.Expression,
-    keys: Keys,
-    value: exp.Expression,
-    figures: Figures,
-    more: Sequence[exp.Expression] = (),
-) -> exp.Select:
+def _of_classes(held: ClassValues, figures: Figures, more: Sequence[exp.Expression] = ()) -> exp.Select:
     items = [named(exp.Max(this=column(name)), name) for name in ("size", "number")]
-    classes = exp.select(*items, *more).from_(subquery(cells(relation, keys, value), "cells"), copy=False)
-    classes = classes.group_by(*(column(name) for name in key_names(keys)), copy=False)
+    classes = exp.select(*items, *more).from_(held.cells.copy(), copy=False)
+    classes = classes.group_by(*(column(name) for name in held.names()), copy=False)
     return exp.select(*(named(figure, name) for name, figure in figures.items())).from_(
         subquery(classes, "classes"), copy=False
     )
 
 
-def skewness(
-    relation: exp.Expression, keys: Keys, value: exp.Expression, reference: exp.Expression, there: exp.Expression
-) -> tuple[exp.Select, list[str]]:
-    """The largest gain of a value's share in a class over its share of the reference; both values are texts."""
-    whole = exp.select(named(there.copy(), "v"), named(count(), "q")).from_(reference.copy(), copy=False)
-    whole = whole.group_by(there.copy(), copy=False)
+def skewness(held: ClassValues, reference: exp.Select) -> tuple[exp.Select, list[str]]:
+    """The largest gain of a value's share in a class over its share of the reference, which has values `v` with their
+    rows `q`; both values are texts."""
     everything = exp.Window(this=exp.Sum(this=column("q")))
     shares = exp.select(
         column("v"), named(exp.Div(this=double(column("q")), expression=double(everything)), "share")
-    ).from_(subquery(whole, "counted"), copy=False)
+    ).from_(subquery(reference, "counted"), copy=False)
     own = exp.Div(this=double(column("m", "cells")), expression=double(column("size", "cells")))
     base = exp.Coalesce(this=column("share", "whole"), expressions=[double(literal(0))])
     found = exp.select(column("size", "cells"), column("place", "cells"), named(own, "own"), named(base, "base")).from_(
-        subquery(cells(relation, keys, value), "cells"), copy=False
+        held.cells.copy(), copy=False
     )
     on = same(column("v", "cells"), column("v", "whole"))
     found = found.join(subquery(shares, "whole"), on=on, join_type="left", copy=False)
@@ -138,14 +151,11 @@ def skewness(
     return exp.select(*items).from_(subquery(judged, "judged"), copy=False), list(figures)
 
 
-def similarity_by_taxonomy(
-    relation: exp.Expression, keys: Keys, value: exp.Expression, taxonomy: exp.Expression, levels: int
-) -> tuple[exp.Select, list[str]]:
-    """Rows whose class has several values, all under one node of each level below the top; `value` is a text.
+def similarity_by_taxonomy(held: ClassValues, taxonomy: exp.Expression, levels: int) -> tuple[exp.Select, list[str]]:
+    """Rows whose class has several values, all under one node of each level below the top; values are texts.
 
     `taxonomy` has the texts `value` and `label_1` to the last level below the top.
     """
-    names = key_names(keys)
     items = [named(exp.Max(this=column(name, "cells")), name) for name in ("size", "number")]
     for level in range(1, levels + 1):
         label = column(f"label_{level}", "taxonomy")
@@ -153,10 +163,10 @@ def similarity_by_taxonomy(
         nodes = exp.Add(this=exp.Count(this=exp.Distinct(expressions=[label.copy()])), expression=missing)
         items.append(named(nodes, f"nodes_{level}"))
         items.append(named(missing.copy(), f"missing_{level}"))
-    classes = exp.select(*items).from_(subquery(cells(relation, keys, value), "cells"), copy=False)
+    classes = exp.select(*items).from_(held.cells.copy(), copy=False)
     on = same(column("v", "cells"), column("value", "taxonomy"))
     classes = classes.join(taxonomy, on=on, join_type="left", copy=False)
-    classes = classes.group_by(*(column(name, "cells") for name in names), copy=False)
+    classes = classes.group_by(*(column(name, "cells") for name in held.names()), copy=False)
     several = exp.GTE(this=column("number"), expression=literal(2))
     figures: dict[str, exp.Expression] = {"rows": total(column("size")), "classes": count()}
     for level in range(1, levels + 1):

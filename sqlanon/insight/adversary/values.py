@@ -7,8 +7,8 @@ values by class), and the share of a value in a class; what they predict is comp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,9 +20,11 @@ from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import UsageError
 from sqlanon.hierarchies.base import Family
 from sqlanon.insight.adversary import statements as attacks_sql
-from sqlanon.insight.adversary.statements import Keys, key_names, same
+from sqlanon.insight.adversary.people import GroupedTable
+from sqlanon.insight.adversary.statements import ClassValues, same
 from sqlanon.notebook import html_table
-from sqlanon.sql.build import all_of, count, equal, named, query, scalar, subquery, total, total_where, with_queries
+from sqlanon.source.scratch import Scratch
+from sqlanon.sql.build import all_of, equal, named, query, scalar, subquery, total, total_where, with_queries
 from sqlanon.sql.relations import Query, Relation, Table, cast, column, literal, table_expression
 
 Figure = int | float | None
@@ -124,65 +126,97 @@ def shown(item: Attack, exposure: Exposure | None) -> str:
     return f"{value:,} of {exposure.figures[item.share]:,}" if item.share else f"{value:,}"
 
 
-def homogeneity(engine: Engine, table: Relation, columns: Sequence[str], sensitive: str) -> Exposure:
+@dataclass(frozen=True)
+class CountedValues:
+    """The values of one sensitive column by the classes of a table, which several attacks read."""
+
+    engine: Engine
+    shown: ClassValues
+    """As statements show it: counted from the table where it is read."""
+    read: ClassValues
+    """The same, or the scratch table that holds it."""
+    relation: Relation
+    sensitive: str
+
+    @classmethod
+    def of(
+        cls,
+        engine: Engine,
+        table: Relation,
+        columns: Sequence[str],
+        sensitive: str,
+        scratch: Scratch | None = None,
+    ) -> CountedValues:
+        """Look the columns up; with scratch, the values are counted once."""
+        opened = _opened(engine, table, columns, sensitive)
+        keys = [opened.key(name, as_text=True) for name in columns]
+        value = opened.key(sensitive, as_text=True)
+        shown = read = attacks_sql.values_of(opened.expression(), keys, value)
+        if scratch is not None:
+            counted = scratch.create("values of classes", "cells", attacks_sql.cells(opened.expression(), keys, value))
+            read = ClassValues(table_expression(counted, "cells"), len(keys))
+        return cls(engine, shown, read, table, sensitive)
+
+    def classes(self, names: tuple[str, ...], scratch: Scratch) -> GroupedTable:
+        """The classes without their values; `names` are the columns that make them."""
+        keys = self.read.names()
+        select = exp.select(*(named(column(key, "cells"), f"q_{place}") for place, key in enumerate(keys)))
+        rows = cast(exp.Sum(this=column("m", "cells")), "bigint")
+        select = select.select(named(rows, "n"), copy=False).from_(self.read.cells.copy(), copy=False)
+        select = select.group_by(*(column(key, "cells") for key in keys), copy=False)
+        return GroupedTable(scratch.create("group people", "grouped", select), names)
+
+    def ask(self, step: str, make: Callable[[ClassValues], tuple[exp.Select, list[str]]]) -> Exposure:
+        """Run the statement of an attack."""
+        query, names = make(self.read)
+        found = measured(self.engine, step, query, names)
+        if self.read is self.shown:
+            return found
+        return replace(found, sql=self.engine.traits.render(make(self.shown)[0], pretty=True))
+
+
+def homogeneity(held: CountedValues) -> Exposure:
     """How many rows lie in a class of one value."""
-    opened = _opened(engine, table, columns, sensitive)
-    query = attacks_sql.homogeneity(opened.expression(), _keys(opened, columns), opened.key(sensitive))
-    return measured(engine, "homogeneity", *query)
+    return held.ask("homogeneity", attacks_sql.homogeneity)
 
 
-def background(engine: Engine, table: Relation, columns: Sequence[str], sensitive: str, excluded: int) -> Exposure:
+def background(held: CountedValues, excluded: int) -> Exposure:
     """Rows whose value becomes known to somebody who can exclude that many values."""
     if excluded < 0:
         raise UsageError("the number of excluded values must be at least 0")
-    opened = _opened(engine, table, columns, sensitive)
-    keys = _keys(opened, columns)
-    query = attacks_sql.background(opened.expression(), keys, opened.key(sensitive), excluded)
-    return measured(engine, "background knowledge", *query)
+    return held.ask("background knowledge", lambda values: attacks_sql.background(values, excluded))
 
 
-def skewness(engine: Engine, table: Relation, columns: Sequence[str], sensitive: str, reference: Relation) -> Exposure:
+def skewness(held: CountedValues, reference: CountedValues) -> Exposure:
     """By how much a class says more of a value than the reference does."""
-    opened, whole = _opened(engine, table, columns, sensitive), Opened.at(engine, reference, "reference")
-    whole.require(sensitive)
-    query = attacks_sql.skewness(
-        opened.expression(),
-        _keys(opened, columns),
-        opened.key(sensitive, as_text=True),
-        whole.expression(),
-        whole.key(sensitive, as_text=True),
-    )
-    return measured(engine, "skewness", *query)
+
+    def make(values: ClassValues) -> tuple[exp.Select, list[str]]:
+        there = reference.shown if values is held.shown else reference.read
+        return attacks_sql.skewness(values, there.values())
+
+    return held.ask("skewness", make)
 
 
-def similarity_by_taxonomy(
-    engine: Engine,
-    table: Relation,
-    columns: Sequence[str],
-    sensitive: str,
-    taxonomy: Table,
-    families: Sequence[Family],
-) -> Exposure:
+def similarity_by_taxonomy(held: CountedValues, taxonomy: Table, families: Sequence[Family]) -> Exposure:
     """How many rows lie in a class whose values are all under one node, level by level.
 
     `taxonomy` is a hierarchy table of the column; `families` are the kinds of its labels, from level 0 to the top.
     """
-    opened = _opened(engine, table, columns, sensitive)
     levels = len(families) - 2
     if levels < 1:
-        raise UsageError(f"column '{sensitive}' has no level between its values and the top: no two values are similar")
+        raise UsageError(
+            f"column '{held.sensitive}' has no level between its values and the top: no two values are similar"
+        )
     texts = [
         named(
-            text_key(column(f"label_{level}"), families[level], engine.traits),
+            text_key(column(f"label_{level}"), families[level], held.engine.traits),
             "value" if level == 0 else f"label_{level}",
         )
         for level in range(levels + 1)
     ]
-    labels = engine.traits.relation(Query(exp.select(*texts).from_(table_expression(taxonomy))), "taxonomy")
-    keys, value = _keys(opened, columns), opened.key(sensitive, as_text=True)
-    return measured(
-        engine, "similarity", *attacks_sql.similarity_by_taxonomy(opened.expression(), keys, value, labels, levels)
-    )
+    listed = Query(exp.select(*texts).from_(table_expression(taxonomy)))
+    labels = held.engine.traits.relation(listed, "taxonomy")
+    return held.ask("similarity", lambda values: attacks_sql.similarity_by_taxonomy(values, labels, levels))
 
 
 def similarity_by_range(
@@ -256,11 +290,11 @@ from cells as c
 """
 
 
-def inference(relation: exp.Expression, keys: Keys, value: exp.Expression) -> tuple[exp.Select, list[str]]:
+def inference(held: ClassValues) -> tuple[exp.Select, list[str]]:
     """How many rows have the value that somebody would guess: of all values the most frequent one (`guess`), of the
     row's class (`share`), by the labels of its columns (`bayes`); by the size of classes too."""
-    names = key_names(keys)
-    steps: dict[str, exp.Query] = {"cells": _cells_of(relation, keys, value)}
+    names = held.names()
+    steps: dict[str, exp.Query] = {"cells": _numbered_cells(held)}
     steps["totals"] = _totals()
     for place, name in enumerate(names):
         steps[f"by_{place}"] = _by_label(name)
@@ -300,30 +334,22 @@ def _sized(low: int | None, high: int | None) -> exp.Expression:
     return all_of(ends)
 
 
-def infer(engine: Engine, table: Relation, columns: Sequence[str], sensitive: str) -> Exposure:
+def infer(held: CountedValues) -> Exposure:
     """The rows of a table whose sensitive value is guessed from what the table shows of their quasi-identifier."""
-    opened = Opened.at(engine, table, "audited")
-    opened.require(*columns, sensitive)
-    keys = [opened.key(name, as_text=True) for name in columns]
-    return measured(engine, "inference", *inference(opened.expression(), keys, opened.key(sensitive, as_text=True)))
+    return held.ask("inference", inference)
 
 
 def _table(name: str) -> Table:
     return Table((_PREFIX + name,))
 
 
-def _cells_of(relation: exp.Expression, keys: Keys, value: exp.Expression) -> exp.Select:
+def _numbered_cells(held: ClassValues) -> exp.Select:
     """The values of every class: its number `id`, labels `k_i`, a value `v` with its rows `m`, `size` of the class."""
-    names = key_names(keys)
-    items = [named(key.copy(), name) for name, key in zip(names, keys, strict=True)]
-    inner = exp.select(*items, named(value.copy(), "v"), named(count(), "m")).from_(relation.copy(), copy=False)
-    inner = inner.group_by(*(key.copy() for key in keys), value.copy(), copy=False)
-    by: list[exp.Expression] = [column(name) for name in names]
+    by: list[exp.Expression] = [column(name, "cells") for name in held.names()]
     order = exp.Order(expressions=[exp.Ordered(this=key.copy()) for key in by])
-    number = exp.Window(this=exp.DenseRank(), order=order)
-    size = cast(exp.Window(this=exp.Sum(this=column("m")), partition_by=[key.copy() for key in by]), "bigint")
-    items = [named(number, "id"), named(size, "size")]
-    return exp.select(*items, *by, column("v"), column("m")).from_(subquery(inner, "counted"), copy=False)
+    number = named(exp.Window(this=exp.DenseRank(), order=order), "id")
+    items = [column(name, "cells") for name in ("size", "v", "m")]
+    return exp.select(number, *items, *by).from_(held.cells.copy(), copy=False)
 
 
 def _totals() -> exp.Select:
