@@ -109,9 +109,9 @@ class Shared:
 
     def labels(self, people: Sequence[People], place: str) -> Labels:
         """The labels of the release that cover the values of people."""
-        if self.target is None:
+        if self.release is None:
             raise ValueError("there is no release")
-        return labels_of(self.run, self.target, people, place, self.release)
+        return labels_of(self.run, self.release, people, place)
 
     def values(self, table: Relation, sensitive: str) -> CountedValues:
         """The values of a sensitive column in the source or in the release."""

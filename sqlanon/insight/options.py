@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlanon.auditor.place import relation_named
 from sqlanon.engines.base import Engine
 from sqlanon.errors import UsageError
-from sqlanon.insight.adversary import Labels, People, label_pairs
+from sqlanon.insight.adversary.links import Labels, People, label_pairs
 from sqlanon.insight.adversary.people import GroupedTable
 from sqlanon.insight.reidentification.classes import THRESHOLDS
 from sqlanon.insight.workload import Given, RandomQueries
@@ -121,13 +121,9 @@ def renamed(engine: Engine, people: People) -> Relation:
     return Query(exp.select(*items).from_(engine.traits.relation(people.relation, "people")))
 
 
-def labels_of(
-    run: Run, target: Relation, people: Sequence[People], place: str = "a", grouped: GroupedTable | None = None
-) -> Labels:
+def labels_of(run: Run, target: Relation | GroupedTable, people: Sequence[People], place: str = "a") -> Labels:
     """The labels of a release that cover the values of these people."""
     known = [item for item in run.binding.quasi_identifiers if all(item.name in one.columns for one in people)]
     # The labels of a release are those of the source's values: without them no label of a formula would be known.
     given = [(one.relation, one.columns) for one in (*people, source_people(run))]
-    return label_pairs(
-        run.engine, target, known, given, run.scratch, blank=run.binding.blank, place=place, grouped=grouped
-    )
+    return label_pairs(run.engine, target, known, given, run.scratch, blank=run.binding.blank, place=place)

@@ -82,7 +82,7 @@ def test_a_pair_is_pinned_where_every_group_of_its_labels_is_placed_alike(engine
     labels_of = least_labels if cells else ends
     search: dict[str, Any] = {"algorithm": algorithm}
     search |= {"model": "CG_"} if cells else {"mondrian": {"bounds": "values"}}
-    leaves: list[Row] = list(product(*PATHS.values()))
+    leaves: list[Row] = list(product(PATHS[FIRST], PATHS[OTHER]))
     database = Database(engine_url)
     database.create("people", TYPES, leaves)
     spec = spec_of(engine_url, TREES, 2, search=search)

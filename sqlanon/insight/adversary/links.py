@@ -84,7 +84,7 @@ def grouped_table(engine: Engine, relation: Relation, names: Mapping[str, str], 
     items = [named(key, f"q_{place}") for place, key in enumerate(keys)]
     select = exp.select(*items, named(count(), "n")).from_(opened.expression())
     table = scratch.create("group people", "grouped", select.group_by(*(key.copy() for key in keys)))
-    return GroupedTable(table, tuple(names))
+    return GroupedTable(table, tuple(names), relation)
 
 
 def count_nodes(engine: Engine, grouped: GroupedTable, names: Sequence[str], levels: Sequence[Table]) -> int:
@@ -101,18 +101,19 @@ def count_nodes(engine: Engine, grouped: GroupedTable, names: Sequence[str], lev
 
 def label_pairs(
     engine: Engine,
-    release: Relation,
+    release: Relation | GroupedTable,
     known_by: Sequence[BoundColumn],
     people: Sequence[tuple[Relation, Mapping[str, str]]],
     scratch: Scratch,
     *,
     blank: bool,
     place: str = "a",
-    grouped: GroupedTable | None = None,
 ) -> Labels:
     """Make the tables of labels: `people` are all tables whose values are looked up, with their columns' names."""
     names = tuple(item.name for item in known_by)
-    side = _side(engine, release, names) if grouped is None else grouped.side(names)
+    grouped = release if isinstance(release, GroupedTable) else None
+    table = release.relation if isinstance(release, GroupedTable) else release
+    side = _side(engine, table, names) if grouped is None else grouped.side(names)
     linked = LinkedPeople(side, blank=blank)
     tables = []
     for position, item in enumerate(known_by):
@@ -134,7 +135,7 @@ def label_pairs(
         found = pairs(labelled, value, levels, linked.side, position)
         if unknown:
             read = read_labels(item, labelled, levels, value, sorted(unknown), scratch, f"{place}{position}")
-            _refuse_unread(item.name, release, sum(unknown[label] for label in read.unread))
+            _refuse_unread(item.name, table, sum(unknown[label] for label in read.unread))
             found = more_pairs(found, read.table)
         tables.append(scratch.create(step, f"{place}p{position}", found))
     return Labels(names, tuple(tables), blank, grouped=grouped)

@@ -27,7 +27,7 @@ from sqlanon.sql.build import (
     total_where,
     with_queries,
 )
-from sqlanon.sql.relations import Table, cast, column, literal, table_expression
+from sqlanon.sql.relations import Relation, Table, cast, column, literal, table_expression
 
 _PREFIX = "sqlanon_attack_"
 
@@ -57,6 +57,8 @@ class GroupedTable:
 
     table: Table
     names: tuple[str, ...]
+    relation: Relation
+    """What was grouped."""
 
     def side(self, names: Sequence[str]) -> TableSide:
         """It by some of its columns."""

@@ -164,7 +164,7 @@ class CountedValues:
         rows = cast(exp.Sum(this=column("m", "cells")), "bigint")
         select = select.select(named(rows, "n"), copy=False).from_(self.read.cells.copy(), copy=False)
         select = select.group_by(*(column(key, "cells") for key in keys), copy=False)
-        return GroupedTable(scratch.create("group people", "grouped", select), names)
+        return GroupedTable(scratch.create("group people", "grouped", select), names, self.relation)
 
     def ask(self, step: str, make: Callable[[ClassValues], tuple[exp.Select, list[str]]]) -> Exposure:
         """Run the statement of an attack."""
