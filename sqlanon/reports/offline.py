@@ -24,7 +24,7 @@ from sqlanon.reports.model import ColumnView, Grid, Identity, LevelLine, Report,
 from sqlanon.reports.values import Branch
 from sqlanon.reports.words import decision
 from sqlanon.spec import Spec
-from sqlanon.spec.columns import accepted_columns, rules_of
+from sqlanon.spec.columns import accepted_columns, derived_columns, rules_of
 
 RUNS = 10
 """Runs of the evidence that a report lists."""
@@ -141,8 +141,10 @@ RELEASED = "Every column"
 
 def released_grid(spec: Spec, lock: Lock) -> Grid:
     """How each column of the source is released, by the spec and the lock file."""
-    known = [name for name in lock.source if name not in spec.columns]
+    bases = [name for name in dict.fromkeys(derived_columns(spec.columns).values()) if name not in spec.columns]
+    known = [name for name in lock.source if name not in spec.columns and name not in bases]
     rows = [_released_row(spec, lock, name) for name in (*spec.columns, *known)]
+    rows += [(name, "what others are derived from", LEFT_OUT, "-") for name in bases]
     text = _released_counts(rows)
     if spec.default_role == "identifier":
         text += " Columns of the source that are not listed here are left out."
@@ -153,6 +155,8 @@ def _released_row(spec: Spec, lock: Lock, name: str) -> tuple[str, str, str, str
     listed = spec.columns.get(name)
     role = (spec.default_role if listed is None else listed.role) or "insensitive"
     words = role.replace("_", "-")
+    if listed is not None and listed.derive is not None:
+        words += f", from {listed.derive.base}"
     if listed is not None and listed.words() and role != "quasi_identifier":
         return name, words, LEFT_OUT if listed.dropped else f"{BY_RULE}{listed.words()}", "-"
     if role == "identifier":

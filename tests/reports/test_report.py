@@ -30,6 +30,8 @@ from sqlanon.reports.values import sensitive_shares, tree_of
 from sqlanon.reports.writing import rendered, write
 from sqlanon.source.run import Options
 from sqlanon.spec import load_spec
+from sqlanon.spec.algorithms import ALGORITHMS
+from sqlanon.spec.privacy import PERSONALIZED
 from sqlanon.sql.relations import Table
 from tests.kit.engine import execute, open_at
 from tests.kit.locks import edit_lock
@@ -212,7 +214,7 @@ def test_recodings_without_a_lattice(
 
 
 @pytest.mark.representative(3)
-@pytest.mark.parametrize("algorithm", ["optimal", "mondrian", "ghs", "local", "forest", "bottom_up", "mu_argus"])
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS.keys() - set(PERSONALIZED)))
 def test_every_column_that_leaves_is_listed(algorithm: str, duckdb_url: str, folder: Path) -> None:
     """Columns that the spec does not name too; with a database, and from the lock file alone."""
     columns = {
@@ -220,9 +222,13 @@ def test_every_column_that_leaves_is_listed(algorithm: str, duckdb_url: str, fol
         "city": {"role": "quasi_identifier", "hierarchy": {"tree": tree()}},
         "age": {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [5, 10]}}},
     }
-    privacy = {"k": K}
-    search = {"algorithm": algorithm}
-    spec = people(duckdb_url, folder, columns=columns, default_role="insensitive", privacy=privacy, search=search)
+    values: dict[str, Any] = {"privacy": {"k": K}, "search": {"algorithm": algorithm}}
+    if algorithm == "fitting":
+        values["privacy"]["anonymity"] = "global (1,k)"
+    if algorithm == "exact":
+        # It looks through few rows.
+        values["source"] = {"query": "select * from people where city in ('Genf', 'Zug') and age = 21"}
+    spec = people(duckdb_url, folder, columns=columns, default_role="insensitive", **values)
     command("run", spec)
     engine = open_at(duckdb_url)
     published = [info.name for info in engine.columns(Table(("released",)))]
@@ -237,10 +243,62 @@ def test_every_column_that_leaves_is_listed(algorithm: str, duckdb_url: str, fol
         assert "1 is left out" in content["decision"]["released"]
 
 
+@pytest.mark.representative(1)
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
+def test_columns_by_rule_are_listed_as_they_leave(
+    algorithm: str, duckdb_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounded, averaged, dropped, under a pseudonym, derived: each column that is published, and no other."""
+    monkeypatch.setenv("REPORT_KEY", "a secret of more than enough letters")
+    engine = open_at(duckdb_url)
+    execute(engine, 'create table stays (person int, born date, zip text, cost int, days int, note text, "a.b" text)')
+    execute(engine, "create table places (zip text, region text)")
+    execute(engine, "insert into places values ('1', 'north'), ('2', 'south')")
+    lines = ", ".join(
+        f"({n}, DATE '19{50 + n % 5 * 10}-01-01', '{1 + n % 2}', {100 + n}, {n % 9}, 'n{n}', 'x{n % 2}')"
+        for n in range(120)
+    )
+    execute(engine, f"insert into stays values {lines}")
+    columns = {
+        "person": {"role": "identifier", "pseudonym": {"secret": "${REPORT_KEY}"}},
+        "age": {
+            "role": "quasi_identifier",
+            "derive": {"age": {"of": "born", "at": "2026-01-01"}},
+            "hierarchy": {"interval": {"widths": [10, 20]}},
+        },
+        "region": {
+            "role": "quasi_identifier",
+            "derive": {"lookup": {"of": "zip", "table": "places", "key": "zip", "value": "region"}},
+        },
+        "cost": {"role": "insensitive", "release": {"round": 10}},
+        "days": {"role": "insensitive", "release": "mean"},
+        "note": {"role": "insensitive", "release": "drop"},
+        "a.b": {"role": "sensitive"},
+    }
+    values = {"connection": duckdb_url, "source": "stays", "target": "released", "columns": columns}
+    values |= {"privacy": {"k": 5}, "search": {"algorithm": algorithm}, "respondent": "person"}
+    spec = folder / "stays.yaml"
+    spec.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    command("run", spec)
+    published = {info.name for info in engine.columns(Table(("released",)))}
+    engine.close()
+    lock = Lock.read(folder / "stays.lock.json")
+    reports = gather(load_spec(spec), lock), gather_offline(load_spec(spec), lock)
+    grids = [next(grid for grid in report.more if grid.section == "Released") for report in reports]
+    assert grids[0] == grids[1]
+    shown = {name: how for name, _, how, _ in grids[0].rows}
+    roles = {name: role for name, role, *_ in grids[0].rows}
+    assert (roles["age"], roles["born"]) == ("quasi-identifier, from born", "what others are derived from")
+    assert {name for name, how in shown.items() if how != "left out"} == published
+    assert published == {"person", "age", "region", "cost", "days", "a.b"}
+    assert {"born", "zip", "note"} == {name for name, how in shown.items() if how == "left out"}
+    assert [shown[name].startswith("by a rule: ") for name in ("person", "cost", "days")] == [True] * 3
+
+
 ILL = ("flu", "cold", "kuru", "stroke")
 
 
-@pytest.mark.parametrize("algorithm", ["personalized", "greedy"])
+@pytest.mark.parametrize("algorithm", PERSONALIZED)
 def test_every_column_of_a_personalized_release_is_listed(algorithm: str, folder: Path) -> None:
     lines = [f"n{n},{20 + n % 5},{'mf'[n % 2]},{ILL[n // 2 % 4]},{ILL[n // 2 % 4]},x" for n in range(60)]
     (folder / "sick.csv").write_text("name,age,sex,disease,guard,ward\n" + "\n".join(lines), encoding="utf-8")
