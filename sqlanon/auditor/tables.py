@@ -202,13 +202,12 @@ def _without_people(people: JoiningTable, table: JoiningTable) -> exp.Select:
 
 def _known(engine: Engine, people: JoiningTable, others: Sequence[JoiningTable], sizes: Sequence[int], k: int) -> Known:
     """How many people have each combination of their own row and so many rows of each other table."""
-    key = column(people.key, "own")
-    select = exp.select().from_(table_expression(people.table, "own"))
+    select = exp.select(named(column(PERSON, "own"), "person")).from_(subquery(_numbered(people), "own"))
     labels = [column(name, "own") for name in people.quasi_identifiers]
     for position, (table, size) in enumerate(zip(others, sizes, strict=True)):
         for number in range(size):
             alias = f"row_{position}_{number}"
-            conditions = [equal(column(table.key, alias), key.copy())]
+            conditions = [equal(column(table.key, alias), column(people.key, "own"))]
             if number:
                 # Rows of a person in one order: the same rows make the same combination, whoever has them.
                 before = column(PLACE, f"row_{position}_{number - 1}")
@@ -216,16 +215,29 @@ def _known(engine: Engine, people: JoiningTable, others: Sequence[JoiningTable],
             rows = subquery(_in_order(table, more=size > 1), alias)
             select = select.join(rows, on=all_of(conditions), copy=False)
             labels += [column(name, alias) for name in table.quasi_identifiers]
-    items = [named(label, f"label_{place}") for place, label in enumerate(labels)]
-    select = select.select(named(key.copy(), "person"), *items, copy=False)
-    grouped = exp.select(named(exp.Count(this=exp.Distinct(expressions=[column("person")])), "persons"))
-    grouped = grouped.from_(subquery(select, "combined")).group_by(*(column(item.alias) for item in items))
+    names = [f"label_{place}" for place in range(len(labels))]
+    select = select.select(*(named(label, name) for label, name in zip(labels, names, strict=True)), copy=False)
+    # Each person once for each combination; their numbers are grouped faster than their pseudonyms.
+    once = select.distinct(copy=False)
+    grouped = exp.select(named(count(), "persons")).from_(subquery(once, "combined"))
+    grouped = grouped.group_by(*(column(name) for name in names))
     few = total_where(exp.LT(this=column("persons"), expression=literal(k)), literal(1))
     least = exp.Coalesce(this=exp.Min(this=column("persons")), expressions=[literal(0)])
     found = exp.select(count(), least, few).from_(subquery(grouped, "classes"))
     [(classes, rarest, failing)] = _asked(engine, people, found)
     named_sizes = tuple((table.name, size) for table, size in zip(others, sizes, strict=True))
     return Known(named_sizes, int(classes), int(rarest), int(failing))
+
+
+PERSON = "sqlanon person"
+"""What the number of a person is called."""
+
+
+def _numbered(people: JoiningTable) -> exp.Select:
+    """The table of people, each row with a number; two rows of one pseudonym are told as a problem."""
+    items = [column(name, "shown") for name in (people.key, *people.quasi_identifiers)]
+    number = exp.Window(this=exp.Anonymous(this="ROW_NUMBER"))
+    return exp.select(*items, named(number, PERSON)).from_(table_expression(people.table, "shown"))
 
 
 PLACE = "sqlanon place"

@@ -6,11 +6,11 @@ The orchestrator beside `pipeline`, which releases one table: bind, read, search
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -38,7 +38,7 @@ from sqlanon.sql.relations import Query
 if TYPE_CHECKING:
     from sqlanon.auditor.policy import ColumnPolicy
     from sqlanon.auditor.tables import JoinedAudit
-    from sqlanon.release.tables import TablesRun
+    from sqlanon.release.tables import TablesPublication, TablesRun
     from sqlanon.spec import SeveralTables
 
 
@@ -76,14 +76,45 @@ def working(spec: SeveralTables, options: Options, *, publishes: bool = False) -
 def plan_tables(spec: SeveralTables, options: Options = DEFAULT) -> PlanResult:
     """Search for the levels to release. Writes nothing but scratch tables, which are dropped."""
     with working(spec, options) as work:
-        return _planned(work)
+        return _planned(work, _read(work))
 
 
 def run_tables(spec: SeveralTables, options: Options = DEFAULT) -> TablesRun:
-    """Search and publish all tables."""
-    with working(spec, options, publishes=True) as work:
-        planned = _planned(work)
-        return _published(work, FullDomain(planned.columns, planned.chosen.node), planned)
+    """Search and publish all tables.
+
+    In one transaction, so that the sources are read once, where the lattice is small: each node takes some tables,
+    whose locks a transaction holds until its end.
+    """
+    with working(spec, options, publishes=True) as work, _alone(work):
+        with suppress(_TooManyNodes):
+            return _run_at_once(work)
+        planned = _planned(work, _read(work))
+        return _published(work, FullDomain(planned.columns, planned.chosen.node), planned.hierarchies, planned)
+
+
+MOST_AT_ONCE = 512
+"""Nodes of a lattice that is searched within the transaction of its release."""
+
+
+class _TooManyNodes(Exception):
+    """Ends the transaction of a lattice that is too large for it."""
+
+
+def _run_at_once(work: TablesWork) -> TablesRun:
+    """Read, search and publish in one snapshot."""
+    from sqlanon.release.tables import publish_tables
+
+    with work.engine.transaction():
+        coded = _read(work)
+        if lattice_over(coded).size > MOST_AT_ONCE:
+            raise _TooManyNodes
+        planned = _planned(work, coded)
+        recoding = FullDomain(planned.columns, planned.chosen.node)
+        with work.watch.phase("publish"):
+            publication = publish_tables(work.engine, coded, recoding.node, work.scratch)
+        # What stands until the end is dropped with the transaction, before anybody can see it.
+        work.scratch.drop_since(0)
+    return _told(work, recoding, publication, planned)
 
 
 def apply_tables(spec: SeveralTables, lock: Lock, options: Options = DEFAULT) -> TablesRun:
@@ -98,7 +129,8 @@ def apply_tables(spec: SeveralTables, lock: Lock, options: Options = DEFAULT) ->
         for table in work.bound.tables:
             with about_table(table.name):
                 refuse_doubted(work.engine, table.binding)
-        found = _published(work, recoding, None, lock)
+        with _alone(work):
+            found = _published(work, recoding, lock.hierarchies)
         differences = lock.differences(found.publication.persons, found.publication.suppressed)
         return replace(found, warnings=(*found.warnings, *differences))
 
@@ -144,7 +176,7 @@ def audit_tables(spec: SeveralTables, options: Options = DEFAULT) -> JoinedAudit
 def _require_columns(engine: Engine, table: BoundTable) -> None:
     """SourceError where the published table lacks what it is joined or grouped by."""
     there = {info.name for info in engine.columns(table.target)}
-    for name in (table.binding.spec.respondent or "", *table.binding.names):
+    for name in (table.shown, *table.binding.names):
         if name not in there:
             raise SourceError(f"tables.{table.name}.target: {table.target} has no column '{name}'")
 
@@ -204,18 +236,15 @@ def _read(work: TablesWork) -> CodedTables:
     return coded
 
 
-def _planned(work: TablesWork) -> PlanResult:
+def _planned(work: TablesWork, coded: CodedTables) -> PlanResult:
     if work.options.explain:
         raise UsageError("--explain tells of the search over one table; leave it out for several")
-    standing = len(work.scratch)
-    coded = _read(work)
     limit = work.bound.spec.privacy.most_suppressed.rows(coded.persons)
     with work.watch.phase("search"):
         evaluator = PersonsEvaluator(work.engine, coded, lattice_over(coded), limit, work.scratch)
         found = _answer(work, evaluator)
     described = describe_hierarchies(coded.hierarchies)
     fingerprint = coded.fingerprint(work.engine)
-    work.scratch.drop_since(standing)
     return PlanResult(
         columns=tuple(item.name for item in work.bound.shared),
         heights=evaluator.heights,
@@ -275,17 +304,25 @@ def _in_order(tables: Sequence[BoundTable]) -> list[BoundTable]:
 
 
 def _published(
-    work: TablesWork, recoding: FullDomain, planned: PlanResult | None, lock: Lock | None = None
+    work: TablesWork,
+    recoding: FullDomain,
+    hierarchies: Mapping[str, Mapping[str, Any]],
+    planned: PlanResult | None = None,
 ) -> TablesRun:
-    from sqlanon.release.tables import TablesRun, publish_tables
+    """Publish what was decided, on what the tables say now."""
+    from sqlanon.release.tables import publish_again
 
-    hierarchies = planned.hierarchies if planned is not None else lock.hierarchies if lock is not None else {}
-    with (
-        work.watch.phase("publish"),
-        _alone(work),
-        Scratch(work.engine, work.bound.scratch) as scratch,
-    ):
-        publication = publish_tables(work.engine, work.bound, recoding.node, hierarchies, scratch)
+    work.scratch.drop_since(0)
+    with work.watch.phase("publish"), Scratch(work.engine, work.bound.scratch) as scratch:
+        publication = publish_again(work.engine, work.bound, recoding.node, hierarchies, scratch)
+    return _told(work, recoding, publication, planned)
+
+
+def _told(
+    work: TablesWork, recoding: FullDomain, publication: TablesPublication, planned: PlanResult | None
+) -> TablesRun:
+    from sqlanon.release.tables import TablesRun
+
     return TablesRun(
         {table.name: str(table.target) for table in work.bound.tables},
         recoding,

@@ -419,16 +419,21 @@ def rows_of_people(
     columns: Sequence[QuasiIdentifier],
     released: Sequence[str],
     stay: Table,
-    key: exp.Expression,
+    keys: tuple[exp.Expression, str],
 ) -> exp.Select:
     """The rows to publish of a table whose people stay or leave as they do in all others, in an order of their own.
 
-    `stay` lists those who stay by their own key `who`; `key` is that of a row.
+    `stay` lists those who stay by their own key `who`, with the `pseudonym` that is released. `keys` are a row's own
+    key, and the column that shows the pseudonym.
     """
     by_name = {item.name: item for item in columns}
-    items = [_item(name, by_name.get(name), blank=False) for name in released]
+    own, shown = keys
+    items = [
+        named(column("pseudonym", "stay"), name) if name == shown else _item(name, by_name.get(name), blank=False)
+        for name in released
+    ]
     select = _joined(exp.select(*items).from_(source), columns)
-    on = equal(key, column("who", "stay"))
+    on = equal(own, column("who", "stay"))
     return select.join(table_expression(stay, "stay"), on=on, copy=False).order_by(exp.Rand(), copy=False)
 
 

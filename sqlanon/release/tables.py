@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlglot import exp
+
 from sqlanon.auditor.figures import PolicyCheck
 from sqlanon.auditor.policy import ColumnPolicy, audit_policy, policy_of
 from sqlanon.auditor.rules import audit_rules
@@ -26,8 +28,8 @@ from sqlanon.release.steps import Release, stage_table
 from sqlanon.source.hierarchies import StoredHierarchy, describe_hierarchies
 from sqlanon.source.scratch import Scratch
 from sqlanon.source.tables import BoundTable, BoundTables, CodedTables, about_table, code_tables
-from sqlanon.sql.build import query
-from sqlanon.sql.relations import Table
+from sqlanon.sql.build import equal, named, query
+from sqlanon.sql.relations import Table, column, table_expression
 
 FAILED = "the release failed its audit and was not published"
 
@@ -100,38 +102,57 @@ class TablesRun:
         return html_table(f"sqlanon release of {', '.join(self.targets.values())}", rows)
 
 
-def publish_tables(
+def publish_again(
     engine: Engine, bound: BoundTables, node: Node, hierarchies: Mapping[str, Mapping[str, Any]], scratch: Scratch
 ) -> TablesPublication:
-    """Publish all tables at a node, or leave everything as it was; `hierarchies` are those that the node was chosen
-    for."""
+    """Read all tables anew and publish them at a node, or leave everything as it was; `hierarchies` are those that the
+    node was chosen for."""
     with engine.transaction():
         coded = code_tables(engine, bound, scratch)
         if describe_hierarchies(coded.hierarchies) != hierarchies:
             raise UsageError("the source has changed since the plan, and a hierarchy with it: plan again")
-        limit = bound.spec.privacy.most_suppressed.rows(coded.persons)
-        stay, left = remaining(engine, coded, node, limit, scratch)
-        if left > limit or left >= coded.persons:
-            raise InfeasibleError(
-                f"the source no longer fits the plan: {left} of {coded.persons} people at least would be left out, the "
-                f"limit is {limit}: plan again"
-            )
-        prepared = bound.prepared(engine, scratch)
-        staged = [
-            _staged(engine, table, coded, (node, stay), scratch.name(f"staging_{place}").name)
-            for place, table in enumerate(prepared.tables)
-        ]
-        audited = _audited(engine, prepared, coded, node, staged)
-        _refuse_other_counts(engine, coded, audited, stay, left)
-        for table, staging in zip(prepared.tables, staged, strict=True):
-            engine.replace(staging, table.target)
-        rows = {table.bound.name: table.rows for table in coded.tables}
-        return TablesPublication(coded.persons, left, rows, audited, engine.swapped)
+        return publish_tables(engine, coded, node, scratch)
+
+
+def publish_tables(engine: Engine, coded: CodedTables, node: Node, scratch: Scratch) -> TablesPublication:
+    """Publish all tables at a node, within the transaction that they were read in."""
+    bound = coded.bound
+    limit = bound.spec.privacy.most_suppressed.rows(coded.persons)
+    stay, left = remaining(engine, coded, node, limit, scratch)
+    if left > limit or left >= coded.persons:
+        raise InfeasibleError(
+            f"the source no longer fits the plan: {left} of {coded.persons} people at least would be left out, the "
+            f"limit is {limit}: plan again"
+        )
+    prepared = bound.prepared(engine, scratch)
+    shown = _with_pseudonyms(engine, prepared.people, stay, scratch)
+    staged = [
+        _staged(engine, table, coded, (node, shown), scratch.name(f"staging_{place}").name)
+        for place, table in enumerate(prepared.tables)
+    ]
+    audited = _audited(engine, prepared, coded, node, staged)
+    _refuse_other_counts(engine, coded, audited, stay, left)
+    for table, staging in zip(prepared.tables, staged, strict=True):
+        engine.replace(staging, table.target)
+    rows = {table.bound.name: table.rows for table in coded.tables}
+    return TablesPublication(coded.persons, left, rows, audited, engine.swapped)
 
 
 def joining(table: BoundTable, place: Table) -> JoiningTable:
     """A table as the audit of the join sees it."""
-    return JoiningTable(table.name, place, table.binding.spec.respondent or "", table.binding.names, table.known)
+    return JoiningTable(table.name, place, table.shown, table.binding.names, table.known)
+
+
+def _with_pseudonyms(engine: Engine, people: BoundTable, stay: Table, scratch: Scratch) -> Table:
+    """Those who stay by their own key, with the pseudonym of each."""
+    source = engine.traits.relation(people.binding.source, "source")
+    pseudonym = named(column(people.shown, "source"), "pseudonym")
+    select = exp.select(column("who", "stay"), pseudonym).from_(source)
+    on = equal(people.key(engine, "source"), column("who", "stay"))
+    select = select.join(table_expression(stay, "stay"), on=on, copy=False)
+    shown = scratch.create("people who stay", "shown", select)
+    engine.analyze("people who stay", shown)
+    return shown
 
 
 def _staged(engine: Engine, table: BoundTable, coded: CodedTables, decided: tuple[Node, Table], name: str) -> Table:
@@ -141,7 +162,7 @@ def _staged(engine: Engine, table: BoundTable, coded: CodedTables, decided: tupl
     release = Release(binding, coded.hierarchies_of(table), levels, requirement_of(binding))
     source = engine.traits.relation(binding.source, "source")
     rows = release_sql.rows_of_people(
-        source, release.columns(engine), binding.released, stay, table.key(engine, "source")
+        source, release.columns(engine), binding.released, stay, (table.key(engine, "source"), table.shown)
     )
     staging = table.target.beside(name)
     step = stage_table(staging, rows, engine.traits)

@@ -175,10 +175,10 @@ class Governed:
         who = self.columns[self.spec.respondent or ""]
         return traits.key(canonical_text(column(who.name, "source"), who, traits), Family.TEXT)
 
-    def prepared(self, engine: Engine, scratch: Scratch, target: str, pseudonyms: Table | None = None) -> Governed:
+    def prepared(self, engine: Engine, scratch: Scratch, target: str, *, pseudonyms: bool = True) -> Governed:
         """The same with what a run makes by secrets: everybody's offset of dates, everybody's pseudonym.
 
-        `pseudonyms` are those of another table of the release, which holds everybody of this one.
+        Without `pseudonyms` these stay NULL: another table of the release has made them for everybody.
         """
         found = self
         shifts = shifts_of(self.spec)
@@ -187,9 +187,7 @@ class Governed:
             secret = secret_of(f"columns.{name}.release.shift.secret", shift.secret).for_purpose(PURPOSE)
             made = self._everybody(engine, scratch, secret, "offsets", "days", governed_sql.offset(shift.days))
             found = replace(found, offsets=made)
-        if pseudonyms is not None:
-            return replace(found, pseudonyms=pseudonyms)
-        if self.pseudonym is not None:
+        if self.pseudonym is not None and pseudonyms:
             name, asked = self.pseudonym
             secret = secret_of(f"columns.{name}.pseudonym.secret", asked.secret)
             secret = secret.for_purpose(self._purpose(asked, target))

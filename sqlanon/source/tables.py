@@ -55,6 +55,11 @@ class BoundTable:
             raise TypeError("a table of several has a key")
         return self.binding.respondent.name
 
+    @property
+    def shown(self) -> str:
+        """The released column of the pseudonym."""
+        return self.binding.spec.respondent or ""
+
     def key(self, engine: Engine, alias: str) -> exp.Expression:
         """The person's own key as one that compares alike everywhere."""
         if self.binding.respondent is None:
@@ -93,15 +98,13 @@ class BoundTables:
         return {written(table.name, name): kind for table in self.tables for name, kind in table.binding.schema.items()}
 
     def prepared(self, engine: Engine, scratch: Scratch) -> BoundTables:
-        """The same with what a run makes by secrets: one pseudonym for each person in all tables."""
+        """The same with what a run makes by secrets; pseudonyms are made once, for the people."""
         found: list[BoundTable] = []
-        pseudonyms: Table | None = None
         for table in self.tables:
             rules = table.binding.rules
             if rules is None:
                 raise TypeError("a table of several has a pseudonym")
-            rules = rules.prepared(engine, scratch, str(table.target), pseudonyms)
-            pseudonyms = rules.pseudonyms
+            rules = rules.prepared(engine, scratch, str(table.target), pseudonyms=not table.known)
             found.append(replace(table, binding=replace(table.binding, rules=rules).spoken(engine.traits)))
         return replace(self, tables=tuple(found))
 
@@ -289,42 +292,43 @@ def _scanned(engine: Engine, table: BoundTable, scratch: Scratch, prefix: str) -
 
 
 def _counted(engine: Engine, bound: BoundTables, bases: Sequence[Table]) -> list[int]:
-    """The rows of each source, of which each belongs to one person."""
+    """The rows of each source, each of which has a key; among the people nobody's stands twice."""
     found: list[int] = []
     for table, base in zip(bound.tables, bases, strict=True):
         counted = query(
-            "select coalesce(sum(base.n), 0) as n, count(distinct base.who) as persons,"
+            "select coalesce(sum(base.n), 0) as n,"
             " coalesce(sum(case when base.who is null then base.n else 0 end), 0) as nobody from base",
             {"base": base},
         )
-        [(rows, persons, nobody)] = engine.query(Statement("count rows", counted))
+        [(rows, nobody)] = engine.query(Statement("count rows", counted))
         if nobody:
             raise SourceError(f"tables.{table.name}.key: {nobody} rows have no key; leave them out by a source query")
-        if table.known == 0 and rows != persons:
-            raise SourceError(
-                f"tables.{table.name}.key: {rows} rows have {persons} keys, and this table holds people, one row each; "
-                f"another table must be the one without references"
-            )
         if not rows:
             raise InfeasibleError(f"tables.{table.name}.source: it has no rows: nothing to release")
-        if table.known:
-            orphans = query(
-                "select coalesce(sum(base.n), 0) as n from base left join people on base.who = people.who"
-                " where people.who is null",
-                {"base": base, "people": bases[0]},
-            )
-            [(lost,)] = engine.query(Statement("count orphans", orphans))
-            if lost:
-                raise SourceError(
-                    f"tables.{table.name}.key: {lost} rows have a key that {bound.people.name} lacks; "
-                    f"leave them out by a source query"
-                )
         found.append(int(rows))
+    people = query("select count(distinct base.who) as persons from base", {"base": bases[0]})
+    [(persons,)] = engine.query(Statement("count people", people))
+    if persons != found[0]:
+        raise SourceError(
+            f"tables.{bound.people.name}.key: {found[0]} rows have {persons} keys, and this table holds people, one "
+            f"row each; another table must be the one without references"
+        )
     if found[0] < bound.k:
         raise InfeasibleError(
             f"privacy.k: {bound.people.name} has {found[0]} rows, fewer than k = {bound.k}: no release can satisfy it"
         )
     return found
+
+
+def _refuse_orphans(engine: Engine, table: BoundTable, people: str, rows: int, said: Table) -> None:
+    """SourceError where rows have a key that is nobody's among the people: they were not joined to anybody."""
+    joined = query("select coalesce(sum(said.n), 0) as n from said", {"said": said})
+    [(found,)] = engine.query(Statement("count orphans", joined))
+    if int(found) != rows:
+        raise SourceError(
+            f"tables.{table.name}.key: {rows - int(found)} rows have a key that {people} lacks; "
+            f"leave them out by a source query"
+        )
 
 
 def _domain_of(bound: BoundTables, bases: Sequence[Table], position: int) -> exp.Query:
@@ -381,5 +385,7 @@ def _coded(
         frequency = "select said.kind, count(*) as persons from said group by said.kind"
     made, _ = scratch.create_counted("number people", "said", said)
     scratch.drop(coded)
+    if before:
+        _refuse_orphans(engine, table, before[0].bound.name, rows, made)
     counted, _ = scratch.create_counted("count people", "persons", query(frequency, {"said": made}))
     return CodedTable(table, kinds, layout, rows, made, counted)

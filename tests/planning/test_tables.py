@@ -263,8 +263,12 @@ SELECT min(people), count(*) FROM (
 ORPHANS = 'SELECT count(*) FROM released_visits WHERE "select" NOT IN (SELECT id FROM "released people")'
 
 
-@pytest.mark.parametrize("form", ["hex", "integer"])
-def test_the_smallest_class_over_the_join_is_k_by_sql_on_the_published_tables(database: Database, form: str) -> None:
+@pytest.mark.parametrize(("form", "nodes"), [("hex", 512), ("integer", 1)])
+def test_the_smallest_class_over_the_join_is_k_by_sql_on_the_published_tables(
+    database: Database, form: str, nodes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the lattice is too large for one transaction, and the sources are read again."""
+    monkeypatch.setattr("sqlanon.planning.tables.MOST_AT_ONCE", nodes)
     trial(database)
     spec = any_from_dict(trial_spec(database.url, pseudonym={"format": form}))
     assert isinstance(spec, SeveralTables)
@@ -343,6 +347,23 @@ def everybody(engine: Engine, coded: Any, node: Any, limit: int, scratch: Scratc
 
     people = {"people": coded.people.said}
     return scratch.create("test", "stay", query("select people.person, people.who from people", people)), 0
+
+
+@pytest.mark.one_engine
+def test_a_source_that_changes_between_plan_and_publication_is_judged_anew(database: Database) -> None:
+    """Somebody with a rare row comes after the plan, which no longer fits: nothing is published."""
+    trial(database)
+    standing(database)
+    values = {**trial_spec(database.url), "privacy": {"k": 3}}
+    values["tables"]["patients"]["columns"]["birth year"]["levels"] = {"max": 2}
+    spec = any_from_dict(values)
+    assert isinstance(spec, SeveralTables)
+    lock = Lock.of(spec, api.plan_tables(spec), "spec.yaml")
+    database.run("INSERT INTO \"the people\" VALUES (1000, 2035, '9', 'note')")
+    with pytest.raises(SqlanonError, match="plan again"):
+        apply_tables(spec, lock)
+    assert stands(database)
+    assert database.leftovers() == []
 
 
 def test_a_failure_at_the_last_swap_replaces_no_table(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
