@@ -40,6 +40,7 @@ from benchmarks.personalized import growth
 from benchmarks.plot import plot
 from benchmarks.shapes import grid_of_skald, of_other_shapes
 from benchmarks.subsets import subset_risk
+from benchmarks.tables import several_tables
 from sqlanon import pipeline
 from sqlanon.engines.base import TraceEvent
 from sqlanon.planning.frontier import frontier
@@ -221,6 +222,7 @@ def main() -> None:
             "attacks",
             "postgres",
             "publish",
+            "tables",
             "spark",
             "scale",
             "peers",
@@ -268,6 +270,7 @@ def main() -> None:
         "attacks": lambda: kept(*attacks(url, arguments.rows // 10)),
         "postgres": lambda: plans(postgres(arguments.rows // 10)),
         "publish": lambda: publications(publishing(url, arguments.rows)),
+        "tables": lambda: kept(*several_tables(url, arguments.rows // 10)),
         "spark": lambda: plans(spark(arguments.rows, folder)),
         "scale": lambda: scale(arguments.rows, folder),
         "peers": lambda: against_anjana(folder),

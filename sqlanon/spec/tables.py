@@ -274,7 +274,8 @@ class SeveralTables(Definition):
 
     def _joining_findings(self) -> Iterator[Finding]:
         keys: dict[str, Pseudonym | None] = {}
-        for name, table in self.tables.items():
+        for name in (self.people, *self.others):
+            table = self.tables[name]
             listed = table.columns.get(table.key)
             keys[name] = None if listed is None else listed.pseudonym
             if keys[name] is None:

@@ -528,3 +528,53 @@ def test_without_its_secret_nothing_is_published(database: Database, monkeypatch
     with pytest.raises(UsageError, match=f"environment variable {VARIABLE} is not set"):
         api.run_tables(trial_spec(database.url))
     assert database.leftovers() == []
+
+
+def test_a_row_of_each_of_two_other_tables_is_known_together(database: Database) -> None:
+    """Somebody may know a visit and an order of a person: the join of all three tables has classes of k people."""
+    people = [(n, n % 3) for n in range(48)]
+    visits = [(n, (n + seen) % 6) for n in range(48) for seen in range(n % 3 + 1)]
+    orders = [(n, (n * 5 + bought) % 8) for n in range(0, 48, 2) for bought in range(2)]
+    database.create("patients", {"id": "integer", "a": "integer"}, people)
+    database.create("visits", {"id": "integer", "b": "integer"}, visits)
+    database.create("orders", {"id": "integer", "c": "integer"}, orders)
+    key = {"role": "identifier", "pseudonym": {**PSEUDONYM, "format": "base32"}}
+
+    def one(name: str, column: str, **more: Any) -> dict[str, Any]:
+        quasi = {"role": "quasi_identifier", "hierarchy": {"interval": {"widths": [2, 4]}}}
+        columns = {"id": key, column: quasi}
+        return {"source": name, "target": f"released_{name}", "key": "id", "columns": columns, **more}
+
+    values = {
+        "connection": database.url,
+        "tables": {
+            "visits": one("visits", "b", references="patients"),
+            "patients": one("patients", "a"),
+            "orders": one("orders", "c", references="patients"),
+        },
+        "known": {"visits": 1, "orders": 1},
+        "privacy": {"k": 4, "suppression": {"limit": 4}},
+    }
+    result = api.run_tables(values)
+    joined = (
+        "SELECT min(people), count(*) FROM (SELECT count(DISTINCT p.id) AS people FROM released_patients p "
+        "JOIN released_visits v ON v.id = p.id JOIN released_orders o ON o.id = p.id GROUP BY a, b, c) AS classes"
+    )
+    [(least, classes)] = database.run(joined)
+    assert least >= 4
+    assert result.audit.classes == classes
+    assert [item.words for item in result.audit.known] == [
+        "the own row",
+        "the own row and 1 row of orders",
+        "the own row and 1 row of visits",
+        "the own row and 1 row of visits and 1 row of orders",
+    ]
+    for name in ("visits", "orders"):
+        orphans = f"SELECT count(*) FROM released_{name} WHERE id NOT IN (SELECT id FROM released_patients)"
+        assert database.run(orphans) == [(0,)]
+    assert api.audit_tables(values).satisfied
+
+
+def test_engines_without_one_transaction_for_all_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="tables: several tables are released on DuckDB and PostgreSQL"):
+        api.run_tables(values_of(f"sqlite:///{tmp_path}/there.db", 1, 2))
