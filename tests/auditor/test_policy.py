@@ -78,7 +78,17 @@ EVERYWHERE = pytest.mark.parametrize(
     ],
     indirect=True,
 )
-"""On Spark too, where a statement takes a second."""
+BUT_SPARK = pytest.mark.parametrize(
+    "make",
+    [
+        "duckdb",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        "sqlite",
+        pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.soak]),
+    ],
+    indirect=True,
+)
+"""A statement of Spark takes long: what another test shows there of the same question is left to `make soak`."""
 
 COLUMN = '"z""i p"'
 PEOPLE = (
@@ -120,7 +130,7 @@ class TestPublishedTables:
         assert found == f"column '{ZIP}': 16 of 16 rows show what is no label of its hierarchy, one level from 2 to 3"
         assert violations(spec_of(url)) == []
 
-    @EVERYWHERE
+    @BUT_SPARK
     def test_an_identifier_among_the_columns_fails(self, make: Run) -> None:
         url = make(*PEOPLE, f"create table out as select {COLUMN}, '[20, 30)' as age, 'x' as name from people")
         [found] = violations(spec_of(url))

@@ -388,7 +388,7 @@ def test_models_on_mariadb_as_on_duckdb(model: dict[str, Any], mariadb_url: str,
     assert found[0] == found[1]
 
 
-@pytest.mark.representative(3)
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(("search", "limit"), SEARCHES, ids=algorithm)
 def test_releases_are_those_of_duckdb(search: dict[str, Any], limit: int, mariadb_url: str, duckdb_url: str) -> None:
     """Row by row, whatever names and values look like: texts that differ in case or a last space are other texts."""

@@ -29,7 +29,6 @@ from tests.kit.engine import execute, open_at, query
 
 pytestmark = pytest.mark.spark
 
-WORDS = ["plain", "CAPITALS", "select"]
 """All that the catalog of Spark takes as names of tables: letters of ASCII, digits and underscores."""
 
 TYPES = {
@@ -59,6 +58,7 @@ def grouped(engine: Engine, name: str) -> dict[object, int]:
 
 
 class TestSpark(EngineContract):
+    NAMES_OF_TABLES: ClassVar[list[str]] = ["plain", "CAPITALS", "select"]
     LONG_STATEMENT: ClassVar[str] = "SELECT COUNT(*) FROM range(100000000000) AS a, range(1000) AS b"
 
     @pytest.fixture
@@ -92,10 +92,6 @@ class TestSpark(EngineContract):
         day = exp.cast(exp.cast(moment.copy(), "date"), "text")
         rows = engine.query(Statement("spell", exp.select(spelled, day)))
         assert rows == [("2019-12-31 22:30:00+00", "2019-12-31")]
-
-    @pytest.mark.parametrize("name", WORDS)
-    def test_any_name_means_itself(self, engine: Engine, name: str) -> None:
-        super().test_any_name_means_itself(engine, name)
 
     def test_any_name_of_a_column_means_itself(self, engine: Engine) -> None:
         names = [name for name in NAMES if name.lower() != "plain"]

@@ -25,7 +25,7 @@ def _verdicts_of(asking: Asking) -> Any:
     return pytest.param(asking, marks=[pytest.mark.soak] if rare else [], id=asking.name)
 
 
-@pytest.mark.representative(28, postgres=10)
+@pytest.mark.representative(24, postgres=8)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("asking", [_verdicts_of(asking) for asking in EVERYTHING])
 def test_verdicts_of_every_node(engine: Engine, asking: Asking, seed: int) -> None:

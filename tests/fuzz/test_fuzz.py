@@ -22,9 +22,14 @@ from tests.fuzz.labels import read
 from tests.fuzz.ladders import Ladder
 from tests.fuzz.release import Outcome, released
 from tests.fuzz.shrink import shrink
+from tests.kit.examples import share
 
 LEAST_RELEASED = 0.4
 """Share of the cases of a test that end in a release; fewer would test refusals only."""
+
+
+SHARE = max(10, share(20))
+"""Cases of each block of twenty that this run tries."""
 
 
 def run_cases(database: Database, seeds: range) -> None:
@@ -48,7 +53,7 @@ def duckdb_database() -> Iterator[Database]:
 @pytest.mark.representative(1)
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_random_releases_on_duckdb(duckdb_database: Database, first: int) -> None:
-    run_cases(duckdb_database, range(first, first + 20))
+    run_cases(duckdb_database, range(first, first + SHARE))
 
 
 @pytest.mark.representative(1)
@@ -57,7 +62,7 @@ def test_random_releases_on_duckdb(duckdb_database: Database, first: int) -> Non
 def test_random_releases_on_postgres(postgres_server: str, first: int) -> None:
     database = Postgres(postgres_server)
     try:
-        run_cases(database, range(first, first + 20))
+        run_cases(database, range(first, first + SHARE))
     finally:
         database.close()
 
@@ -67,7 +72,7 @@ def test_random_releases_on_postgres(postgres_server: str, first: int) -> None:
 def test_random_releases_on_sqlite(first: int) -> None:
     database = SQLite()
     try:
-        run_cases(database, range(first, first + 20))
+        run_cases(database, range(first, first + SHARE))
     finally:
         database.close()
 
@@ -355,7 +360,7 @@ def test_csv_tells_empty_texts_from_null() -> None:
 
 
 def test_a_killed_release_leaves_the_old_table_or_the_new_one_on_duckdb(tmp_path: Path) -> None:
-    for crash in crashes(DuckDBFile(tmp_path / "crash.duckdb"), tmp_path, 2):
+    for crash in crashes(DuckDBFile(tmp_path / "crash.duckdb"), tmp_path, 1):
         assert crash.problem is None
 
 

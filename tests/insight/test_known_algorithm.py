@@ -100,6 +100,9 @@ def test_minimality_of_models_of_sensitive_columns(engine_url: str) -> None:
         (1, "alpha"): (3, 3, 1),
         (1, "l"): (0, 0, 0),
     }
+    if not engine_url.startswith("duckdb"):
+        # What is counted is the same; the statements of either model are run once.
+        told = {at: told[at] for at in ((0, "alpha"), (0, "l"))}
     for (level, model), wanted in told.items():
         for mode in ("drop", "blank") if model == "alpha" and level == 0 else ("drop",):
             privacy: dict[str, Any] = {"alpha": alpha} if model == "alpha" else {"l_diversity": l_diversity}

@@ -32,7 +32,7 @@ def rows() -> list[tuple[Any, ...]]:
             chance.choice([*JOBS, None]),
             chance.choice(["flu", "cold", "asthma"]),
         )
-        for _ in range(70)
+        for _ in range(44)
     ]
 
 

@@ -35,7 +35,7 @@ def database(engine_url: str) -> Database:
     return found
 
 
-@pytest.mark.representative(len(SUPPRESSING), postgres=12)
+@pytest.mark.representative(len(SUPPRESSING), postgres=6)
 @pytest.mark.parametrize("algorithm", SUPPRESSING)
 def test_some_row_is_kept_where_one_class_of_all_passes(database: Database, algorithm: str) -> None:
     """Every town has two rows, fewer than k: only groups of towns pass."""
@@ -46,7 +46,7 @@ def test_some_row_is_kept_where_one_class_of_all_passes(database: Database, algo
     assert len(database.rows("released")) == len(ROWS) - planned.to_dict()["suppressed"]
 
 
-@pytest.mark.representative(len(SUPPRESSING), postgres=8)
+@pytest.mark.representative(len(SUPPRESSING), postgres=4)
 @pytest.mark.parametrize("algorithm", SUPPRESSING)
 def test_plan_refuses_what_run_would_refuse(database: Database, algorithm: str) -> None:
     """Two diseases are never three."""

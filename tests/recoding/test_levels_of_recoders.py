@@ -70,7 +70,7 @@ BOTH = ("mondrian", "ops")
     "name", [pytest.param(name, marks=() if name in BOTH else pytest.mark.one_engine) for name in SEARCHES]
 )
 def test_labels_are_no_finer_than_the_least_levels(engine_url: str, name: str) -> None:
-    rows = people(60)
+    rows = people(36)
     database = filled(engine_url, rows)
     limit = "0" if name == "forest" else "20%"
     spec = spec_of(database, search=SEARCHES[name], privacy={"k": 3, "suppression": {"limit": limit}})
@@ -156,7 +156,7 @@ def test_a_highest_level_is_refused(engine_url: str, algorithm: str) -> None:
 @pytest.mark.one_engine
 @pytest.mark.parametrize("name", ["mondrian", "ops"])
 def test_scripts_recode_at_the_least_levels(engine_url: str, name: str) -> None:
-    rows = people(60)
+    rows = people(32)
     database = filled(engine_url, rows)
     spec = spec_of(database, search=SEARCHES[name])
     planned = pipeline.plan(spec)
@@ -173,7 +173,7 @@ def test_scripts_recode_at_the_least_levels(engine_url: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["mondrian", "ops"])
 def test_ranges_of_labels_are_read_again(engine_url: str, name: str) -> None:
     """Attack, utility and workload find every label of the release, spans of years and half-open ranges among them."""
-    rows = people(60, seed=3)
+    rows = people(32, seed=3)
     database = filled(engine_url, rows)
     born = {"role": "quasi_identifier", "hierarchy": {"date": ["year", "2 years"]}, "levels": {"min": 2}}
     spec = spec_of(database, columns={**COLUMNS, BORN: born}, search=SEARCHES[name])

@@ -104,7 +104,7 @@ def test_spark_makes_the_cells_of_duckdb(spark_url: str, duckdb_url: str, privac
     "name", [pytest.param(name, marks=[] if name == "mondrian" else pytest.mark.soak) for name in levels.SEARCHES]
 )
 def test_labels_on_spark_are_no_finer_than_the_least_levels(spark_url: str, name: str) -> None:
-    rows = people(30)
+    rows = people(18)
     on_spark(spark_url, "people", {BORN: "timestamp", AGE: "int", TOWN: "string", TAG: "string"}, rows)
     limit = "0" if name == "forest" else "20%"
     privacy = {"k": 3, "suppression": {"limit": limit}}

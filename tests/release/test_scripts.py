@@ -96,7 +96,16 @@ def stops(database: Database, *texts: str) -> str:
     return str(stopped.value)
 
 
-@pytest.mark.parametrize("asking", SATISFIED, ids=lambda asking: asking.name)
+PERSONS = ("distinct", "t hierarchical", "beta", "k map", "patient and doctor")
+
+
+def _stopped_by(asking: Asking) -> Any:
+    """With persons instead of rows the audit of a model reads another table; some models show it, `make soak` all."""
+    rare = asking.respondent and asking.name.removesuffix(", persons") not in PERSONS
+    return pytest.param(asking, marks=[pytest.mark.soak] if rare else [], id=asking.name)
+
+
+@pytest.mark.parametrize("asking", [_stopped_by(asking) for asking in SATISFIED])
 def test_the_audit_of_every_model_stops_a_script(duckdb_url: str, asking: Asking) -> None:
     check_the_audit(duckdb_url, asking)
 
