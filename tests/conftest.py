@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from sqlanon.engines import open_engine
 from sqlanon.engines.base import Engine, Session
 from tests.kit.commands import CommandLine
+from tests.kit.database import kept_session
 from tests.kit.examples import ONE_IN
 from tests.kit.servers import (
     clickhouse_folder,
@@ -127,6 +128,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_sessionfinish() -> None:
     """Extension modules look for what is left of their objects when the interpreter ends."""
+    kept_session.end()
     gc.unfreeze()
 
 

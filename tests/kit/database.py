@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,9 +25,64 @@ from tests.kit.papers import Case
 Rows = list[tuple[Any, ...]]
 
 
+class KeptSession:
+    """The session of PostgreSQL that was used last, in this process and at one URL: beginning one takes long."""
+
+    def __init__(self) -> None:
+        self._of: tuple[int, str] | None = None
+        self._session: psycopg.Connection[Any] | None = None
+        self._of_the_parent: list[psycopg.Connection[Any]] = []
+        """A child that was forked neither uses nor ends what its parent has open."""
+
+    def taken(self, url: str) -> psycopg.Connection[Any]:
+        """A session nobody else uses, the kept one if it is of this URL; it is given back by `give`."""
+        of, session = self._of, self._session
+        self._of = self._session = None
+        if session is not None and of == (os.getpid(), url) and not session.closed:
+            return session
+        if session is not None and of is not None:
+            if of[0] == os.getpid():
+                session.close()
+            else:
+                self._of_the_parent.append(session)
+        # What is prepared would outlive the tables it is about.
+        return psycopg.connect(url, autocommit=True, prepare_threshold=None)
+
+    def give(self, url: str, session: psycopg.Connection[Any]) -> None:
+        """Leave it as it was when it began: no transaction, settings, temporary tables, locks."""
+        if self._session is not None:
+            session.close()
+            return
+        try:
+            session.rollback()
+            session.execute("DISCARD ALL")
+        except psycopg.Error:
+            session.close()
+        else:
+            self._of, self._session = (os.getpid(), url), session
+
+    def end(self) -> None:
+        if self._session is not None and self._of is not None and self._of[0] == os.getpid():
+            self._session.close()
+        self._of = self._session = None
+
+
+kept_session = KeptSession()
+
+
+@contextmanager
+def as_new_session(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A session of PostgreSQL in which nothing has happened yet."""
+    session = kept_session.taken(url)
+    try:
+        yield session
+    finally:
+        kept_session.give(url, session)
+
+
 @dataclass(frozen=True)
 class Database:
-    """A database seen by its own client, each call in a session of its own; shares nothing with sqlanon."""
+    """A database seen by its own client, each call as in a session of its own; shares nothing with sqlanon."""
 
     url: str
 
@@ -42,7 +98,7 @@ class Database:
                 for statement in statements:
                     rows = connection.execute(statement).fetchall()
             return rows
-        with psycopg.connect(self.url, autocommit=True) as session:
+        with as_new_session(self.url) as session:
             for statement in statements:
                 cursor = session.execute(statement.encode())
                 rows = cursor.fetchall() if cursor.description else []
