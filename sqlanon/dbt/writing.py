@@ -250,6 +250,8 @@ def write_model(
             "privacy.profile: a model built by dbt cannot count what levels of anonymity ask for; write privacy.k, or "
             "publish with sqlanon run"
         )
+    source = manifest.referred(str((node.meta or {}).get("source")), node.name)
+    spec = _with_scratch(spec, source, options)
     result = plan(spec, options, known)
     if not result.satisfied:
         raise RequirementError(f"model '{node.name}': {result.search.algorithm} found no release that satisfies")
@@ -259,7 +261,7 @@ def write_model(
             bind(spec, engine),
             result.levels,
             seed_name=lambda column: _plain(f"{node.name}_{column}_hierarchy"),
-            source=manifest.referred(str((node.meta or {}).get("source")), node.name).jinja,
+            source=source.jinja,
         )
         seeds = {seed.name for seed in release.seeds}
         referred = partial(_reference, manifest, seeds)
@@ -273,6 +275,13 @@ def write_model(
         files[properties] = _properties(node.name, release.seeds)
     obsolete = tuple(earlier for earlier in _written_before(properties) if earlier not in files)
     return WrittenModel(node.name, spec, result, path, files, obsolete)
+
+
+def _with_scratch(spec: Spec, source: ManifestNode, options: Options) -> Spec:
+    """Scratch tables lie beside the source while dbt has not made the schema of the model yet."""
+    with open_for(spec, options) as engine:
+        made = engine.traits.temporary_scratch or engine.has_schema(bind(spec, engine).scratch)
+    return spec if made else spec.model_copy(update={"scratch": (source.relation[0],)})
 
 
 def _reference(manifest: Manifest, seeds: set[str], table: Table) -> str | None:

@@ -13,8 +13,10 @@ import pytest
 
 from sqlanon.release.evidence.store import TABLES
 from tests.kit.dbt_project import (
+    FOR_TEAM,
     LOCK,
     RELEASE,
+    TEAM,
     TRIALS,
     WRITTEN,
     DuckDB,
@@ -42,7 +44,15 @@ class Story:
     second: Outcome
     third: Outcome
     planned: dict[str, Any]
-    """What `sqlanon dbt` said between the first build and the second."""
+    """What `sqlanon dbt` said of the example between the first build and the second."""
+    team: dict[str, Any]
+    """What it said of the release that is as a team has it."""
+    file_of_team: str
+    """The model of that release, as the command has written it."""
+    team_released: Rows
+    """That release after the third build, by its alias in its schema."""
+    hooks_of_team: int
+    """How often its hook has said that it was published."""
     written: dict[str, str]
     """The files it wrote."""
     released: Rows
@@ -117,8 +127,11 @@ def told(project: Project, warehouse: Warehouse) -> Story:
     first = project.dbt("build")
     assert first.code == 0, first.output
     released = released_rows(warehouse)
+    for file in TEAM.iterdir():
+        (project.directory / "models" / file.name).write_bytes(file.read_bytes())
     planned = project.sqlanon("--json")
     assert planned.returncode == 0, planned.stderr
+    models = {model["model"]: model for model in json.loads(planned.stdout)["models"]}
     written = {name: (project.directory / name).read_text(encoding="utf-8") for name in (*WRITTEN, LOCK)}
     patients = project.seed.read_bytes()
     add_homogeneous_patients(project.seed)
@@ -134,12 +147,16 @@ def told(project: Project, warehouse: Warehouse) -> Story:
     released_later = released_rows(warehouse)
     tables = sorted(name for (name,) in warehouse.query(relations(warehouse.schema)))
     project.seed.write_bytes(patients)
-    third = project.dbt("build", "--select", f"+{RELEASE}")
+    third = project.dbt("build", "--select", f"+{RELEASE}", FOR_TEAM)
     return Story(
         first=first,
         second=second,
         third=third,
-        planned=json.loads(planned.stdout),
+        planned={"models": [models[RELEASE]]},
+        team=models[FOR_TEAM],
+        file_of_team=(project.directory / "models" / f"{FOR_TEAM}.sql").read_text(encoding="utf-8"),
+        team_released=[[str(value) for value in row] for row in warehouse.query(of_team(warehouse))],
+        hooks_of_team=len(warehouse.query(f"select said from {warehouse.schema}.hooks_of_team")),
         written=written,
         released=released,
         released_later=released_later,
@@ -155,6 +172,10 @@ def told(project: Project, warehouse: Warehouse) -> Story:
         comment=comment(warehouse),
         readers=readers(warehouse),
     )
+
+
+def of_team(warehouse: Warehouse) -> str:
+    return f"select sex, marital, diagnosis, cost from {warehouse.schema}_research.patients_for_research"
 
 
 def records(warehouse: Warehouse, table: str) -> list[dict[str, Any]]:

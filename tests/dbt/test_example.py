@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import yaml
 
+from sqlanon.dbt.model_file import END, MARK
 from sqlanon.release.evidence.document import is_evidence
 from tests.dbt.conftest import Story
-from tests.kit.dbt_project import EXAMPLE, LOCK, RELEASE, WRITTEN, dbt_command
+from tests.kit.dbt_project import EXAMPLE, FOR_TEAM, LOCK, RELEASE, TEAM, WRITTEN, DuckDB, Project, dbt_command
+from tests.kit.servers import common_folder
 
 pytestmark = pytest.mark.dbt
+
+PLAIN = "select * from {{ ref('stg_patients') }}"
 
 REFUSED = {
     "release_below_k": "k = 5: 300 of 300 classes fail, with 300 of 300 rows",
@@ -99,7 +105,7 @@ def test_releases_that_fail_are_refused_with_counts(story: Story, name: str) -> 
 
 def test_no_other_release_is_refused(story: Story) -> None:
     errors = {name for name, (status, _, _) in story.second.nodes.items() if status == "error"}
-    assert errors == {RELEASE, *REFUSED}
+    assert errors == {RELEASE, FOR_TEAM, *REFUSED}
 
 
 def test_an_identifier_serves_the_audit_and_is_not_released(story: Story) -> None:
@@ -188,6 +194,62 @@ def test_dbt_prints_no_value_of_the_source(story: Story) -> None:
 @pytest.mark.parametrize("adapter", ["postgres"], indirect=True)
 def test_other_sessions_see_the_old_release_all_the_time(story: Story) -> None:
     assert story.seen == [[[RELEASE], [[len(story.released)]]]]
+
+
+# -- a release as a team has it ----------------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_team_is_lost(story: Story) -> None:
+    """Around the marks its file is the same to the byte: alias, schema, tags, hooks, contract and comments."""
+    before, _, after = (TEAM / f"{FOR_TEAM}.sql").read_text(encoding="utf-8").partition(PLAIN)
+    assert story.file_of_team.startswith(f"{before}{MARK}")
+    assert story.file_of_team.endswith(f"{END}{after}")
+    assert PLAIN not in story.file_of_team
+
+
+def test_the_team_plans_builds_breaks_and_builds_again(story: Story) -> None:
+    status, message, _ = story.second.nodes[FOR_TEAM]
+    assert status == "error"
+    assert "the release was not published" in message
+    assert story.third.nodes[FOR_TEAM][0] == "success"
+    rows = story.team["rows"] - story.team["suppressed"]
+    assert story.third.responses[FOR_TEAM]["rows_affected"] == rows == len(story.team_released)
+    classes = Counter(tuple(row[:2]) for row in story.team_released)
+    assert min(classes.values()) >= 5
+    assert {marital for _, marital in classes} == {"been_married", "never_married"}
+    # The hook of a build that failed has said nothing.
+    assert story.hooks_of_team == 1
+
+
+def test_rules_of_columns_hold_in_what_dbt_built(story: Story) -> None:
+    costs = [Decimal(row[3]) for row in story.team_released]
+    assert len(set(costs)) > 5
+    assert {cost % 100 for cost in costs} == {0}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("adapter", ["duckdb"], indirect=True)
+def test_another_target_changes_no_file_and_another_variable_does(
+    story: Story, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """In the project of the story, as it stands after the third build."""
+    place = common_folder(request.config, tmp_path_factory) / "dbt-duckdb"
+    project = Project(place / "examples" / "dbt", DuckDB(place / "clinic.duckdb").environment())
+    profiles = yaml.safe_load((project.directory / "profiles.yml").read_text(encoding="utf-8"))
+    outputs = profiles["clinic"]["outputs"]
+    outputs["nightly"] = {**outputs["duckdb"], "schema": "nightly"}
+    (project.directory / "profiles.yml").write_text(yaml.safe_dump(profiles), encoding="utf-8")
+    with project.started():
+        chosen = ("--select", f"+{FOR_TEAM}", "--exclude-resource-type", "test")
+        built = project.dbt("build", "--target", "nightly", *chosen)
+    assert built.code == 0, built.output
+    assert built.responses[FOR_TEAM] == story.third.responses[FOR_TEAM]
+    asked = ("--select", FOR_TEAM, "--target", "nightly", "--check")
+    assert project.sqlanon(*asked).returncode == 0
+    changed = project.sqlanon(*asked, "--vars", "{team_limit: 40%}", "--json")
+    assert changed.returncode == 1, changed.stderr
+    [model] = json.loads(changed.stdout)["models"]
+    assert f"{FOR_TEAM}.lock.json" in " ".join(model["changed"])
 
 
 def test_a_missing_dbt_fails_in_continuous_integration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,9 @@ EXAMPLE = ROOT / "examples" / "dbt"
 PACKAGE = ROOT / "sql" / "dbt"
 RUNNER = ROOT / "tests" / "dbt" / "runner.py"
 TRIALS = ROOT / "tests" / "dbt" / "trials"
+TEAM = ROOT / "tests" / "dbt" / "team"
 RELEASE = "release_patients"
+FOR_TEAM = "release_for_team"
 WRITTEN = (
     f"models/{RELEASE}.sql",
     f"seeds/{RELEASE}_marital_hierarchy.csv",
@@ -99,7 +101,7 @@ class Postgres:
 
     def drop(self) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
-            for name in (self.schema, f"{self.schema}_dbt_test__audit"):
+            for name in (self.schema, f"{self.schema}_dbt_test__audit", f"{self.schema}_research"):
                 connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
             connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(f"reader of {self.schema}")))
 
