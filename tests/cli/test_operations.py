@@ -67,6 +67,7 @@ def test_drift_alone_is_told_and_is_no_failure(sqlanon: CommandLine, spec: Path,
     without_values(outcome, outside)
 
 
+@pytest.mark.one_engine
 def test_a_release_that_no_longer_satisfies_is_exit_1(sqlanon: CommandLine, spec: Path, database: str) -> None:
     sqlanon("run", spec)
     engine = open_at(database)

@@ -97,6 +97,10 @@ def import_everything() -> None:
             # Modules of extras that are not installed here.
             with suppress(ModuleNotFoundError):
                 import_module(module.name)
+    # What commands import only where they need it.
+    for name in ("scipy.optimize", "scipy.sparse"):
+        with suppress(ModuleNotFoundError):
+            import_module(name)
 
 
 def in_a_fork(command: str, folder: Path) -> tuple[int, str]:

@@ -80,6 +80,7 @@ def test_safe_harbor(sqlanon: CommandLine, visits: Database, folder: Path) -> No
     assert oldest > 90
 
 
+@pytest.mark.one_engine
 def test_gdpr_research_joins_the_rows_of_a_person(sqlanon: CommandLine, visits: Database, folder: Path) -> None:
     text = drafted(sqlanon, visits, "gdpr-research")
     assert "GDPR Art. 4(5), 89(1)" in text

@@ -250,6 +250,7 @@ def test_what_is_left_out_is_counted(engine_url: str, monkeypatch: pytest.Monkey
     assert not bounded.matrix.searched
 
 
+@pytest.mark.one_engine
 def test_the_steps_climb_one_level_at_a_time(engine_url: str) -> None:
     """From the lowest levels that the spec allows, which bound the heights too."""
     case = created("c1", engine_url)

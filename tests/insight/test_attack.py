@@ -27,6 +27,7 @@ def both(attack: Attack, figure: str) -> tuple[object, object]:
     return tuple(None if side is None else side.figures[figure] for side in (attack.before, attack.after))  # type: ignore[return-value]  # a release stands
 
 
+@pytest.mark.one_engine
 @pytest.mark.representative(1)
 @pytest.mark.parametrize("limit", [0, 1])
 def test_the_voter_of_figure_1_is_found_in_the_table_and_not_in_the_release(engine_url: str, limit: int) -> None:

@@ -134,6 +134,7 @@ def check_linking(url: str, spec: Spec) -> None:
         assert any(str(label).startswith("{") for row in classes for label in row)
 
 
+@pytest.mark.one_engine
 def test_a_suppressed_cell_covers_everything_whatever_the_top_is_called(engine_url: str) -> None:
     """Cells of AG_CS and mu-Argus are blanked with `*`, where a mask ends in `**` and a tree in a word."""
     database = Database(engine_url)

@@ -80,6 +80,7 @@ def test_labels_of_several_levels_are_compared_by_what_they_have_in_common(engin
     assert not database.leftovers()
 
 
+@pytest.mark.one_engine
 def test_releases_of_a_spec_night_by_night(engine_url: str, tmp_path: Path, sqlanon: CommandLine) -> None:
     """Every release passes its audit; the difference of two shows who left alone."""
     patients(engine_url)

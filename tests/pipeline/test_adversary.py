@@ -116,6 +116,7 @@ def test_a_margin_raises_k_by_the_secret(people: Database, monkeypatch: pytest.M
         assert not pipeline.audit_spec(spec).satisfied
 
 
+@pytest.mark.one_engine
 def test_whoever_lacks_the_secret_knows_less_of_suppressed_rows(people: Database) -> None:
     """A cell that failed may hold as many rows as the greatest k leaves."""
     spec = spec_of(people.url, margin(most=40))

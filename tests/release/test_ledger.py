@@ -105,6 +105,7 @@ def test_a_person_is_forgotten_once_gone(engine_url: str) -> None:
     assert result.publication.history.covered == 2
 
 
+@pytest.mark.one_engine
 def test_who_is_gone_for_long_is_forgotten(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the command, and by a run; those who wait in the source, and those of a table that stands, are kept."""
     series = Series(engine_url)

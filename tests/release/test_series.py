@@ -142,6 +142,7 @@ def test_no_release_is_written_over_a_ledger_of_any_spec(engine_url: str, key: s
         assert series.database.counted(name) == rows
 
 
+@pytest.mark.one_engine
 def test_the_status_of_a_spoilt_ledger_is_one_line(engine_url: str) -> None:
     series = Series(engine_url)
     series.publish(people(*range(1, 7)))
@@ -153,6 +154,7 @@ def test_the_status_of_a_spoilt_ledger_is_one_line(engine_url: str) -> None:
         status(series.spec(), None)
 
 
+@pytest.mark.one_engine
 def test_another_secret_or_spec_is_refused(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     series = Series(engine_url)
     series.publish(people(*range(1, 7)))

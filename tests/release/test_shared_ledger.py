@@ -46,6 +46,7 @@ def sizes(database: Database) -> Counter[int]:
     return Counter(n for (n,) in database.run("SELECT count(*) FROM kept GROUP BY track"))
 
 
+@pytest.mark.one_engine
 def test_recipients_share_tracks(engine_url: str) -> None:
     """Somebody who has both tables knows a person's class in each: groups of both satisfy."""
     series = Series(engine_url)

@@ -15,6 +15,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, SECRET)
 
 
+@pytest.mark.one_engine
 def test_nobody_stands_out_of_a_series(engine_url: str) -> None:
     """Of any two tables, and of all: every group of people who are alike satisfies k and l."""
     trial = Trial(engine_url, people=400, classes=4, seed=1, rate=0.03)

@@ -116,6 +116,7 @@ def check_figures(report: dict[str, Any]) -> None:
     assert [(cell["k"], cell["feasible"]) for cell in report["frontier"]["grid"]] == [(2, True), (3, True)]
 
 
+@pytest.mark.one_engine
 def test_why_this_node(engine_url: str, folder: Path) -> None:
     """As the plan says it, without any value: rows of the matrix are rare by definition."""
     search = {"algorithm": "samarati", "satisfies": "matrix"}
@@ -342,6 +343,7 @@ def test_numbers_are_told_by_intervals(engine_url: str) -> None:
     assert [worst.name for worst in found.worst] == ["worst class 1", "worst class 2"]
 
 
+@pytest.mark.one_engine
 def test_moments_of_few_persons_have_a_tree(engine_url: str, folder: Path) -> None:
     """Nobody's moment is shared: the months have their persons all the same; three of them are too few for one."""
     engine = open_at(engine_url)
