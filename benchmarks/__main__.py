@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks import history
 from benchmarks.attacks import attacks
+from benchmarks.dbt_statistics import with_and_without
 from benchmarks.diversity import audit_models, plan_with_diversity
 from benchmarks.generator import CENSUS
 from benchmarks.measure import (
@@ -151,6 +152,12 @@ def postgres(rows: int) -> list[Measured]:
         return [measured(f"PostgreSQL {rows:,} rows, {name}", url, NINE, base, **search) for name, search in SEARCHES]
 
 
+def statistics(rows: int) -> tuple[str, dict[str, float]]:
+    """What statistics on the source do to the build of a dbt model."""
+    with postgres_server() as url:
+        return with_and_without(url, rows, NINE)
+
+
 def publishing(url: str, rows: int) -> list[Published]:
     """What publish takes beside a copy of the table: so many rows on DuckDB, a tenth of them on PostgreSQL."""
     make(url, rows, NINE)
@@ -221,6 +228,7 @@ def main() -> None:
             "risk",
             "attacks",
             "postgres",
+            "statistics",
             "publish",
             "tables",
             "spark",
@@ -269,6 +277,7 @@ def main() -> None:
         "risk": lambda: risk(url, arguments.rows),
         "attacks": lambda: kept(*attacks(url, arguments.rows // 10)),
         "postgres": lambda: plans(postgres(arguments.rows // 10)),
+        "statistics": lambda: kept(*statistics(arguments.rows // 100)),
         "publish": lambda: publications(publishing(url, arguments.rows)),
         "tables": lambda: kept(*several_tables(url, arguments.rows // 10)),
         "spark": lambda: plans(spark(arguments.rows, folder)),
