@@ -71,7 +71,7 @@ def _checked(settings: Settings, path: Path, recipient: str | None, *, offline: 
     try:
         loaded = load_any(path)
     except SpecError as error:
-        raise SpecError(*error.problems, *([] if offline else _also_misnamed(settings, path))) from None
+        raise SpecError(*error.problems, *([] if offline else _also_of_columns(settings, path))) from None
     if isinstance(loaded, SeveralTables):
         from sqlanon.cli.tables import check_tables, refuse_flags
 
@@ -87,10 +87,11 @@ def _checked(settings: Settings, path: Path, recipient: str | None, *, offline: 
     return _content(path, loaded, offline, hierarchies, crowd)
 
 
-def _also_misnamed(settings: Settings, path: Path) -> list[str]:
-    """Columns that the source does not have, told beside what is wrong with the spec; none where it is not found."""
+def _also_of_columns(settings: Settings, path: Path) -> list[str]:
+    """What is wrong about columns and their hierarchies, told beside what is wrong with the spec; nothing where the
+    source is not found."""
     from sqlanon.auditor.place import open_place
-    from sqlanon.source.governed import misnamed
+    from sqlanon.source.binding import refuse_columns
     from sqlanon.spec.load import read_document
 
     try:
@@ -99,11 +100,42 @@ def _also_misnamed(settings: Settings, path: Path) -> list[str]:
             settings.working() as options,
             open_place(asked["source"], asked.get("connection"), options, path.parent) as place,
         ):
-            listed = {str(name): column for name, column in asked["columns"].items() if str(name).isprintable()}
-            names = [name for name, column in listed.items() if not (isinstance(column, dict) and "derive" in column)]
-            return misnamed(names, place[0].columns(place[1]))
+            infos = place[0].columns(place[1])
+            alone = _of_sound_columns(asked, path.parent)
+            try:
+                refuse_columns(alone, infos)
+            except SqlanonError as error:
+                return list(getattr(error, "problems", ())) or [str(error)]
+            return []
     except (SqlanonError, OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
         return []
+
+
+def _of_sound_columns(asked: dict[str, Any], folder: Path) -> Spec:
+    """A spec of the columns that are right in themselves; the others stay out, named all the same."""
+    from sqlanon.spec import spec_from_dict
+
+    frame = {"version": 1, "source": "source", "target": "target", "privacy": {"k": 1}}
+    generalized = {"role": "quasi_identifier"}
+
+    def sound(name: str, column: Any) -> Any:
+        beside = (
+            {} if isinstance(column, dict) and column.get("role") == "quasi_identifier" else {f"{name} ": generalized}
+        )
+        try:
+            spec_from_dict({**frame, "columns": {name: column, **beside}}, folder)
+        except SqlanonError:
+            return {"role": "identifier"}
+        return column
+
+    columns = {str(name): sound(str(name), item) for name, item in asked["columns"].items() if str(name).isprintable()}
+    role = asked.get("default_role")
+    default = {"default_role": role} if role in ("identifier", "insensitive") else {}
+    if not any(column.get("role") == "quasi_identifier" for column in columns.values()):
+        # A release generalizes something; of a column that is not there nothing more is told.
+        first = next(iter(columns))
+        columns[first] = {"role": "quasi_identifier"}
+    return spec_from_dict({**frame, "columns": columns, **default}, folder)
 
 
 def _checked_recipients(

@@ -233,7 +233,7 @@ class Conversation:
     @contextmanager
     def _spec(self, draft: Draft) -> Iterator[Spec]:
         """The draft as a spec, while its listings lie in a private folder."""
-        from sqlanon.draft.drafting import yaml_value
+        from sqlanon.draft.editing import yaml_value
         from sqlanon.spec import spec_from_dict
         from sqlanon.spec.load import read_document
 

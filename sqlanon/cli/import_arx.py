@@ -32,7 +32,7 @@ def command(
     What a spec cannot say is marked REVIEW. Files that hold values are for their owner alone to read.
     """
     from sqlanon.draft.arx import copy_data, read_project
-    from sqlanon.draft.drafting import yaml_value
+    from sqlanon.draft.editing import yaml_value
     from sqlanon.engines.temporaries import private_folder
 
     require_writable(out)

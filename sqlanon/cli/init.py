@@ -70,7 +70,8 @@ def command(
     """
     from sqlanon.auditor.place import open_place
     from sqlanon.cli.conversation import Conversation, require_terminal
-    from sqlanon.draft.drafting import LIMIT, draft_spec, proposal_for, yaml_value
+    from sqlanon.draft.drafting import LIMIT, draft_spec, proposal_for
+    from sqlanon.draft.editing import yaml_value
     from sqlanon.draft.presets import with_preset
     from sqlanon.draft.values import ValueQuestions
     from sqlanon.source.reads import Read, refuse_file
@@ -132,7 +133,8 @@ def command(
 
 def _places(engine: Engine, relation: Relation, connection: str | None, target: str | None, out: Path) -> Places:
     """What the draft reads and writes, told from where it will lie."""
-    from sqlanon.draft.drafting import Places, yaml_value
+    from sqlanon.draft.drafting import Places
+    from sqlanon.draft.editing import yaml_value
     from sqlanon.engines.base import Capability
 
     folder = Path() if out == STDOUT else out.parent
@@ -144,7 +146,7 @@ def _places(engine: Engine, relation: Relation, connection: str | None, target: 
 
 def _place(relation: Relation, folder: Path) -> str:
     """A source or target as the spec writes it: paths relative to its folder."""
-    from sqlanon.draft.drafting import yaml_value
+    from sqlanon.draft.editing import yaml_value
     from sqlanon.hierarchies.definition import join_name
     from sqlanon.spec.places import is_path
     from sqlanon.sql.relations import File, Table
@@ -205,7 +207,7 @@ def _shortened(name: str) -> str:
 
 def connection_text(url: str, folder: Path, *, server: bool) -> str:
     """The URL as the spec writes it: its password replaced by a variable, a file relative to the spec."""
-    from sqlanon.draft.drafting import yaml_text
+    from sqlanon.draft.editing import yaml_text
     from sqlanon.spec.places import HIDDEN, Secret
 
     embedded = re.fullmatch(r"([^:/]+:///)([^/:].*)", url)

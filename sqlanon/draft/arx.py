@@ -16,7 +16,7 @@ from typing import IO
 from xml.etree import ElementTree
 from zipfile import BadZipFile, ZipFile
 
-from sqlanon.draft.drafting import yaml_text
+from sqlanon.draft.editing import yaml_text
 from sqlanon.errors import UsageError
 
 ROLES = {

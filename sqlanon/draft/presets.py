@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
-from sqlanon.draft.drafting import Draft, DraftedColumn, Proposal, round_number, yaml_text, yaml_value
+from sqlanon.draft.drafting import Draft, DraftedColumn, Proposal, round_number
+from sqlanon.draft.editing import yaml_text, yaml_value
 from sqlanon.draft.profile import DATES, NUMBERS, Profile
 from sqlanon.draft.rules import AGE, BIRTH, POSTAL, Guess, words_of
 from sqlanon.hierarchies.base import Family

@@ -16,8 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from sqlanon.draft.drafting import proposal_for, yaml_text
-from sqlanon.draft.editing import KeyChange, edited, flow, read_at
+from sqlanon.draft.drafting import proposal_for
+from sqlanon.draft.editing import KeyChange, edited, flow, read_at, yaml_text
 from sqlanon.draft.grouping import ValueGroups, as_tree, regrouped
 from sqlanon.draft.profile import Profile, profile_columns
 from sqlanon.draft.rules import Guess, guess_role

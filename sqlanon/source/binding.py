@@ -207,7 +207,7 @@ def bind(spec: Spec, engine: Engine) -> Binding:
     written, source = spec, bind_source(spec, engine)
     infos = engine.columns(source)
     known = {info.name: info for info in infos}
-    _refuse_together(spec, infos)
+    refuse_columns(spec, infos)
     spec = with_sampling(_with_binsizes(spec, engine, source, known))
     _refuse_scratch(spec, engine)
     target = bind_target(spec, engine)
@@ -390,7 +390,7 @@ def bind_column(spec: Spec, info: ColumnInfo) -> BoundColumn:
     return BoundColumn(info.name, info.family, rule, measure)
 
 
-def _refuse_together(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
+def refuse_columns(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
     """Everything that is wrong about columns and their hierarchies, in one error."""
     known = {info.name: info for info in infos}
     found: list[UsageError] = [SourceError(problem) for problem in misnamed(own_columns(spec), infos)]

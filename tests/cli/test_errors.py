@@ -275,10 +275,19 @@ def test_problems_of_spec_and_catalog_are_told_at_once(sqlanon: CommandLine, fol
     assert told[3].startswith("column 'age': date ")
     assert len(told) == 4
     spec.write_text(yaml.safe_dump(values | {"privacy": {"k": 0}, "search": {"algorithm": "optmal"}}))
+    catalog = told
     told = sqlanon("check", spec).err.splitlines()
-    assert sum("columns." in line for line in told) == 2
+    # What the catalog says is told beside what is wrong with the spec itself, also of hierarchies.
+    assert {line.removeprefix("sqlanon: error: ") for line in told[-4:]} == {*catalog}
+    assert len(told) == 6
     assert any("privacy.k" in line for line in told)
     assert any("search.algorithm" in line for line in told)
+    # A column that is wrong in itself is told once; the others are looked up all the same.
+    spec.write_text(yaml.safe_dump(values | {"columns": columns | {"born": {"role": "king"}}}))
+    told = sqlanon("check", spec).err.splitlines()
+    assert sum("born" in line for line in told) == 1
+    assert sum("'age'" in line for line in told) == 1
+    assert sum("columns.nobody" in line for line in told) == 1
     offline = sqlanon("check", spec, "--offline").err
     assert "the source has no column" not in offline
     for wrong in ("zip age born", ["zip"], 7):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sqlanon.cli.init import connection_text
-from sqlanon.draft.drafting import interval_widths, propose_hierarchy, yaml_text, yaml_value
+from sqlanon.draft.drafting import interval_widths, propose_hierarchy
+from sqlanon.draft.editing import yaml_text, yaml_value
 from sqlanon.draft.profile import Profile
 from sqlanon.draft.rules import guess_role
 from sqlanon.hierarchies.base import Family
