@@ -272,6 +272,11 @@ class Engine(ABC):
         """
         yield
 
+    @contextmanager
+    def few_rows(self) -> Iterator[None]:
+        """Statements of the block read few rows, on engines that make plans for many: what a plan costs decides."""
+        yield
+
     def _can_stop(self) -> bool:
         """Whether a statement can be stopped."""
         return True

@@ -56,7 +56,7 @@ def measure_classes(engine: Engine, release: Release, scratch: Scratch) -> Measu
     told_apart = engine.told_apart(release.binding.source)
     # Rows that a ledger tells apart by person are not counted as alike.
     repeating = engine.traits if release.binding.history is None else None
-    written = ReleaseSteps(engine, release, place, taxonomies, repeating=repeating, told_apart=told_apart)
+    written = ReleaseSteps(engine, release, place, taxonomies, repeating=repeating, told_apart=told_apart, narrow=True)
     written.count()
     made = _carried_out(engine, scratch, written.steps)
     done = len(written.steps)

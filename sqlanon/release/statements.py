@@ -219,8 +219,8 @@ class ShownColumn:
 def alike_rows(source: exp.Expression, columns: Sequence[QuasiIdentifier], shown: Sequence[ShownColumn]) -> exp.Select:
     """The rows that will look the same when they are published, counted as `n`, each with the key of its class.
 
-    Grouped by the codes of labels, which are narrower; labels, and codes of columns that are released as they are, are
-    looked up once rows are counted.
+    Codes of columns that are released as they are, are looked up once rows are counted, and so are labels where rows
+    are grouped by their codes alone.
     """
     names = {item.name: item.column_name for item in shown if item.later}
     later = [_read_as(item, names[item.name]) for item in below_top(columns) if item.name in names]

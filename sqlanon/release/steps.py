@@ -156,10 +156,13 @@ class Release:
             for item, there in zip(self.columns(engine), self.binding.population.columns, strict=True)
         ]
 
-    def shown(self, engine: Engine, told_apart: Collection[str] = ()) -> list[ShownColumn] | None:
+    def shown(
+        self, engine: Engine, told_apart: Collection[str] = (), *, narrow: bool = False
+    ) -> list[ShownColumn] | None:
         """The released columns but those that are one label; None where equal values of one may look different.
 
         Texts of which the database itself says that equal ones look alike are `told_apart` without their bytes.
+        `narrow`: labels are looked up once rows are counted by their codes.
         """
         infos = {info.name: info for info in self.binding.columns}
         columns = {item.name: item for item in self.columns(engine)}
@@ -172,7 +175,7 @@ class Release:
                 continue
             value = column(name, "source") if item is None else item.value()
             if value.args.get("table") is None or value.text("table") != "source":
-                found.append(ShownColumn(name, plain, value, labelled=True, own_name=own))
+                found.append(ShownColumn(name, plain, value, labelled=narrow, own_name=own))
                 continue
             if not info.family.exact:
                 return None
@@ -233,15 +236,19 @@ class ReleaseSteps:
         *,
         repeating: Traits | None = None,
         told_apart: Collection[str] = (),
+        narrow: bool = False,
     ) -> None:
-        """`repeating`: where the steps are run. Rows that look the same are counted once, if it can repeat them."""
+        """`repeating`: where the steps are run. Rows that look the same are counted once, if it can repeat them.
+
+        `narrow`: they are counted by codes of labels, which is faster and longer to read.
+        """
         self._engine = engine
         self._release = release
         self._place = place
         self._taxonomies = taxonomies or {}
         able = repeating is not None and repeating.copies(literal(1)) is not None
         self._repeats = able and not release.binding.averaged
-        self._told_apart = told_apart
+        self._told_apart, self._narrow = told_apart, narrow
         self._alike: Table | None = None
         self._columns = release.columns(engine)
         self.steps: list[AnyStep] = []
@@ -278,7 +285,7 @@ class ReleaseSteps:
     def _simple_classes(self, satisfied: exp.Expression) -> None:
         """The classes where rows are all that is asked; of rows that are alike, where these can be counted first."""
         source = self._engine.traits.relation(self._release.binding.source, "source")
-        shown = self._release.shown(self._engine, self._told_apart) if self._repeats else None
+        shown = self._release.shown(self._engine, self._told_apart, narrow=self._narrow) if self._repeats else None
         if shown is None:
             query = release_sql.classes(source, self._columns, satisfied)
         else:

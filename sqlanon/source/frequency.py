@@ -6,6 +6,7 @@ Everything after it works on this table; its size is the number of distinct comb
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -34,6 +35,9 @@ from sqlanon.sql.relations import Table, cast, column, explained, table_expressi
 from sqlanon.sql.values import Counted
 
 LARGEST_INT = 2**31 - 1
+
+FEW = 2_000_000
+"""Combinations of which the values of any column are few: one task reads them in the time that planning takes."""
 
 
 @dataclass(frozen=True)
@@ -124,18 +128,19 @@ def store_hierarchies(
     A second set of hierarchies in one run is told from the first by its prefix.
     """
     plain = explained(binding.names)
-    return tuple(
-        store_hierarchy(
-            engine,
-            item,
-            _domain(base, position),
-            scratch,
-            f"{prefix}__{plain[item.name]}" if prefix else plain[item.name],
-            has_null=base.nulls[position],
-            show_values=show_values,
+    with engine.few_rows() if base.combinations <= FEW and base.population is None else nullcontext():
+        return tuple(
+            store_hierarchy(
+                engine,
+                item,
+                _domain(base, position),
+                scratch,
+                f"{prefix}__{plain[item.name]}" if prefix else plain[item.name],
+                has_null=base.nulls[position],
+                show_values=show_values,
+            )
+            for position, item in enumerate(binding.quasi_identifiers)
         )
-        for position, item in enumerate(binding.quasi_identifiers)
-    )
 
 
 def _domain(base: Base, position: int) -> exp.Query:

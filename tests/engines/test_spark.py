@@ -364,6 +364,32 @@ class TestSpark(EngineContract):
         assert not engine.on_spark("test", "is it held", lambda spark: spark.catalog.isCached("t"))
         assert query(engine, "SELECT a FROM t") == [(2,)]
 
+    def test_settings_for_few_rows_end_with_the_block(self, engine: SparkEngine) -> None:
+        """Also where a statement fails; what was set before is what stands afterwards."""
+        name = "spark.sql.shuffle.partitions"
+
+        def partitions() -> object:
+            return engine.on_spark("session", "partitions", lambda spark: spark.conf.get(name))
+
+        engine.on_spark("session", "partitions", lambda spark: spark.conf.set(name, "7"))
+        with engine.few_rows():
+            assert partitions() == "1"
+        assert partitions() == "7"
+        with pytest.raises(SourceError), engine.few_rows():
+            engine.columns(Table(("missing",)))
+        assert partitions() == "7"
+
+    def test_labels_are_gathered_into_one_task(self, engine: SparkEngine) -> None:
+        """Whatever the rows come from, they are all there, and windows over them need no exchange."""
+        execute(engine, "CREATE TABLE t AS SELECT id FROM range(0, 100, 1, 5)")
+        rows = engine.traits.gathered(exp.select(column("id")).from_(exp.to_table("t")))
+        ranked = "SELECT id, dense_rank() OVER (PARTITION BY id % 3 ORDER BY id) AS place"
+        found = query(engine, f"{ranked} FROM ({engine.traits.render(rows)})")
+        assert sorted(number for number, _ in found) == list(range(100))
+        ((plan,),) = query(engine, f"EXPLAIN {ranked} FROM ({engine.traits.render(rows)})")
+        assert "Window" in plan
+        assert "Exchange" not in plan
+
     def test_capabilities(self, engine: Engine) -> None:
         assert engine.capabilities == {Capability.FILE_SOURCES, Capability.FILE_TARGETS, Capability.SERVER}
 

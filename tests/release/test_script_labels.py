@@ -79,7 +79,7 @@ def test_a_script_of_groups_stops_at_raw_values(engine_url: str, algorithm: str)
     spec = spec_from_dict(values(engine_url, algorithm, LEAST))
     text = pipeline.script(spec, None)
     release = text.index("-- 02_frequency_set.sql")
-    staged = spoilt(text[release:], r"(hierarchy_a\.label_1|CAST\('\*' AS TEXT\)|'\*') AS a\b", "'a1' AS a")
+    staged = spoilt(text[release:], r"(hierarchy_a\.label_1|CAST\('\*' AS TEXT\)|'\*') AS a\b", "source.a AS a")
     with pytest.raises(Exception, match=STOPS):
         run_script(database, text[:release] + staged)
     assert nothing_released(database)

@@ -71,38 +71,20 @@ WHERE
 -- Rows of the source that look the same when they are published, counted.
 CREATE UNLOGGED TABLE sqlanon_script_alike AS
 SELECT
+  CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
+  CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END AS marital_code,
+  COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
   hierarchy_zip.label_1 AS zip,
   hierarchy_marital.label_1 AS marital,
-  source.zip_code,
-  source.marital_code,
-  source.sex_value,
   source.sex,
   source.disease,
-  source.n
-FROM (
-  SELECT
-    CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
-    CASE WHEN source.marital IS NULL THEN 0 ELSE hierarchy_marital.code_1 END AS marital_code,
-    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
-    source.sex,
-    source.disease,
-    CAST(source.disease AS TEXT) COLLATE "C" AS disease_text,
-    COUNT(*) AS n
-  FROM source_table AS source
-  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
-    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-  LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
-    ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
-  GROUP BY 1, 2, 3, 4, 5, 6
-) AS source
-LEFT JOIN (
-  SELECT DISTINCT code_1, label_1
-  FROM sqlanon_script_hierarchy_zip
-) AS hierarchy_zip ON source.zip_code = hierarchy_zip.code_1
-LEFT JOIN (
-  SELECT DISTINCT code_1, label_1
-  FROM sqlanon_script_hierarchy_marital
-) AS hierarchy_marital ON source.marital_code = hierarchy_marital.code_1;
+  CAST(source.disease AS TEXT) COLLATE "C" AS disease_text,
+  COUNT(*) AS n
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+LEFT JOIN sqlanon_script_hierarchy_marital AS hierarchy_marital
+  ON CAST(source.marital AS TEXT) COLLATE "C" = hierarchy_marital.value
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8;
 ANALYZE sqlanon_script_alike;
 
 -- The classes of the generalized quasi-identifier, each with its verdict.

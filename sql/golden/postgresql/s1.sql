@@ -48,22 +48,15 @@ INNER JOIN sqlanon_script_definition_zip AS listed ON CAST(domain.value AS TEXT)
 
 -- Rows of the source that look the same when they are published, counted.
 CREATE UNLOGGED TABLE sqlanon_script_alike AS
-SELECT hierarchy_zip.label_1 AS zip, source.race_value, source.zip_code, source.race, source.n
-FROM (
-  SELECT
-    COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
-    CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
-    source.race,
-    COUNT(*) AS n
-  FROM source_table AS source
-  LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip
-    ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
-  GROUP BY 1, 2, 3
-) AS source
-LEFT JOIN (
-  SELECT DISTINCT code_1, label_1
-  FROM sqlanon_script_hierarchy_zip
-) AS hierarchy_zip ON source.zip_code = hierarchy_zip.code_1;
+SELECT
+  COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
+  CASE WHEN source.zip IS NULL THEN 0 ELSE hierarchy_zip.code_1 END AS zip_code,
+  source.race,
+  hierarchy_zip.label_1 AS zip,
+  COUNT(*) AS n
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_zip AS hierarchy_zip ON CAST(source.zip AS TEXT) COLLATE "C" = hierarchy_zip.value
+GROUP BY 1, 2, 3, 4;
 ANALYZE sqlanon_script_alike;
 
 -- The classes of the generalized quasi-identifier, each with its verdict.

@@ -67,37 +67,20 @@ WHERE
 -- Rows of the source that look the same when they are published, counted.
 CREATE UNLOGGED TABLE sqlanon_script_alike AS
 SELECT
-  hierarchy_dob.label_1 AS dob,
-  source.race_value,
-  source.dob_code,
-  source.sex_value,
-  source.zip_value,
-  source.marital_value,
+  COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
+  CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END AS dob_code,
+  COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
+  COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value,
+  COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') AS marital_value,
   source.race,
+  hierarchy_dob.label_1 AS dob,
   source.sex,
   source.zip,
   source.marital,
-  source.n
-FROM (
-  SELECT
-    COALESCE('=' || CAST(source.race AS TEXT) COLLATE "C", '') AS race_value,
-    CASE WHEN source.dob IS NULL THEN 0 ELSE hierarchy_dob.code_1 END AS dob_code,
-    COALESCE('=' || CAST(source.sex AS TEXT) COLLATE "C", '') AS sex_value,
-    COALESCE('=' || CAST(source.zip AS TEXT) COLLATE "C", '') AS zip_value,
-    COALESCE('=' || CAST(source.marital AS TEXT) COLLATE "C", '') AS marital_value,
-    source.race,
-    source.sex,
-    source.zip,
-    source.marital,
-    COUNT(*) AS n
-  FROM source_table AS source
-  LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
-  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
-) AS source
-LEFT JOIN (
-  SELECT DISTINCT code_1, label_1
-  FROM sqlanon_script_hierarchy_dob
-) AS hierarchy_dob ON source.dob_code = hierarchy_dob.code_1;
+  COUNT(*) AS n
+FROM source_table AS source
+LEFT JOIN sqlanon_script_hierarchy_dob AS hierarchy_dob ON source.dob = hierarchy_dob.value
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 ANALYZE sqlanon_script_alike;
 
 -- The classes of the generalized quasi-identifier, each with its verdict.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -39,6 +39,17 @@ SETTINGS: dict[str, str] = {
     # Columns say that they are char(n): their padding is no part of the value.
     "spark.sql.preserveCharVarcharTypeInfo": "true",
 }
+
+
+FEW_ROWS: dict[str, str] = {
+    # One task without a shuffle, planned once: each exchange would be a job, after which the rest is planned anew.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    # Interpreted: to generate and compile code for a plan takes longer than to read the rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings of statements that read few rows."""
 
 
 class SparkBase(Engine):
@@ -74,6 +85,16 @@ class SparkBase(Engine):
             spark.addTag(self._label)
         else:
             spark.sparkContext.setJobGroup(self._label, f"sqlanon run={self.session.run}")
+
+    @contextmanager
+    def few_rows(self) -> Iterator[None]:
+        before = self.on_spark("session", "settings for few rows", partial(_exchanged, FEW_ROWS))
+        try:
+            yield
+        finally:
+            # A session that was lost has no settings to give back.
+            with suppress(EngineError):
+                self.on_spark("session", "settings as before", partial(_exchanged, before))
 
     # -- running statements ------------------------------------------------------------------------------------
 
@@ -171,6 +192,14 @@ class SparkBase(Engine):
             self._spark.conf.set(name, value)
         if self.opened.remote and not self.opened.borrowed:
             self._spark.stop()
+
+
+def _exchanged(settings: dict[str, str], spark: Any) -> dict[str, str]:
+    """Set these, and return them as they were."""
+    before = {name: str(spark.conf.get(name)) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    return before
 
 
 def _fields(columns: Sequence[str]) -> list[str]:
