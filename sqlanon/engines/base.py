@@ -273,8 +273,11 @@ class Engine(ABC):
         yield
 
     @contextmanager
-    def few_rows(self) -> Iterator[None]:
-        """Statements of the block read few rows, on engines that make plans for many: what a plan costs decides."""
+    def few_rows(self, most: int) -> Iterator[None]:
+        """Statements of the block read tables of so many rows at most; where these are few, what a plan costs decides.
+
+        Only engines that make plans for many rows tell a difference.
+        """
         yield
 
     def _can_stop(self) -> bool:

@@ -9,7 +9,6 @@ in the classes of the others. Many nodes take a round together, by one statement
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, count
@@ -26,7 +25,7 @@ from sqlanon.hierarchies.lattice import Distances, Node, NodeIndex, places
 from sqlanon.metrics.base import LevelFigures
 from sqlanon.privacy.base import Requirement
 from sqlanon.source import frequency_statements as frequency_sql
-from sqlanon.source.frequency import FEW, FrequencySet
+from sqlanon.source.frequency import FrequencySet
 from sqlanon.source.frequency_statements import HierarchyTable, Shape
 from sqlanon.source.scratch import Scratch
 from sqlanon.sql.relations import Table
@@ -441,13 +440,10 @@ class NodeCounts:
     def level_figures(self) -> tuple[tuple[LevelFigures, ...], ...]:
         """For each column, for each level: what that level costs whatever the other columns do."""
         query = frequency_sql.level_figures(self.frequency.domains, self.shape.hierarchies, self.frequency.rows)
-        found: dict[int, list[Sequence[Any]]] = {position: [] for position in range(len(self.shape.hierarchies))}
-        with self.engine.few_rows() if self.frequency.combinations <= FEW else nullcontext():
-            rows = self.engine.query(Statement("level figures", query, fresh=True))
-        for row in sorted(rows, key=place_of_level):
-            found[int(row[0])].append(row[2:])
+        with self.engine.few_rows(self.frequency.combinations):
+            rows = sorted(self.engine.query(Statement("level figures", query, fresh=True)), key=place_of_level)
         return tuple(
-            figures_of_levels(hierarchy, self.frequency.rows, found[position])
+            figures_of_levels(hierarchy, self.frequency.rows, [row[2:] for row in rows if int(row[0]) == position])
             for position, hierarchy in enumerate(self.shape.hierarchies)
         )
 

@@ -6,7 +6,6 @@ Everything after it works on this table; its size is the number of distinct comb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -36,8 +35,8 @@ from sqlanon.sql.values import Counted
 
 LARGEST_INT = 2**31 - 1
 
-FEW = 2_000_000
-"""Combinations of which the values of any column are few: one task reads them in the time that planning takes."""
+MANY = 2**31
+"""How many combinations a population may have: nobody counts them."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,8 @@ def store_hierarchies(
     A second set of hierarchies in one run is told from the first by its prefix.
     """
     plain = explained(binding.names)
-    with engine.few_rows() if base.combinations <= FEW and base.population is None else nullcontext():
+    people = 0 if base.population is None else MANY
+    with engine.few_rows(max(base.combinations, people)):
         return tuple(
             store_hierarchy(
                 engine,

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
 from sqlanon.engines.spark import session as spark_start
+from sqlanon.engines.spark.base import FEW
 from sqlanon.engines.spark.catalog import Details, read_details
 from sqlanon.engines.spark.engine import SparkEngine
 from sqlanon.engines.spark.replacement import SETTING, create_or_replace
@@ -372,10 +373,12 @@ class TestSpark(EngineContract):
             return engine.on_spark("session", "partitions", lambda spark: spark.conf.get(name))
 
         engine.on_spark("session", "partitions", lambda spark: spark.conf.set(name, "7"))
-        with engine.few_rows():
+        with engine.few_rows(FEW + 1):
+            assert partitions() == "7"
+        with engine.few_rows(FEW):
             assert partitions() == "1"
         assert partitions() == "7"
-        with pytest.raises(SourceError), engine.few_rows():
+        with pytest.raises(SourceError), engine.few_rows(1):
             engine.columns(Table(("missing",)))
         assert partitions() == "7"
 

@@ -41,6 +41,9 @@ SETTINGS: dict[str, str] = {
 }
 
 
+FEW = 2_000_000
+"""Rows that one task reads in the time that planning for several takes."""
+
 FEW_ROWS: dict[str, str] = {
     # One task without a shuffle, planned once: each exchange would be a job, after which the rest is planned anew.
     "spark.sql.adaptive.enabled": "false",
@@ -87,7 +90,10 @@ class SparkBase(Engine):
             spark.sparkContext.setJobGroup(self._label, f"sqlanon run={self.session.run}")
 
     @contextmanager
-    def few_rows(self) -> Iterator[None]:
+    def few_rows(self, most: int) -> Iterator[None]:
+        if most > FEW:
+            yield
+            return
         before = self.on_spark("session", "settings for few rows", partial(_exchanged, FEW_ROWS))
         try:
             yield
