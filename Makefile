@@ -104,7 +104,7 @@ $(DEV): pyproject.toml | $(CREATED)
 $(PEERS): | $(DEV)
 	@echo "installing the peers that sqlanon is measured against"
 	@$(PYTHON) -m venv --clear $(PEERS_VENV)
-	@$(PEERS_VENV)/bin/python -m pip --disable-pip-version-check install -qq 'anjana>=1.2,<2' 'anonypy>=0.2,<1'
+	@$(PEERS_VENV)/bin/python -m pip --disable-pip-version-check install -qq 'anjana>=1.2,<2' 'anonypy>=0.2,<1' 'pycanon>=1,<2'
 	@$(PIP) --editable '.[report]'
 	@touch $@
 

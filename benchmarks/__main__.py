@@ -36,7 +36,7 @@ from benchmarks.measure import (
     table,
 )
 from benchmarks.mondrian import mondrian
-from benchmarks.peers import against_anjana
+from benchmarks.peers import against_peers
 from benchmarks.personalized import growth
 from benchmarks.plot import plot
 from benchmarks.shapes import grid_of_skald, of_other_shapes
@@ -214,7 +214,9 @@ def _seconds(action: Callable[[], object]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the large DuckDB table")
+    parser.add_argument(
+        "--rows", type=int, default=10_000_000, help="rows of the largest DuckDB table; the others follow"
+    )
     parser.add_argument(
         "--only",
         choices=[
@@ -282,8 +284,8 @@ def main() -> None:
         "tables": lambda: kept(*several_tables(url, arguments.rows // 10)),
         "spark": lambda: plans(spark(arguments.rows, folder)),
         "scale": lambda: scale(arguments.rows, folder),
-        "peers": lambda: against_anjana(folder),
-        "mondrian": lambda: mondrian(url, folder),
+        "peers": lambda: against_peers(folder, arguments.rows // 10),
+        "mondrian": lambda: mondrian(url, folder, arguments.rows),
         "personalized": lambda: growth(arguments.rows // 100),
     }
     try:

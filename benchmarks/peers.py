@@ -1,4 +1,6 @@
-"""sqlanon beside anjana on the same csv files: seconds of the whole `plan` against seconds of anjana's call alone."""
+"""sqlanon beside anjana and pycanon on the same csv files: seconds of the whole `plan` or audit against seconds of the
+peer's calls alone.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.generator import CENSUS
+from benchmarks.diversity import SENSITIVE, audit_models
+from benchmarks.generator import CENSUS, Attribute
 from benchmarks.measure import SOURCE, make, opened, spec_for, table
 from sqlanon import pipeline
 from sqlanon.evaluation.evaluator import SqlEvaluator
@@ -28,16 +31,21 @@ HEADING = ["table", "anjana s", "sqlanon s", "times faster", "anjana's node unde
 MINUTES = 20
 
 
-def against_anjana(folder: Path) -> str:
-    """A row for Adult, where its data are at hand, and one for a generated table of a million rows."""
+def against_peers(folder: Path, rows: int) -> str:
+    """Plans beside anjana, an audit beside pycanon, on a generated table of so many rows and on Adult."""
     if not PYTHON:
-        return "anjana was not measured: SQLANON_PEERS_PYTHON names no interpreter that has it (see the Makefile)."
+        return "peers were not measured: SQLANON_PEERS_PYTHON names no interpreter that has them (see the Makefile)."
+    return f"{_against_anjana(folder, rows)}\n\n{_against_pycanon(folder, min(rows, 100_000))}"
+
+
+def _against_anjana(folder: Path, size: int) -> str:
+    """A row for Adult, where its data are at hand, and one for a generated table."""
     rows = []
     if ADULT.is_dir():
         rows.append(_row("Adult, 30,162 rows", adult_spec(), ADULT / "adult.csv", ";", _adult_hierarchies(), folder))
     else:
         print("Adult's files are not at hand: only the generated table is measured.", file=sys.stderr)
-    rows.append(_generated(folder))
+    rows.append(_generated(folder, size))
     return table(HEADING, rows)
 
 
@@ -104,16 +112,46 @@ def adult_spec() -> Spec:
     )
 
 
-def _generated(folder: Path) -> list[str]:
+def _generated(folder: Path, rows: int) -> list[str]:
     attributes = CENSUS[:9]
-    url = f"duckdb:///{folder / 'peers.duckdb'}"
-    make(url, 1_000_000, attributes)
+    url, source = _exported(folder, rows, attributes)
+    files = _exported_hierarchies(url, folder)
+    return _row(f"generated, {rows:,} rows", spec_for(url, attributes), source, ",", files, folder)
+
+
+def _exported(folder: Path, rows: int, attributes: tuple[Attribute, ...]) -> tuple[str, Path]:
+    """A generated table in a database and as a csv file."""
+    url, source = f"duckdb:///{folder / 'peers.duckdb'}", folder / "peers.csv"
+    make(url, rows, attributes)
     engine = opened(url)
-    source = folder / "peers.csv"
     engine.write_file("export", SOURCE, File(str(source), "csv"))
     engine.close()
-    files = _exported_hierarchies(url, folder)
-    return _row("generated, 1,000,000 rows", spec_for(url, attributes), source, ",", files, folder)
+    return url, source
+
+
+def _against_pycanon(folder: Path, rows: int) -> str:
+    """k, distinct l and t of a generated table of three columns, as it stands: our audit measures entropy l too."""
+    attributes = CENSUS[:3]
+    url, source = _exported(folder, rows, attributes)
+    task = {"source": str(source), "columns": [item.name for item in attributes], "sensitive": SENSITIVE}
+    (folder / "pycanon.json").write_text(json.dumps(task))
+    command = [PYTHON, str(Path(__file__).with_name("peer_pycanon.py")), str(folder / "pycanon.json")]
+    started = time.perf_counter()
+    ours = audit_models(url, attributes)
+    seconds = time.perf_counter() - started
+    heading = ["table", "pycanon s", "sqlanon s", "times faster", "pycanon's k", "sqlanon's"]
+    name = f"generated, {rows:,} rows, three columns"
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60 * MINUTES, check=True)
+    except subprocess.TimeoutExpired:
+        most = 60 * MINUTES
+        return table(
+            heading, [[name, f"> {most}", f"{seconds:.2f}", f"> {most / seconds:.0f}x", "stopped", f"{ours.k}"]]
+        )
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    taken = float(theirs["seconds"])
+    line = [name, f"{taken:.2f}", f"{seconds:.2f}", f"{taken / seconds:.0f}x", f"{theirs['k']}", f"{ours.k}"]
+    return table(heading, [line])
 
 
 def _exported_hierarchies(url: str, folder: Path) -> dict[str, Path]:
