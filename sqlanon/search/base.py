@@ -137,6 +137,13 @@ class Meter:
         """Nodes the database evaluated for this search."""
         return self._evaluator.checks - self._checks_before
 
+    def part(self, share: int) -> Budget:
+        """One part in so many of what is left; BudgetSpent when nothing is."""
+        room = self.room()
+        seconds = self._budget.seconds
+        left = None if seconds is None else (seconds - (self._clock() - self._started)) / share
+        return Budget(None if room is None else room // share, left)
+
     def room(self) -> int | None:
         """How many more nodes may be evaluated; None: any number. BudgetSpent when none."""
         if self._budget.seconds is not None and self._clock() - self._started >= self._budget.seconds:

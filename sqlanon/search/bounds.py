@@ -36,6 +36,8 @@ class OpenNodes(Protocol):
 
     best: float
     costs: Costs
+    floor: float
+    """No acceptable node scores less."""
 
     def learn(self, verdict: Verdict) -> None:
         """Take what a verdict says of other nodes."""
@@ -218,6 +220,7 @@ class Bounds:
         self._learned: list[tuple[float, Node]] = []
         self._too_costly = 0
         self.best = self._refreshed = inf
+        self.floor = -inf
 
     def estimate(self, node: Node, suppressed: float = 0.0) -> float:
         """The static bound of a node, if it suppresses so many rows."""
@@ -265,8 +268,9 @@ class Bounds:
         below one that some may.
         """
         bits = self._open(lambda node: None)
-        if not bits:
-            return inf
+        return max(self.floor, self._least_of(bits)) if bits else inf
+
+    def _least_of(self, bits: int) -> float:
         if bits.bit_count() <= FEW and not self._learned:
             return self._least_of_each(bits)
         lattice = self._session.evaluator.lattice

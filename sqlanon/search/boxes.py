@@ -83,6 +83,7 @@ class Boxes:
         self._boxes = [Box(metric.bound_of(total, context), next(self._serial), total, lattice.bottom, lattice.top)]
         self._ceiling = inf
         self.best = inf
+        self.floor = -inf
 
     # -- what is known -----------------------------------------------------------------------------------------
 
@@ -145,7 +146,7 @@ class Boxes:
         if not self._boxes:
             return inf
         least = min(self._boxes).bound if self._deep else self._boxes[0].bound
-        return least if least <= self._ceiling else inf
+        return max(self.floor, least) if least <= self._ceiling else inf
 
     def undecided(self) -> int:
         """How many nodes are open."""

@@ -1,19 +1,29 @@
-"""A first good answer on a large lattice, before any bound is sharpened: along guessed paths, then from node to node.
+"""A first good answer on a large lattice, before any bound is sharpened, and what no answer costs less than.
+
+The answer is looked for along guessed paths, then from node to node.
 
 A path leads from the bottom to the top by the steps that are guessed to spare most suppressed rows for what they cost;
 where acceptable nodes begin on it is found by a few questions, which teach the next path. From the best node found, one
 column is made finer, alone or with another made coarser, as long as that scores better; then the same from other
-starts. Nothing is proven here; every verdict serves the bounds afterwards. Asks through the functions it is given.
+starts. Nothing is proven by it; every verdict serves the bounds afterwards. Asks through the functions it is given.
+
+What none costs less than comes from blocks of columns (`Blocks`): an acceptable node stays acceptable when all columns
+outside a block rise to their tops, so its levels in the block cost at least what the best such node's do. Blocks do not
+overlap, and what columns cost adds up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from math import exp
+from math import exp, inf
 from random import Random
 
-from sqlanon.hierarchies.lattice import Node
+from sqlanon.errors import InfeasibleError
+from sqlanon.hierarchies.lattice import Lattice, Node
+from sqlanon.metrics.base import Context, Costs, LevelFigures, Metric, Verdict
+from sqlanon.search.base import Budget, Evaluator, Objective, SearchResult
 from sqlanon.search.bounds import OpenNodes
 from sqlanon.search.questions import Forecast
 from sqlanon.search.session import SearchSession
@@ -191,3 +201,137 @@ def _pieces(column: int, points: Sequence[tuple[float, float]], bottom: int) -> 
         slope, there = min(slopes)
         here = -there
         yield slope, column, bottom + here
+
+
+MOST_IN_BLOCK = 1 << 17
+"""Nodes of the lattice of a block of columns."""
+PART = 2
+"""Blocks take one part in so many of what a budget has left, together."""
+SLACK = 1e-10
+"""What rounding may have added to a total of costs."""
+
+
+class PartialCosts(Metric):
+    """What some columns add to the bound of another metric."""
+
+    name = "partial costs"
+    static = True
+
+    def __init__(self, costs: Costs) -> None:
+        self._costs = costs
+
+    def score(self, verdict: Verdict, context: Context) -> float:
+        return self.bound(verdict.node, context)
+
+    def level_costs(self, context: Context, suppressed: int) -> Costs:
+        return self._costs
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """An evaluator of part of the lattice. Implements `search.base.Evaluator`; verdicts are those of the whole one."""
+
+    whole: Evaluator
+    lattice: Lattice
+
+    @property
+    def heights(self) -> Node:
+        return self.whole.heights
+
+    @property
+    def leaves(self) -> Sequence[int]:
+        return self.whole.leaves
+
+    @property
+    def rows(self) -> int:
+        return self.whole.rows
+
+    @property
+    def limit(self) -> int:
+        return self.whole.limit
+
+    @property
+    def monotone(self) -> bool:
+        return self.whole.monotone
+
+    @property
+    def relaxed(self) -> bool:
+        return self.whole.relaxed
+
+    @property
+    def lowest_height(self) -> int:
+        return self.whole.lowest_height
+
+    @property
+    def least_class(self) -> int:
+        return self.whole.least_class
+
+    @property
+    def checks(self) -> int:
+        return self.whole.checks
+
+    def known(self) -> Sequence[Verdict]:
+        return self.whole.known()
+
+    def check(self, nodes: Sequence[Node]) -> list[Verdict]:
+        return self.whole.check(nodes)
+
+    def measure(self, nodes: Sequence[Node]) -> list[Verdict]:
+        return self.whole.measure(nodes)
+
+    def level_figures(self) -> Sequence[Sequence[LevelFigures]]:
+        return self.whole.level_figures()
+
+
+class Blocks:
+    """The least that the columns of each block cost at any acceptable node. Only where the requirement is monotone."""
+
+    def __init__(
+        self, session: SearchSession, costs: Costs, search: Callable[[Evaluator, Objective, Budget], SearchResult]
+    ) -> None:
+        self._session = session
+        self._costs = costs
+        self._search = search
+
+    def least(self) -> float:
+        """No acceptable node scores less; minus infinity where one block holds all columns that can rise."""
+        objective, blocks = self._session.objective, self.columns()
+        if len(blocks) < 2:
+            return -inf
+        lattice = self._session.evaluator.lattice
+        fixed = [column for column, high in enumerate(lattice.top) if high == lattice.bottom[column]]
+        total = sum(self._costs[column][lattice.top[column]] for column in fixed)
+        total += sum(self._least_of(block, len(blocks) - done) for done, block in enumerate(blocks))
+        return objective.metric.bound_of(total - SLACK * max(1.0, abs(total)), objective.context)
+
+    def _least_of(self, block: Sequence[int], blocks_left: int) -> float:
+        evaluator, context = self._session.evaluator, self._session.objective.context
+        bottom, top = evaluator.lattice.bottom, evaluator.lattice.top
+        low = tuple(level if column in block else top[column] for column, level in enumerate(bottom))
+        costs = tuple(levels if column in block else (0.0,) * len(levels) for column, levels in enumerate(self._costs))
+        known = sum(costs[column][bottom[column]] for column in block)
+        try:
+            part = Objective(PartialCosts(costs), context)
+            budget = self._session.meter.part(PART * blocks_left)
+            found = self._search(Narrowed(evaluator, Lattice(low, top)), part, budget)
+        except InfeasibleError:
+            return known
+        return known if found.bound is None else max(known, found.bound)
+
+    def columns(self) -> list[list[int]]:
+        """The columns of each block: those that tell most together, as many as its lattice has room for."""
+        lattice, levels = self._session.evaluator.lattice, self._session.objective.context.levels
+        blocks: list[list[int]] = []
+        size = MOST_IN_BLOCK
+        for column in sorted(
+            range(len(lattice.top)), key=lambda place: levels[place][0].entropy - levels[place][-1].entropy
+        ):
+            radix = lattice.top[column] - lattice.bottom[column] + 1
+            if radix == 1:
+                continue
+            if not blocks or size * radix > MOST_IN_BLOCK:
+                blocks.append([])
+                size = 1
+            blocks[-1].append(column)
+            size *= radix
+        return blocks

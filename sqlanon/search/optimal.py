@@ -15,7 +15,7 @@ from sqlanon.metrics.base import Verdict
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, not_better_than
 from sqlanon.search.bounds import Bounds, OpenNodes
 from sqlanon.search.boxes import Boxes
-from sqlanon.search.descent import Descent
+from sqlanon.search.descent import Blocks, Descent
 from sqlanon.search.node_sets import MOST_NODES
 from sqlanon.search.questions import Forecast, Sample, remaining_bits
 from sqlanon.search.session import BATCH, Preferences, SearchSession
@@ -103,6 +103,8 @@ class _Optimal:
             descent = Descent(self._session, self._open, self._suppression, self._ask, self._best)
             descent.search()
             descent.restart()
+            if not self._coded:
+                self._raise_floor()
         batch = FIRST_BATCH
         while (sample := self._open.sample(self._inherit)) is not None:
             before = self._open.best
@@ -110,6 +112,18 @@ class _Optimal:
             batch = min(BATCH, 2 * batch)
             if descent is not None and self._open.best < before:
                 descent.search()
+
+    def _raise_floor(self) -> None:
+        """Ask what blocks of columns cost at the least: nothing can cost less, and boxes alone show that slowly."""
+        if not self._session.evaluator.monotone:
+            return
+        blocks = Blocks(
+            self._session,
+            self._open.costs,
+            lambda evaluator, objective, budget: search(evaluator, objective, Preferences(), budget),
+        )
+        self._open.floor = blocks.least()
+        self._take(self._session.recall())
 
     def _ask(self, nodes: list[Node]) -> None:
         self._take(self._session.measure(nodes) if self._measure else self._session.check(nodes))

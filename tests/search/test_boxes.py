@@ -15,11 +15,11 @@ from sqlanon.errors import InfeasibleError
 from sqlanon.hierarchies.lattice import Lattice, Node, dominates, minimal_nodes
 from sqlanon.metrics import metric_named
 from sqlanon.metrics.base import LevelFigures, Verdict
-from sqlanon.search import bounds, boxes, optimal, session
+from sqlanon.search import bounds, boxes, descent, optimal, session
 from sqlanon.search import questions as sample
 from sqlanon.search.base import Budget, Objective, SearchResult
 from sqlanon.search.node_sets import MOST_NODES, Antichain
-from sqlanon.search.session import Preferences
+from sqlanon.search.session import Preferences, SearchSession
 from tests.kit.examples import share
 from tests.kit.search_problems import CLOSE, Problem, problems, ranked, solve
 
@@ -46,6 +46,8 @@ def way(request: pytest.FixtureRequest) -> Iterator[str]:
         stack.enter_context(patch.object(bounds, "SMALL_LATTICE", 5 if request.param == "by halves" else 1 << 20))
         stack.enter_context(patch.object(sample, "MOST", 7))
         stack.enter_context(patch.object(boxes, "MOST", 5))
+        stack.enter_context(patch.object(descent, "MOST_IN_BLOCK", 4))
+        stack.enter_context(patch.object(descent, "PART", 1))
         yield request.param
 
 
@@ -92,6 +94,40 @@ def test_a_gap_is_never_too_small(way: str, problem: Problem, nodes: int) -> Non
     assert best >= result.score * (1 - gap) - CLOSE * max(1.0, best)
     assert 0 <= gap <= 1
     assert gap == pytest.approx(0, abs=CLOSE) or not result.proven
+
+
+@pytest.mark.parametrize("most", [1, 4, 9])
+@relaxed
+@given(problem=problems(monotone=True))
+def test_no_acceptable_node_costs_less_than_its_blocks_of_columns(most: int, problem: Problem) -> None:
+    """Each block alone by brute force, the other columns at their tops; and every node against the sum."""
+    evaluator, lattice = problem.evaluator(), problem.lattice
+    acceptable = evaluator.acceptable()
+    if not acceptable:
+        return
+    metric = metric_named(problem.metric)
+    objective = Objective.of(metric, evaluator, problem.weights)
+    costs = metric.costs(objective.context)
+    run = SearchSession(evaluator, objective, Preferences(), Budget(), None)
+    with patch.object(descent, "MOST_IN_BLOCK", most):
+        blocks = descent.Blocks(run, costs, lambda part, aim, left: optimal.search(part, aim, Preferences(), left))
+        found, columns = blocks.least(), blocks.columns()
+    assert sorted(column for block in columns for column in block) == [
+        column for column, (low, high) in enumerate(zip(lattice.bottom, lattice.top, strict=True)) if low < high
+    ]
+    if len(columns) < 2:
+        assert found == float("-inf")
+        return
+    fixed = set(range(len(lattice.top))) - {column for block in columns for column in block}
+    total = sum(costs[column][lattice.top[column]] for column in fixed)
+    for block in columns:
+        alone = [
+            node for node in acceptable if all(node[i] == top for i, top in enumerate(lattice.top) if i not in block)
+        ]
+        total += min(sum(costs[column][node[column]] for column in block) for node in alone)
+    assert found == pytest.approx(metric.bound_of(total, objective.context), rel=1e-7, abs=1e-7)
+    scores = problem.scores(acceptable)
+    assert all(found <= score + CLOSE * max(1.0, score) for score in scores.values())
 
 
 def test_a_gap_is_relative_to_the_score() -> None:
