@@ -202,7 +202,7 @@ def _without_people(people: JoiningTable, table: JoiningTable) -> exp.Select:
 
 def _known(engine: Engine, people: JoiningTable, others: Sequence[JoiningTable], sizes: Sequence[int], k: int) -> Known:
     """How many people have each combination of their own row and so many rows of each other table."""
-    select = exp.select(named(column(PERSON, "own"), "person")).from_(subquery(_numbered(people), "own"))
+    select = exp.select(named(column(PERSON, "own"), "person")).from_(subquery(_numbered(engine, people), "own"))
     labels = [column(name, "own") for name in people.quasi_identifiers]
     for position, (table, size) in enumerate(zip(others, sizes, strict=True)):
         for number in range(size):
@@ -212,7 +212,7 @@ def _known(engine: Engine, people: JoiningTable, others: Sequence[JoiningTable],
                 # Rows of a person in one order: the same rows make the same combination, whoever has them.
                 before = column(PLACE, f"row_{position}_{number - 1}")
                 conditions.append(exp.GT(this=column(PLACE, alias), expression=before))
-            rows = subquery(_in_order(table, more=size > 1), alias)
+            rows = subquery(_in_order(engine, table, more=size > 1), alias)
             select = select.join(rows, on=all_of(conditions), copy=False)
             labels += [column(name, alias) for name in table.quasi_identifiers]
     names = [f"label_{place}" for place in range(len(labels))]
@@ -233,9 +233,9 @@ PERSON = "sqlanon person"
 """What the number of a person is called."""
 
 
-def _numbered(people: JoiningTable) -> exp.Select:
+def _numbered(engine: Engine, people: JoiningTable) -> exp.Select:
     """The table of people, each row with a number; two rows of one pseudonym are told as a problem."""
-    items = [column(name, "shown") for name in (people.key, *people.quasi_identifiers)]
+    items = _by_bytes(engine, people)
     number = exp.Window(this=exp.Anonymous(this="ROW_NUMBER"))
     return exp.select(*items, named(number, PERSON)).from_(table_expression(people.table, "shown"))
 
@@ -244,17 +244,27 @@ PLACE = "sqlanon place"
 """What the place of a row among those of its person is called."""
 
 
-def _in_order(table: JoiningTable, *, more: bool) -> exp.Select:
+def _by_bytes(engine: Engine, table: JoiningTable) -> list[exp.Expression]:
+    """Pseudonym and labels, of which two are equal only where they look alike, whatever the collation of a column."""
+    families = {info.name: info.family for info in engine.columns(table.table)}
+    return [
+        named(engine.traits.key(column(name, "shown"), families[name]), name)
+        for name in (table.key, *table.quasi_identifiers)
+    ]
+
+
+def _in_order(engine: Engine, table: JoiningTable, *, more: bool) -> exp.Select:
     """The rows of a table, those of one person in the order of their labels where several are combined."""
-    items = [column(name, "shown") for name in (table.key, *table.quasi_identifiers)]
+    items = _by_bytes(engine, table)
     select = exp.select(*items).from_(table_expression(table.table, "shown"))
     if not more:
         return select
+    keys = {item.alias: item.unalias() for item in items}
     order = exp.Order(
         expressions=[
             exp.Ordered(this=value, nulls_first=True)
             for name in table.quasi_identifiers
-            for value in (is_null(column(name, "shown")), column(name, "shown"))
+            for value in (is_null(column(name, "shown")), keys[name].copy())
         ]
     )
     window = exp.Window(this=exp.Anonymous(this="ROW_NUMBER"), partition_by=[column(table.key, "shown")], order=order)

@@ -578,3 +578,24 @@ def test_a_row_of_each_of_two_other_tables_is_known_together(database: Database)
 def test_engines_without_one_transaction_for_all_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="tables: several tables are released on DuckDB and PostgreSQL"):
         api.run_tables(values_of(f"sqlite:///{tmp_path}/there.db", 1, 2))
+
+
+@pytest.mark.one_engine
+def test_labels_that_a_collation_takes_for_equal_are_two_to_search_and_audit(
+    duckdb_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(duckdb_url)
+    database.run(
+        "CREATE TABLE patients (id text, a varchar COLLATE NOCASE)",
+        "INSERT INTO patients VALUES ('1', 'x'), ('2', 'X'), ('3', 'x'), ('4', 'X')",
+        "CREATE TABLE visits (patient text, b varchar COLLATE NOCASE, c text, d text)",
+        "INSERT INTO visits SELECT id, a, 'y', 'z' FROM patients",
+    )
+    values = values_of(duckdb_url, 1, 3)
+    for name, column in (("patients", "a"), ("visits", "b"), ("visits", "c")):
+        values["tables"][name]["columns"][column] = {"role": "quasi_identifier"}
+    assert api.run_tables(values).levels["patients.a"] == 1
+    monkeypatch.setattr(publishing, "remaining", everybody)
+    monkeypatch.setattr(PersonsEvaluator, "_judged", lambda self, node: Verdict(node, 0, 1))
+    with pytest.raises(RequirementError, match="k = 3: 2 of 2 combinations of the own row fit fewer people"):
+        api.run_tables(values)
