@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain, permutations, product
 
 import pytest
 
-from sqlanon.insight.adversary.assignments import Amounts, SplitClass, credibilities, parts_of
+from sqlanon.insight.adversary.assignments import MOST_STEPS, Amounts, SplitClass, credibilities, parts_of
 
 Passes = Callable[[Amounts], bool]
 
@@ -156,3 +157,18 @@ def test_parts() -> None:
             parts = list(parts_of(amounts, size))
             every = [part for part in product(*(range(amount + 1) for amount in amounts)) if sum(part) == size]
             assert sorted(parts) == sorted(every)
+
+
+def test_steps_are_known_without_counting() -> None:
+    """The steps of a class by its cells and values; of a large one with many values at once that they are too many."""
+    for item in (SplitClass((2, 3, 4), (3, 2, 4)), SplitClass((1, 5), (1, 1, 1, 3)), SplitClass((4, 4), (8,))):
+        before, steps = 0, 0
+        for size in sorted(item.cells):
+            steps += len(list(parts_of(item.amounts, before))) * len(list(parts_of(item.amounts, size)))
+            before += size
+        assert item.steps == steps * len(set(item.cells))
+    started = time.process_time()
+    for rows in (100, 300, 500):
+        assert SplitClass((rows, rows), (2,) * rows).steps > MOST_STEPS
+    assert SplitClass((1, 999), (2,) * 500).steps == 2 * (500 + 500 * 500)
+    assert time.process_time() - started < 1

@@ -71,7 +71,8 @@ def test_spark_refuses_the_pinned_classes_and_attacks_as_duckdb(spark_url: str, 
         "privacy": {"k": 2, "l_diversity": [{"column": "s", "l": 2}], "suppression": {"limit": 6}},
         "search": {"algorithm": "optimal"},
     }
-    for asked in (local, models):
+    credible = {"privacy": {"k": 2, "l_diversity": [{"column": "s", "l": 2}]}, "search": {"algorithm": "samarati"}}
+    for asked in (local, models, credible):
         found = []
         for url in (spark_url, duckdb_url):
             spec = spec_from_dict({**VALUES, "connection": url, "columns": columns, **asked})
@@ -80,8 +81,11 @@ def test_spark_refuses_the_pinned_classes_and_attacks_as_duckdb(spark_url: str, 
             found.append({(item.name, item.column): item.after.figures for item in result.attacks if item.after})
         assert found[0] == found[1]
         assert ("linking_known" in {name for name, _ in found[0]}) == (asked is local)
+        assert ("credibility" in {name for name, _ in found[0]}) == (asked is credible)
         assert read_back(spark_url, "released", "x, s") == Database(duckdb_url).counted("released", "x, s")
         if asked is local:
+            spec = spec_from_dict({**VALUES, "connection": spark_url, "columns": columns, **asked})
+            assert next(item for item in pipeline.audit_spec(spec).policy if item.name == "slack").satisfied
             assert {label for label, _ in Database(duckdb_url).rows("released", "x, s")} == {"a3", "b1", "*"}
 
 

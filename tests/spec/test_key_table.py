@@ -317,12 +317,16 @@ def holds_slack(url: str, algorithm: str) -> None:
     two_alone(url)
     more: Asking = {"mondrian": {"bounds": "values"}} if algorithm == "mondrian" else {}
     more |= {"local": {"leave": 4}} if algorithm == "local" else {}
-    loose, held = (
-        Counter(a for a, _, _ in published(url, algorithm, {"privacy": {"adversary": asked}, "search": more}))
-        for asked in ({"slack": 0}, {"slack": 1})
-    )
-    assert loose["low"] == 2
-    assert "low" not in held
+    loose, held = ({"privacy": {"adversary": {"slack": least}}, "search": more} for least in (0, 1))
+    assert Counter(a for a, _, _ in published(url, algorithm, loose))["low"] == 2
+    assert not audited(url, algorithm, held)
+    assert "low" not in {a for a, _, _ in published(url, algorithm, held)}
+    assert audited(url, algorithm, held)
+
+
+def audited(url: str, algorithm: str, asking: Asking) -> bool:
+    """Whether what stands at the target satisfies a spec."""
+    return bool(pipeline.audit_spec(spec_from_dict(values(url, algorithm, asking))).satisfied)
 
 
 def holds_crowd(url: str, algorithm: str) -> None:
@@ -331,7 +335,9 @@ def holds_crowd(url: str, algorithm: str) -> None:
     two_alone(url)
     assert len(published(url, algorithm, asking)) == 22
     asking["privacy"]["adversary"] = {"suppression": {"at_least": 3}}
+    assert not audited(url, algorithm, asking)
     assert len(published(url, algorithm, asking)) == 24
+    assert audited(url, algorithm, asking)
 
 
 def holds_margin(url: str, algorithm: str) -> None:

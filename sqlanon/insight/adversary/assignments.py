@@ -34,31 +34,39 @@ class SplitClass:
 
     @cached_property
     def steps(self) -> int:
-        """At least as many steps as counting takes."""
-        ways = _numbers_of_parts(self.amounts)
-        found, before = 0, 0
+        """How many steps counting takes; of a class that takes too many, at least so many."""
+        before, needed = 0, []
         for size in sorted(self.cells):
-            found += ways[before] * ways[size]
+            needed.append((before, size))
             before += size
-        return found * len(set(self.cells))
+        # As many ways to take some values as to leave them.
+        degree = max(min(number, self.size - number) for pair in needed for number in pair)
+        kinds = len(self.amounts)
+        # The ways are no fewer than those without any value twice: few kinds are left where many values are taken.
+        least = comb(kinds, min(degree, kinds // 2))
+        if least > MOST_STEPS:
+            return least
+        ways = _numbers_of_parts(self.amounts, degree)
+        found = [ways[min(number, self.size - number)] for pair in needed for number in pair]
+        return sum(map(int.__mul__, found[::2], found[1::2])) * len(set(self.cells))
 
     def parts(self) -> set[Amounts]:
         """Everything that a cell can hold."""
         return {part for size in set(self.cells) for part in parts_of(self.amounts, size)}
 
 
-def _numbers_of_parts(amounts: Amounts) -> list[int]:
-    """In how many ways so many values can be taken, for every number of them.
+def _numbers_of_parts(amounts: Amounts, most: int) -> list[int]:
+    """In how many ways so many values can be taken, for every number of them up to the most.
 
-    >>> _numbers_of_parts((2, 1))
+    >>> _numbers_of_parts((2, 1), 3)
     [1, 2, 2, 1]
     """
-    ways = [1]
+    ways = [1] + [0] * most
     for amount in amounts:
-        longer = [0] * (len(ways) + amount)
+        longer, window = [], 0
         for number, known in enumerate(ways):
-            for more in range(amount + 1):
-                longer[number + more] += known
+            window += known - (ways[number - amount - 1] if number > amount else 0)
+            longer.append(window)
         ways = longer
     return ways
 

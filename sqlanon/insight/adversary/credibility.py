@@ -34,6 +34,9 @@ EXPLAINED = "greatest credibility of a value for a person, for whoever knows tha
 MOST_ROWS = 1_000
 MOST_CLASSES = 2_000
 """Classes that are counted, the smallest first, and the most people of one."""
+MOST_PEOPLE = 50_000
+"""The most people of all these classes together: Python reads no more cells and values than that."""
+_BOUNDS = {"most": MOST_ROWS, "people": MOST_PEOPLE}
 MOST_PARTS = 20_000
 """Different cells that the models are asked about."""
 ALL_STEPS = 2_000_000
@@ -107,7 +110,7 @@ def credibility(run: Run, target: Relation, levels: Sequence[LabelLevels]) -> li
     if reason is not None:
         return reason
     told: list[list[Believed]] = []
-    statement = query(_SPLIT, {"cells": cells.table}, cell=column("cell_1"), most=MOST_ROWS).limit(MOST_CLASSES)
+    statement = query(_SPLIT, {"cells": cells.table}, cell=column("cell_1"), **_BOUNDS).limit(MOST_CLASSES)
     shares = [_greatest_share(run, cells, place) for place in range(len(cells.codes))]
     for number in range(1, len(nodes)):
         believed = _of_node(run, cells, grouping, number, limit, allowed, shares)
@@ -175,10 +178,12 @@ from (select :cell as cell, sum(n) as n from cells as c group by :cell) as s
 
 _SPLIT = """
 select class from (
-  select class, count(*) as cells, sum(n) as n from (
-    select class, :cell as cell, sum(n) as n from cells as c where released = 1 group by class, :cell
-  ) as p group by class
-) as s where cells > 1 and n <= :most order by n, class
+  select class, n, sum(n) over (order by n, class rows between unbounded preceding and current row) as upto from (
+    select class, count(*) as cells, sum(n) as n from (
+      select class, :cell as cell, sum(n) as n from cells as c where released = 1 group by class, :cell
+    ) as p group by class
+  ) as s where cells > 1 and n <= :most
+) as t where upto <= :people order by n, class
 """
 
 _ALL_SPLIT = """
@@ -325,7 +330,7 @@ def _failed(run: Run, cells: SourceCells, grouping: Grouping, cell: exp.Expressi
 def _split_classes(run: Run, cells: SourceCells, number: int) -> list[SplitClass]:
     """Classes of several cells with the sizes of these and their values, the smallest first."""
     cell = column(f"cell_{number}")
-    statement = query(_SPLIT, {"cells": cells.table}, cell=cell, most=MOST_ROWS).limit(MOST_CLASSES)
+    statement = query(_SPLIT, {"cells": cells.table}, cell=cell, **_BOUNDS).limit(MOST_CLASSES)
     chosen = run.scratch.create("classes of several cells", "yc_chosen", statement)
     sizes: dict[int, list[int]] = defaultdict(list)
     counted = query(_SIZES, {"cells": cells.table, "chosen": chosen}, cell=column(f"cell_{number}", "p"))
