@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--nights", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rate", type=float, default=0.01)
+    parser.add_argument("--marked", action="store_true", help="the source keeps the rows of people who left, marked")
     parser.add_argument("--cost", action="store_true", help="measure a night, not the series")
     asked = parser.parse_args()
     os.environ.setdefault(VARIABLE, "a secret of the benchmark, long enough")
@@ -48,13 +49,19 @@ def series(url: str, asked: argparse.Namespace) -> str:
     for classes in asked.classes:
         for seed in range(1, asked.seeds + 1):
             forget(url)
-            trial = Trial(url, asked.people, classes, seed, rate=asked.rate)
+            trial = Trial(url, asked.people, classes, seed, rate=asked.rate, marked=asked.marked)
             for _ in range(asked.nights):
                 trial.publish()
             found = [str(trial.exposed_anywhere()), str(trial.failing_tracks())]
-            rows.append([str(classes), str(seed), *found, *(f"{trial.nights[n - 1].missing:.1%}" for n in shown)])
+            rows.append([str(classes), str(seed), *found, *(_missing(trial, night) for night in shown)])
             print(rows[-1], flush=True)
     return table(heading, rows)
+
+
+def _missing(trial: Trial, number: int) -> str:
+    """The share of the source that is not released, and that of people who have left and still are."""
+    night = trial.nights[number - 1]
+    return f"{night.missing:.1%}" + (f" + {night.staying / night.people:.1%}" if trial.marked else "")
 
 
 def cost(url: str, asked: argparse.Namespace) -> str:

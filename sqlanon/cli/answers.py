@@ -310,7 +310,7 @@ def ledger_state() -> Schema:
         "event": TEXT,
         "target": maybe(TEXT),
         "published": maybe(TEXT),
-        "rows joined gone deferred covered smallest": maybe(COUNT),
+        "rows joined gone deferred covered staying smallest": maybe(COUNT),
     }
     return keys(
         {

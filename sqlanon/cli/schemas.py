@@ -256,7 +256,7 @@ def beside_decided() -> dict[str, Schema]:
 
 def series_planned() -> Schema:
     """Whom a ledger would hold back."""
-    figures = maybe(keys({"release joined gone deferred covered smallest_track": maybe(COUNT)}))
+    figures = maybe(keys({"release joined gone deferred covered staying smallest_track": maybe(COUNT)}))
     found = {"keeps": FLAG, "kept": figures, "new": figures, "reason": maybe(TEXT)}
     return told("With a ledger: what it would do to this recoding, and to that of the lock file.", keys(found))
 

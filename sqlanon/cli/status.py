@@ -113,6 +113,8 @@ def _series(item: Status) -> Iterator[tuple[str, str]]:
         smallest = number(last["smallest"])
         yield "series", f"{counted(len(item.series.events), 'event')}, last release {last['published']}"
         yield "", f"{number(last['deferred'])} newcomers wait, {number(last['covered'])} left with others"
+        if last["staying"]:
+            yield "", f"{number(last['staying'])} who have left stay until enough of them leave together"
         yield "", f"smallest track {smallest}"
     for problem in item.series.problems:
         yield "series" if last is None else "", f"NOT in order: {problem}"

@@ -252,6 +252,8 @@ def _history(found: HistoryFigures | None) -> Iterator[Fact]:
         return
     yield "series", f"release {number(found.release)}, {number(found.joined)} new, {number(found.gone)} gone"
     yield "held back", f"{number(found.deferred)} newcomers wait, {number(found.covered)} leave with others"
+    if found.staying:
+        yield "staying", f"{number(found.staying)} who have left, until enough of them leave together"
     yield "smallest track", f"{number(found.smallest)} people share all of their history"
 
 

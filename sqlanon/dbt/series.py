@@ -123,7 +123,7 @@ def _settle(pages: Pages, ledger: LedgerPages, binding: Binding, built: Table) -
     )
 
 
-TOLD = ("release", "joined", "gone", "deferred", "covered", "smallest")
+TOLD = ("release", "joined", "gone", "deferred", "covered", "staying", "smallest")
 
 
 def _told(binding: Binding) -> exp.Select:

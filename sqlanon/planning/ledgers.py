@@ -31,7 +31,19 @@ if TYPE_CHECKING:
     from sqlanon.source.hierarchies import StoredHierarchy
 
 Answer = TypeVar("Answer")
-SHOWN = ("release", "event", "target", "published", "rows", "joined", "gone", "deferred", "covered", "smallest")
+SHOWN = (
+    "release",
+    "event",
+    "target",
+    "published",
+    "rows",
+    "joined",
+    "gone",
+    "deferred",
+    "covered",
+    "staying",
+    "smallest",
+)
 """What is shown of each event."""
 
 

@@ -192,7 +192,7 @@ def query_grid(figures: Mapping[str, Mapping[str, float]] | None) -> Iterator[Gr
     yield Grid("Utility", "Count queries", text, ("queries", "number", "average", "median", "largest"), rows)
 
 
-TIMELINE = ("release", "target", "published", "rows", "joined", "gone", "deferred", "covered", "smallest")
+TIMELINE = ("release", "target", "published", "rows", "joined", "gone", "deferred", "covered", "staying", "smallest")
 LATEST = 60
 """Releases of a series that are listed."""
 
@@ -211,7 +211,18 @@ def series_grid(run: Run) -> Iterator[Grid]:
         "Releases that share a ledger: groups of people who are alike in all of them satisfy the requirement. Rows are "
         "those of the source; newcomers wait, others leave with people who would be alone."
     )
-    heading = ("release", "target", "time", "rows", "new", "gone", "wait", "leave with others", "smallest track")
+    heading = (
+        "release",
+        "target",
+        "time",
+        "rows",
+        "new",
+        "gone",
+        "wait",
+        "leave with others",
+        "have left and stay",
+        "smallest track",
+    )
     yield Grid("Series", "Timeline", text, heading, rows)
 
 

@@ -164,9 +164,11 @@ class Binding:
 
     @property
     def witnesses(self) -> tuple[str, ...]:
-        """The key of the person, where persons are counted or remembered: only the audit and the ledger see it."""
-        key = self.history.key.name if self.history is not None else None
-        return tuple(dict.fromkeys(name for name in (self.person, key) if name and name not in self.released))
+        """The key of the person, where persons are counted or remembered, and who has left: only the audit and the
+        ledger see them."""
+        kept = self.history
+        known = () if kept is None else (kept.key.name, None if kept.left is None else kept.left.name)
+        return tuple(dict.fromkeys(name for name in (self.person, *known) if name and name not in self.released))
 
     @property
     def true_value(self) -> str:

@@ -21,6 +21,8 @@ class BoundHistory:
 
     key: ColumnInfo
     people: Table
+    left: ColumnInfo | None = None
+    """The column that says who has left, where the source keeps their rows."""
 
     @property
     def tracks(self) -> Table:
@@ -59,7 +61,9 @@ def bind_history(
         raise UsageError("history.ledger: the database is in memory and forgets the ledger; name a file as connection")
     if kept.key not in known:
         raise SourceError(f"history.key: the source has no column '{kept.key}'")
-    bound = BoundHistory(known[kept.key], Table(kept.ledger))
+    if kept.left is not None and kept.left not in known:
+        raise SourceError(f"history.left: the source has no column '{kept.left}'")
+    bound = BoundHistory(known[kept.key], Table(kept.ledger), None if kept.left is None else known[kept.left])
     for table in bound.tables:
         for what, other in (("the target", target), ("the table of regions", regions)):
             if isinstance(other, Table) and engine.same_object(other, table):

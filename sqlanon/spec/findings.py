@@ -115,6 +115,11 @@ def _person_key(spec: SpecKeys, kept: KeptHistory) -> Iterator[Finding]:
     if (spec.default_role if listed is None else listed.role) != "identifier":
         message = f"{kept.key} must be a column of role identifier: the key of a person is never released"
         yield ("history", "key"), message
+    left = None if kept.left is None else spec.columns.get(kept.left)
+    if kept.left is not None and (spec.default_role if left is None else left.role) != "identifier":
+        yield ("history", "left"), f"{kept.left} must be a column of role identifier: who has left is never released"
+    if kept.left == kept.key:
+        yield ("history", "left"), "that is the key of the person; name the column that says who has left"
     if spec.respondent not in (None, kept.key):
         yield ("respondent",), f"history.key says that {kept.key} names the person; write the same column"
 

@@ -158,6 +158,11 @@ class KeptHistory(Definition):
     keep: Duration | None = Field(
         None, description="How long people who are gone are remembered, as 2 years. Default: for ever."
     )
+    left: ColumnName | None = Field(
+        None,
+        description="Identifier column that says who has left: true, or a date. Their rows stay until enough of them "
+        "leave together.",
+    )
     joiners: Literal["defer", "refuse"] = Field(
         "defer", description="Groups of newcomers that do not satisfy the requirement: hold them back, or stop."
     )

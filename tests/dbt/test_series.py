@@ -6,7 +6,7 @@ import csv
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,13 @@ from tests.release.test_series import people
 pytestmark = pytest.mark.dbt
 
 STUB = "{{ config(materialized='sqlanon_release') }}\nselect * from {{ ref('stg_people') }}\n"
-HISTORY = {"key": "id", "ledger": "kept", "secret": f"${{{VARIABLE}}}"}
+HISTORY = {"key": "id", "left": "left_on", "ledger": "kept", "secret": f"${{{VARIABLE}}}"}
 META = {
     "source": "ref('stg_people')",
     "k": 3,
     "l_diversity": [{"column": "s", "l": 1}],
     "suppression": {"limit": "50%"},
-    "columns": {"id": {"role": "identifier"}},
+    "columns": {"id": {"role": "identifier"}, "left_on": {"role": "identifier"}},
     "history": HISTORY,
 }
 B = people(20, 21, 22, 23, 24, a="B'1", s="co'ld")
@@ -50,20 +50,23 @@ class Nights:
     warehouse: Warehouse
     tracks: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
+    standing: set[str] = field(default_factory=set)
 
-    def build(self, people: Mapping[str, Row]) -> Outcome:
+    def build(self, people: Mapping[str, Row], left: Collection[str] = ()) -> Outcome:
         seed = self.project.directory / "seeds" / "raw_people.csv"
         with seed.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([("id", "a", "s"), *((name, *row) for name, row in people.items())])
+            rows = ((name, *row, "2026-11-20" if name in left else "") for name, row in people.items())
+            csv.writer(file).writerows([("id", "a", "s", "left_on"), *rows])
         return self.project.dbt("build")
 
-    def publish(self, people: Mapping[str, Row]) -> Outcome:
+    def publish(self, people: Mapping[str, Row], left: Collection[str] = ()) -> Outcome:
         """A night that has to come out as brute force says."""
-        outcome = self.build(people)
+        outcome = self.build(people, left)
         assert outcome.code == 0, outcome.output
         classes = {name: a for name, (a, _) in people.items()}
         sensitive = {name: s for name, (_, s) in people.items()}
-        out = held_back(classes, sensitive, self.tracks, enough(3), 3, self.values)
+        out = held_back(classes, sensitive, self.tracks, enough(3), 3, self.values, left, self.standing)
+        self.standing = set(people) - out
         released = self.query("select a, s from release_people")
         assert Counter(map(tuple, released)) == Counter(people[name] for name in people if name not in out)
         nights = max((len(track) for track in self.tracks.values()), default=0)
@@ -100,7 +103,8 @@ class Nights:
         ]
         model = {"name": "release_people", "config": {"meta": {"sqlanon": {**META, **changes}}}, "columns": columns}
         path = self.project.directory / "models" / "schema.yml"
-        path.write_text(yaml.safe_dump({"version": 2, "models": [model]}), encoding="utf-8")
+        seed = {"name": "raw_people", "config": {"column_types": {"left_on": "text"}}}
+        path.write_text(yaml.safe_dump({"version": 2, "models": [model], "seeds": [seed]}), encoding="utf-8")
 
 
 @pytest.fixture(params=ADAPTERS)
@@ -141,6 +145,9 @@ def test_three_nights(nights: Nights) -> None:
     nights.publish(NIGHTS[2])
     assert Counter(nights.tracks.values())[None, None, "A1"] == 3
     assert [row[0] for row in nights.query("select smallest from kept_releases order by release")] == [5, 3, 3]
+    # One who has left stays, since nobody can leave with her.
+    nights.publish(NIGHTS[2], left=("p20",))
+    assert nights.query("select covered, staying from kept_releases where release = 4") == [[2, 1]]
     # `sqlanon ledger` looks after the same ledger, by a spec that names the same source.
     schema = nights.warehouse.schema
     path = nights.warehouse.path if isinstance(nights.warehouse, DuckDB) else None
@@ -149,7 +156,11 @@ def test_three_nights(nights: Nights) -> None:
             "connection": f"duckdb:///{path}" if path else nights.warehouse.url,  # type: ignore[union-attr]
             "source": f"{schema}.stg_people",
             "target": f"{schema}.release_people",
-            "columns": {"id": {"role": "identifier"}, "a": {"role": "quasi_identifier"}, "s": {"role": "sensitive"}},
+            "columns": {
+                **{name: {"role": "identifier"} for name in ("id", "left_on")},
+                "a": {"role": "quasi_identifier"},
+                "s": {"role": "sensitive"},
+            },
             "privacy": {"k": 3, "l_diversity": [{"column": "s", "l": 1}]},
             "history": {**HISTORY, "ledger": f"{schema}.kept"},
         }

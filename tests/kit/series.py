@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,14 +50,41 @@ def held_back(
     ok: Enough,
     k: int,
     published: Mapping[str, str],
+    left: Collection[str] = (),
+    standing: Collection[str] = (),
 ) -> set[str]:
     """Who of a release must stay out, by the rules of the docs: `classes` of those whose class satisfies by itself,
-    `published` the values that were published last."""
+    `published` the values that were published last, `left` those who have left and whose rows the source keeps,
+    `standing` who stands in the table that is replaced."""
     out: set[str] = set()
+
+    def known(absent: list[str]) -> list[str]:
+        """The values that were published last; of those who are gone, or have another value by now, what most of the
+        others have: at worst that is theirs."""
+        values_known = [values[p] for p in absent if p in classes and values[p] == published[p]]
+        common = Counter(values_known).most_common(1)
+        unknown = len(absent) - len(values_known)
+        return values_known + [common[0][0] if common else "nothing"] * unknown
+
     everybody: dict[tuple[Any, ...] | None, list[str]] = defaultdict(list)
     for person in {*classes, *tracks}:
         everybody[tracks.get(person)].append(person)
     for track, people in everybody.items():
+        leaving = {person for person in people if person in left and person in classes}
+        rest: dict[str, list[str]] = defaultdict(list)
+        whole: dict[str, list[str]] = defaultdict(list)
+        for person in people:
+            if person in classes:
+                whole[classes[person]].append(person)
+                if person not in leaving:
+                    rest[classes[person]].append(person)
+        fine = {name for name in whole if ok([values[person] for person in whole[name]])}
+        would_fail = any(name in fine and not ok([values[person] for person in rest[name]]) for name in rest)
+        absent = [p for p in people if p not in classes or p in leaving or classes[p] not in fine]
+        others = [p for p in people if p not in absent]
+        if track is None or not (would_fail or (others and absent and not ok(known(absent)))):
+            out |= leaving
+        out |= {person for person in leaving if person not in standing}
         while True:
             groups: dict[str, list[str]] = defaultdict(list)
             for person in people:
@@ -69,21 +96,16 @@ def held_back(
             absent = [person for person in people if person not in classes or person in out]
             if track is None or not absent or not groups:
                 break
-            known = [values[p] for p in absent if p in classes and values[p] == published[p]]
-            # Nothing is known of those who are gone, or have another value by now: at worst they have what most of the
-            # others have.
-            common = Counter(known).most_common(1)
-            known += [common[0][0] if common else "nothing"] * (len(absent) - len(known))
-            if ok(known):
+            if ok(known(absent)):
                 break
             missing = max(1, k - len(absent))
             ranked = []
             for name, members in groups.items():
                 turns: Counter[str] = Counter()
-                for person in sorted(members, key=hash_of):
+                for person in sorted(members, key=lambda person: (person not in leaving, hash_of(person))):
                     turns[values[person]] += 1
                     turn = turns[values[person]]
-                    ranked.append(((-len(members), name, turn, hash_of(person)), person))
+                    ranked.append(((-len(members), name, person not in leaving, turn, hash_of(person)), person))
             out |= {person for _, person in sorted(ranked)[:missing]}
     return out
 
@@ -101,6 +123,8 @@ class Series:
     releases: int = 0
     more: dict[str, Any] = field(default_factory=dict)
     """Other keys of the spec."""
+    standing: dict[str, set[str]] = field(default_factory=dict)
+    """Who stands in each target."""
     scripted: bool = False
     """Nights are carried out as scripts, by a client that knows nothing of sqlanon."""
 
@@ -125,42 +149,50 @@ class Series:
                         "levels": {"min": level, "max": level},
                     },
                     "s": {"role": "sensitive"},
+                    "left": {"role": "identifier"},
                 },
                 "privacy": privacy,
-                "history": {"key": "id", "ledger": "kept", "secret": f"${{{VARIABLE}}}"},
+                "history": {"key": "id", "ledger": "kept", "secret": f"${{{VARIABLE}}}", "left": "left"},
                 **self.more,
                 **changes,
             }
         )
 
-    def source(self, people: Mapping[str, Row]) -> None:
-        """Put these people into the source."""
+    def source(self, people: Mapping[str, Row], left: Collection[str] = ()) -> None:
+        """Put these people into the source, some of them as people who have left."""
         self.database.run("DROP TABLE IF EXISTS people")
         self.database.create(
-            "people", {"id": "text", "a": "text", "s": "text"}, [(p, *row) for p, row in people.items()]
+            "people",
+            {"id": "text", "a": "text", "s": "text", "left": "boolean"},
+            [(p, *row, p in left) for p, row in people.items()],
         )
 
-    def publish(self, people: Mapping[str, Row], level: int = 0, **changes: Any) -> RunResult | None:
+    def publish(
+        self, people: Mapping[str, Row], level: int = 0, left: Collection[str] = (), **changes: Any
+    ) -> RunResult | None:
         """Publish, and see that ledger, target and brute force agree and every track satisfies.
 
         With another target, the release is one more step of the same tracks.
 
         None where nobody can be released: then the release is refused, and nothing is written.
         """
-        self.source(people)
+        self.source(people, left)
         spec = self.spec(level, **changes)
         label = {person: a[: len(a) - level] + "*" * level for person, (a, _) in people.items()}
         sizes = Counter(label.values())
         diverse = {name: {people[p][1] for p in people if label[p] == name} for name in sizes}
         classes = {p: name for p, name in label.items() if sizes[name] >= self.k and len(diverse[name]) >= self.l}
         sensitive = {person: row[1] for person, row in people.items()}
-        out = held_back(classes, sensitive, self.tracks, enough(self.k, self.l), self.k, self.values)
+        standing = self.standing.get(str(changes.get("target", "released")), set())
+        asked = enough(self.k, self.l)
+        out = held_back(classes, sensitive, self.tracks, asked, self.k, self.values, left, standing)
         if not set(classes) - out:
             with pytest.raises((duckdb.Error, psycopg.Error) if self.scripted else InfeasibleError):
                 self.carried_out(spec, level)
             return None
         result = self.carried_out(spec, level)
         self.releases += 1
+        self.standing[str(changes.get("target", "released"))] = set(classes) - out
         there = self.present()
         assert there == {hash_of(person) for person in classes if person not in out}
         assert self.database.counted(str(changes.get("target", "released")), "a, s") == Counter(
@@ -174,17 +206,18 @@ class Series:
                 if gone_on is not None:
                     self.values[person] = people[person][1]
         self.check()
-        names = "deferred, covered, smallest"
+        names = "deferred, covered, staying, smallest"
         [written] = self.database.run(f"SELECT {names} FROM kept_releases ORDER BY release DESC LIMIT 1")
         assert written == (
-            len([p for p in out if p not in self.tracks]),
-            len([p for p in out if p in self.tracks]),
+            len([p for p in out if p not in self.tracks and p not in left]),
+            len([p for p in out if p in self.tracks and p not in left]),
+            len([p for p in left if p in classes and p not in out]),
             min(Counter(self.tracks.values()).values(), default=0),
         )
         if result is not None:
             history = result.publication.history
             assert history is not None
-            assert (history.deferred, history.covered, history.smallest) == written
+            assert (history.deferred, history.covered, history.staying, history.smallest) == written
         return result
 
     def carried_out(self, spec: Spec, level: int) -> RunResult | None:

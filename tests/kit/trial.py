@@ -19,7 +19,7 @@ from sqlanon.spec import Spec, spec_from_dict
 from tests.kit.database import Database
 
 VARIABLE = "SQLANON_TEST_LEDGER_KEY"
-TYPES = {"id": "text", "pseudonym": "text", "a": "text", "s": "text"}
+TYPES = {"id": "text", "pseudonym": "text", "a": "text", "s": "text", "left_on": "text"}
 BATCH = 2000
 
 
@@ -30,6 +30,8 @@ class Night:
     suppressed: int
     deferred: int
     covered: int
+    staying: int
+    """Rows of people who have left, which are still shown."""
     people: int
     seconds: float
     """Of the clock."""
@@ -55,6 +57,8 @@ class Trial:
     rate: float = 0.01
     """The share that leaves a night; as many join."""
     ledger: bool = True
+    marked: bool = False
+    """The rows of people who leave stay in the source, with a mark."""
     nights: list[Night] = field(default_factory=list)
     known: Lock | None = None
 
@@ -75,7 +79,7 @@ class Trial:
                 (f"p{n}", f"x{n}", f"c{self.random.randrange(self.classes):04}", f"s{self.random.randrange(10)}")
                 for n in those
             ]
-            listed = ", ".join(str(row) for row in rows)
+            listed = ", ".join(f"({', '.join(map(repr, row))}, NULL)" for row in rows)
             named = ", ".join(str((row[1], row[3])) for row in rows)
             self.database.run(f"INSERT INTO people VALUES {listed}", f"INSERT INTO truth VALUES {named}")
             self.there.extend(those)
@@ -84,7 +88,8 @@ class Trial:
     def _leave(self, number: int) -> None:
         self.random.shuffle(self.there)
         gone, self.there = self.there[:number], self.there[number:]
-        self.database.run(f"DELETE FROM people WHERE id IN ({', '.join(repr(f'p{n}') for n in gone)})")
+        change = "UPDATE people SET left_on = 'today'" if self.marked else "DELETE FROM people"
+        self.database.run(f"{change} WHERE id IN ({', '.join(repr(f'p{n}') for n in gone)})")
 
     def spec(self) -> Spec:
         values: dict[str, Any] = {
@@ -96,6 +101,7 @@ class Trial:
                 "pseudonym": {"role": "insensitive", "accept": "readers of the trial shall see who is who"},
                 "a": {"role": "quasi_identifier", "levels": {"max": 0}},
                 "s": {"role": "sensitive"},
+                "left_on": {"role": "identifier"},
             },
             "privacy": {
                 "k": self.k,
@@ -105,6 +111,7 @@ class Trial:
         }
         if self.ledger:
             values["history"] = {"key": "id", "ledger": "kept", "secret": f"${{{VARIABLE}}}"}
+            values["history"] |= {"left": "left_on"} if self.marked else {}
         return spec_from_dict(values)
 
     def publish(self) -> RunResult:
@@ -120,8 +127,8 @@ class Trial:
         if result.plan is not None:
             self.known = Lock.of(spec, result.plan, "spec.yaml", None)
         held = result.publication.history
-        waits, leaves = (held.deferred, held.covered) if held is not None else (0, 0)
-        self.nights.append(Night(result.publication.suppressed, waits, leaves, len(self.there), clock, processor))
+        counts = (held.deferred, held.covered, held.staying) if held is not None else (0, 0, 0)
+        self.nights.append(Night(result.publication.suppressed, *counts, len(self.there), clock, processor))
         place = len(self.nights)
         self.database.run(
             f"DROP TABLE IF EXISTS night_{place}", f"CREATE TABLE night_{place} AS SELECT * FROM released"

@@ -73,6 +73,26 @@ def test_leavers_of_one_diagnosis_are_covered(engine_url: str) -> None:
     assert {series.values[p] for p, track in series.tracks.items() if track == ("A1", None)} == {"flu", "cold"}
 
 
+def test_who_has_left_stays_until_enough_leave_together(engine_url: str) -> None:
+    """Nobody else leaves with people whose rows the source keeps; a row that is deleted takes them along first."""
+    series = Series(engine_url)
+    there = {**people(*range(1, 11)), **OTHERS}
+    series.publish(there)
+    newest = "SELECT covered, staying, gone FROM kept_releases ORDER BY release DESC LIMIT 1"
+    series.publish({**there, **people(11, 12, 13)}, left=("p1",))
+    assert series.database.run(newest) == [(0, 1, 0)]
+    series.scripted = True
+    # A newcomer who has left already never comes in.
+    series.publish({**there, **people(11, 12, 13, 14)}, left=("p1", "p2", "p14"))
+    assert series.database.run(newest) == [(0, 2, 0)]
+    series.scripted = False
+    # Three can leave together: nobody is left who has to go with them. Then one who is deleted takes two along.
+    series.publish(there, left=("p1", "p2", "p3"))
+    assert (series.groups()[("A1",) * 3 + (None,)], series.groups()[("A1",) * 4]) == (3, 7)
+    history = figures(series.publish({p: row for p, row in there.items() if p != "p4"}, left=("p1", "p2", "p3", "p5")))
+    assert (history.covered, history.staying, history.gone) == (1, 0, 2)
+
+
 def test_what_was_published_last_counts(engine_url: str) -> None:
     """Who has another value by now does not make a group that left diverse: the difference shows the old one."""
     first, second, *others, leaves = sorted((f"p{number}" for number in range(1, 10)), key=hash_of)
@@ -239,6 +259,10 @@ def test_hostile_names(engine_url: str) -> None:
 
 
 TARGETS = ("released", "for_others")
+LEFT: st.SearchStrategy[set[str]] = st.just(set()) | st.sets(
+    st.sampled_from([f"p{number}" for number in range(14)]), max_size=5
+)
+"""Those who have left, where the source keeps their rows."""
 NIGHT = st.dictionaries(
     st.sampled_from([f"p{number}" for number in range(14)]),
     st.tuples(st.sampled_from(["A1", "A2", "B1"]), st.sampled_from(["flu", "cold", "burn"])),
@@ -248,13 +272,13 @@ NIGHT = st.dictionaries(
 
 @settings(max_examples=share(16), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    nights=st.lists(st.tuples(NIGHT, st.sampled_from([0, 1]), st.sampled_from(TARGETS)), min_size=2, max_size=4),
+    nights=st.lists(st.tuples(NIGHT, st.sampled_from([0, 1]), st.sampled_from(TARGETS), LEFT), min_size=2, max_size=4),
     k=st.integers(1, 3),
     l=st.integers(1, 2),
 )
 def test_small_histories_equal_brute_force(
     tmp_path_factory: pytest.TempPathFactory,
-    nights: list[tuple[dict[str, Row], int, str]],
+    nights: list[tuple[dict[str, Row], int, str, set[str]]],
     k: int,
     l: int,  # noqa: E741 (the papers' name)
 ) -> None:
@@ -262,8 +286,8 @@ def test_small_histories_equal_brute_force(
     path = tmp_path_factory.mktemp("series") / "t.duckdb"
     with duckdb.connect(path):
         series = Series(f"duckdb:///{path}", k=k, l=l)
-        for night, level, target in nights:
-            series.publish(night, level, target=target)
+        for night, level, target, left in nights:
+            series.publish(night, level, left & set(night), target=target)
 
 
 def entropy(values: list[str]) -> bool:

@@ -18,7 +18,7 @@ from tests.kit.database import Database
 from tests.kit.examples import share
 from tests.kit.scripts import run_script
 from tests.kit.series import SECRET, VARIABLE, Series, hash_of
-from tests.release.test_series import NIGHT, OTHERS, people
+from tests.release.test_series import LEFT, NIGHT, OTHERS, people
 
 FAILURES = (duckdb.Error, psycopg.Error)
 
@@ -56,13 +56,13 @@ def test_leavers_of_one_diagnosis_are_covered(engine_url: str) -> None:
 
 @settings(max_examples=share(5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    nights=st.lists(st.tuples(NIGHT, st.sampled_from([0, 1]), st.booleans()), min_size=2, max_size=3),
+    nights=st.lists(st.tuples(NIGHT, st.sampled_from([0, 1]), st.booleans(), LEFT), min_size=2, max_size=3),
     k=st.integers(1, 3),
     l=st.integers(1, 2),
 )
 def test_small_histories_equal_brute_force(
     tmp_path_factory: pytest.TempPathFactory,
-    nights: list[tuple[Any, int, bool]],
+    nights: list[tuple[Any, int, bool, set[str]]],
     k: int,
     l: int,  # noqa: E741 (the papers' name)
 ) -> None:
@@ -70,9 +70,9 @@ def test_small_histories_equal_brute_force(
     path = tmp_path_factory.mktemp("series") / "t.duckdb"
     with duckdb.connect(path):
         series = Series(f"duckdb:///{path}", k=k, l=l)
-        for night, level, scripted in nights:
+        for night, level, scripted, left in nights:
             series.scripted = scripted
-            series.publish(night, level)
+            series.publish(night, level, left & set(night))
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,9 @@ def test_others_do_not_see_the_ledger_of_a_script(postgres_url: str) -> None:
 
 def test_hostile_names(engine_url: str) -> None:
     database = Database(engine_url)
-    rows = [(f"o'Neil {n}; \\ ü", "A.1", 'sel"ect') for n in range(6)]
-    database.create('"Pe op.l\'e"', {"Key of": "text", "group": "text", 'S "x"'.replace('"', '""'): "text"}, rows)
+    rows = [(f"o'Neil {n}; \\ ü", "A.1", 'sel"ect', None) for n in range(6)]
+    names = ["Key of", "group", 'S "x"', 'le\'ft "on"']
+    database.create('"Pe op.l\'e"', {name.replace('"', '""'): "text" for name in names}, rows)
     more: dict[str, Any] = {
         "source": '"Pe op.l\'e"',
         "target": '"Re l\'eased"',
@@ -153,9 +154,10 @@ def test_hostile_names(engine_url: str) -> None:
             "Key of": {"role": "identifier"},
             "group": {"role": "quasi_identifier"},
             'S "x"': {"role": "sensitive"},
+            names[3]: {"role": "identifier"},
         },
         "privacy": {"k": 3, "l_diversity": [{"column": 'S "x"', "l": 1}]},
-        "history": {"key": "Key of", "ledger": '"The.L\'edger"', "secret": f"${{{VARIABLE}}}"},
+        "history": {"key": "Key of", "left": names[3], "ledger": '"The.L\'edger"', "secret": f"${{{VARIABLE}}}"},
     }
     series = Series(engine_url, more=more)
     text = compiled(series.spec(), {"group": 0}).text

@@ -146,7 +146,8 @@ def test_recoders_of_classes_keep_tracks_too(engine_url: str, algorithm: str) ->
     """A track is of the classes that rows show, whatever made them."""
     series = Series(engine_url)
     column = {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 2}}}
-    columns = {"id": {"role": "identifier"}, "a": column, "s": {"role": "sensitive"}}
+    identifier = {"role": "identifier"}
+    columns = {"id": identifier, "a": column, "s": {"role": "sensitive"}, "left": identifier}
     spec = series.spec(columns=columns, privacy={"k": 3}, search={"algorithm": algorithm})
     rest = {**people(*range(10, 15), a="A2"), **people(*range(20, 26), a="B1")}
     series.source({**people(*range(1, 7)), **people(15, a="A2"), **rest})

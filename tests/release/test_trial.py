@@ -29,6 +29,17 @@ def test_nobody_stands_out_of_a_series(engine_url: str) -> None:
     assert not found.exposing
 
 
+def test_nobody_leaves_with_people_whose_rows_the_source_keeps(duckdb_url: str) -> None:
+    """The same nights with a mark in the place of a deletion: as safe, and only rows of those who left are too many."""
+    trial = Trial(duckdb_url, people=400, classes=4, seed=1, rate=0.03, marked=True)
+    for _ in range(5):
+        trial.publish()
+    assert trial.exposed_anywhere() == 0
+    assert trial.failing_tracks() == 0
+    assert sum(night.covered for night in trial.nights) == 0
+    assert 0 < trial.nights[-1].staying < 5 * 12
+
+
 def test_without_a_ledger_people_stand_out(duckdb_url: str) -> None:
     """The same nights as they were published before: what is measured above is there to be found."""
     trial = Trial(duckdb_url, people=400, classes=4, seed=1, rate=0.03, ledger=False)

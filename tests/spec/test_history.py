@@ -41,6 +41,8 @@ def problems(history: Any, **more: Any) -> list[str]:
         ({**KEPT, "secret": "abc"}, "history.secret: a secret never stands in a spec"),
         ({**KEPT, "keep": "0 years"}, "history.keep: a time is expected"),
         ({**KEPT, "keep": 90}, "history.keep: a time is expected"),
+        ({**KEPT, "left": "person"}, "history.left: that is the key of the person"),
+        ({**KEPT, "left": "zip"}, "history.left: zip must be a column of role identifier"),
         ({**KEPT, "joiners": "cover"}, "history.joiners: one of defer, refuse is expected"),
         ({**KEPT, "leavers": "defer"}, "history.leavers: one of cover, refuse is expected"),
         ({**KEPT, "keeps": "1 day"}, "history.keeps: unknown key; did you mean 'keep'?"),

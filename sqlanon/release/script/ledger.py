@@ -19,7 +19,7 @@ from sqlanon.release.script.pages import Pages
 from sqlanon.release.series import chain
 from sqlanon.release.series import statements as series_sql
 from sqlanon.release.series.ledger import edited, opened_to_others, told
-from sqlanon.release.series.tracks import asked_of_tracks
+from sqlanon.release.series.tracks import asked_of_tracks, has_not_left, stays_or_has_not_left
 from sqlanon.source.binding import Binding
 from sqlanon.source.history import BoundHistory
 from sqlanon.source.keyed_hash import KeyedHash, enough_secret, keys_of_session
@@ -182,16 +182,45 @@ class LedgerPages:
         pages.stop_unless("Stop unless each person has one row.", once, said)
         person, values_told = self._keyed.of(column(history.key.name, "source"), history.key), self._told()
         rows = exp.select("*").from_(traits.relation(staged, "staged"))
-        seen = series_sql.told_apart(rows, person, values_told, keys, values)
+        seen = series_sql.told_apart(rows, person, values_told, keys, values, history.left)
         table = pages.create("The rows with the hash of their person and the number of their class.", "seen", seen)
         everybody = series_sql.people(table, history.people, self._values)
         people = pages.create("Everybody of the release, with the track so far.", "people", everybody, analyzed=True)
         gone = series_sql.gone(people, history.people, history.tracks)
         pages.create("How many people of each track are not in the release.", "gone", gone)
-        now = series_sql.in_round(people, self._values)
-        pages.create("The people that a round looks at.", "now", now)
-        nobody = query("select p.person, p.track from p where 1 = 0", {"p": people})
+        last = scalar(
+            query(
+                "select coalesce(max(release), 0) as last from r"
+                " where target = :target and event in ('release', 'begin')",
+                {"r": history.releases},
+                target=self._texts.target,
+            )
+        )
+        standing = series_sql.present_tracks(history.tracks, [last])
+        pages.create("The tracks of those who stand in the table that is replaced.", "before", standing)
+        self._let_leave(people)
+        nobody = query("select p.person, p.track, p.leaving from p where 1 = 0", {"p": people})
         pages.create("Who stays out, as rounds find them.", "held", nobody)
+
+    def _let_leave(self, people: Table) -> None:
+        """Write the people of the first round: where the source keeps those who have left, who of them stays."""
+        pages, place, values = self._pages, self._pages.name, self._values
+        if self._history.left is None:
+            pages.create("The people that a round looks at.", "now", series_sql.in_round(people, values))
+            return
+        rest, k = series_sql.in_round(people, values, has_not_left()), self._binding.k
+        rest_table = pages.create("The people, those who have left being out of the release.", "rest", rest)
+        for name, table, words in (("failing_whole", people, "with"), ("failing_rest", rest_table, "without")):
+            failing = series_sql.failing_groups(table, self._requirement, values)
+            pages.create(f"The groups that fail {words} those who have left.", name, failing)
+        after = series_sql.without_groups(rest_table, place("failing_whole"), values)
+        pages.create("The people without groups that fail anyway.", "rest_after", after)
+        short = series_sql.failing_absent(place("rest_after"), place("gone"), self._requirement, values, k)
+        pages.create("The tracks of which too few would be absent.", "rest_short", short)
+        bound_tracks = series_sql.bound_tracks(place("failing_rest"), place("failing_whole"), place("rest_short"))
+        bound_table = pages.create("The tracks that nobody can leave yet.", "bound", bound_tracks)
+        first = series_sql.in_round(people, values, stays_or_has_not_left(bound_table, place("before")))
+        pages.create("The people that a round looks at.", "now", first)
 
     def _told(self) -> exp.Expression:
         return told(self._binding, self._history.key.name, self._keyed)
@@ -215,7 +244,7 @@ class LedgerPages:
             self._scratch(failing, series_sql.failing_groups(now, self._requirement, values)),
             self._scratch(without, series_sql.without_groups(now, failing, values)),
             self._scratch(short, series_sql.failing_absent(without, gone, self._requirement, values, k)),
-            series_sql.insert(held, ("person", "track"), settled),
+            series_sql.insert(held, ("person", "track", "leaving"), settled),
             self._scratch(chosen, series_sql.covers(without, short, values)),
             drop_table(now),
             self._scratch(now, series_sql.touched(without, short, chosen, values)),
@@ -238,25 +267,15 @@ class LedgerPages:
         pages.stop_unless("Stop unless every track is settled.", ended, said)
         people, held, seen = place("people"), place("held"), place("seen")
         published = pages.create("The people who are published.", "published", series_sql.present(people, held))
-        last = scalar(
-            query(
-                "select coalesce(max(release), 0) as last from r"
-                " where target = :target and event in ('release', 'begin')",
-                {"r": history.releases},
-                target=self._texts.target,
-            )
-        )
-        before = pages.create(
-            "The tracks of those who stand in the table that is replaced.",
-            "before",
-            series_sql.present_tracks(history.tracks, [last]),
-        )
+        before = place("before")
         counted = query(
-            "select h.deferred, h.covered, j.n as joined, g.n as gone from h cross join j cross join g",
+            "select h.deferred, h.covered, j.n as joined, g.n as gone, s.n as staying"
+            " from h cross join j cross join g cross join s",
             {
+                "s": series_sql.staying(published),
                 "h": series_sql.held_figures(held),
                 "j": series_sql.joined(published),
-                "g": series_sql.gone_since(history.people, before, people),
+                "g": series_sql.gone_since(history.people, before, people, held),
             },
         )
         figures = pages.create("What the ledger does to the release, in people.", "figures", counted)
@@ -300,7 +319,7 @@ class LedgerPages:
         values: dict[str, exp.Expression] = {
             "release": scalar(query("select coalesce(max(release), 0) + 1 as n from r", {"r": history.releases})),
             "rows": scalar(exp.select(exp.Count(this=exp.Star())).from_(source)),
-            **{name: column(name, "f") for name in ("joined", "gone", "deferred", "covered")},
+            **{name: column(name, "f") for name in ("joined", "gone", "deferred", "covered", "staying")},
             "smallest": exp.Coalesce(this=scalar(smallest), expressions=[literal(0)]),
             "event": literal("release"),
             "run": self._texts.run,

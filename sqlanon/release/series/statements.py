@@ -2,7 +2,8 @@
 
 Scratch tables of people have the columns `person` (the keyed hash), `track` (0: in no release so far), `class`, a code
 `value_0`... for each sensitive column that models read, `same`: whether these values are those that were published of
-the person last, and `kept`: whether the person is in the release.
+the person last, `leaving`: whether the source says that the person has left, and `kept`: whether the person is in the
+release.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from sqlanon.engines.base import ColumnInfo
+from sqlanon.hierarchies.base import Family
 from sqlanon.privacy.base import Grouping
 from sqlanon.sql.build import any_of, count, equal, named, query, subquery, union_all
 from sqlanon.sql.relations import Table, cast, column, identifier, literal, table_expression
 from sqlanon.sql.values import Counted, ValueTables, classes
 
-PERSON, CLASS, TOLD = "sqlanon person", "sqlanon class", "sqlanon told"
+PERSON, CLASS, TOLD, LEFT = "sqlanon person", "sqlanon class", "sqlanon told", "sqlanon left"
 """What is added to the rows of a release while it is decided."""
 
 
@@ -39,16 +42,27 @@ def told_apart(
     told: exp.Expression,
     keys: Sequence[exp.Expression],
     values: Sequence[exp.Expression],
+    left: ColumnInfo | None = None,
 ) -> exp.Select:
     """The rows of a release, each with the hash of its person, a digest of person and sensitive values, the number of
     its class and of its sensitive values.
 
     Keys and values are read from alias `source`.
     """
-    items = [named(person, PERSON), named(told, TOLD), named(rank(keys), CLASS)]
+    items = [named(person, PERSON), named(told, TOLD), named(rank(keys), CLASS), named(has_left(left), LEFT)]
     items += [named(rank([value]), f"sqlanon {value_name(place)}") for place, value in enumerate(values)]
     everything = exp.Column(this=exp.Star(), table=identifier("source"))
     return exp.select(everything, *items).from_(subquery(rows, "source"))
+
+
+def has_left(left: ColumnInfo | None) -> exp.Expression:
+    """Whether a row of alias `source` says that its person has left: it is true, or a value of another type."""
+    if left is None:
+        return exp.false()
+    value = column(left.name, "source")
+    if left.family is Family.BOOLEAN:
+        return exp.Coalesce(this=value, expressions=[exp.false()])
+    return exp.Not(this=exp.Is(this=value, expression=exp.Null()))
 
 
 COUNTS_OF_SOURCE = ("rows_read", "known", "persons")
@@ -66,16 +80,20 @@ def people(seen: Table, ledger: Table, values: int) -> exp.Select:
     track = exp.Coalesce(this=column("track", "l"), expressions=[literal(0)])
     items = [named(column(PERSON, "s"), "person"), named(track, "track"), named(column(CLASS, "s"), "class")]
     alike = exp.Coalesce(this=equal(column(TOLD, "s"), column("told", "l")), expressions=[exp.false()])
-    items += [named(column(TOLD, "s"), "told"), named(alike, "same")]
+    items += [named(column(TOLD, "s"), "told"), named(alike, "same"), named(column(LEFT, "s"), "leaving")]
     items += [named(column(f"sqlanon {value_name(place)}", "s"), value_name(place)) for place in range(values)]
     select = exp.select(*items, named(exp.true(), "kept")).from_(table_expression(seen, "s"))
     on = equal(column(PERSON, "s"), column("person", "l"))
     return select.join(table_expression(ledger, "l"), on=on, join_type="left", copy=False)
 
 
-def in_round(everybody: Table, values: int) -> exp.Select:
-    """What a round looks at of people."""
-    select = query("select p.person, p.track, p.class, p.same, p.kept from everybody as p", {"everybody": everybody})
+def in_round(everybody: Table, values: int, kept: exp.Expression | None = None) -> exp.Select:
+    """What a round looks at of people of alias `p`; `kept` says who is in the release, where that is not known yet."""
+    select = query(
+        "select p.person, p.track, p.class, p.same, p.leaving, :kept as kept from everybody as p",
+        {"everybody": everybody},
+        kept=column("kept", "p") if kept is None else kept,
+    )
     return _with_values(select, values, "p")
 
 
@@ -121,7 +139,8 @@ def _fails() -> exp.Expression:
 def without_groups(everybody: Table, failing: Table, values: int) -> exp.Select:
     """The people once groups that fail are out of the release."""
     select = query(
-        "select p.person, p.track, p.class, p.same, p.kept and f.track is null as kept from everybody as p"
+        "select p.person, p.track, p.class, p.same, p.leaving, p.kept and f.track is null as kept"
+        " from everybody as p"
         " left join failing as f on p.track = f.track and p.class = f.class",
         {"everybody": everybody, "failing": failing},
     )
@@ -177,12 +196,13 @@ def _commonest(everybody: Table, place: int) -> exp.Select:
 def covers(everybody: Table, short: Table, values: int) -> exp.Select:
     """Who leaves with the people of a track that are too few: `person`.
 
-    From the largest group of the track, one of each sensitive value in turn, in the order of the keyed hashes. That
-    group is always enough: it satisfies, so it has at least k people, and fewer are missing. Whoever is behind so many
-    of the same value cannot be chosen, which leaves little to be put in order.
+    From the largest group of the track, those first who have left anyway, one of each sensitive value in turn, in the
+    order of the keyed hashes. That group is always enough: it satisfies, so it has at least k people, and fewer are
+    missing. Whoever is behind so many of the same value cannot be chosen, which leaves little to be put in order.
     """
     by: list[exp.Expression] = [column("track", "p"), *([column(value_name(0), "p")] if values else [])]
-    order = exp.Order(expressions=[exp.Ordered(this=column("person", "p"))])
+    first = exp.Case().when(column("leaving", "p"), literal(0)).else_(literal(1))
+    order = exp.Order(expressions=[exp.Ordered(this=first), exp.Ordered(this=column("person", "p"))])
     turn = exp.Window(this=exp.RowNumber(), partition_by=by, order=order)
     largest = query(
         "select r.track, r.class from (select p.track, p.class, row_number() over"
@@ -191,14 +211,16 @@ def covers(everybody: Table, short: Table, values: int) -> exp.Select:
         {"everybody": everybody, "short": short},
     )
     turns = query(
-        "select p.person, p.track, s.missing, :turn as turn from everybody as p join short as s on p.track = s.track"
+        "select p.person, p.track, p.leaving, s.missing, :turn as turn from everybody as p"
+        " join short as s on p.track = s.track"
         " join largest as g on p.track = g.track and p.class = g.class where p.kept",
         {"everybody": everybody, "short": short, "largest": largest},
         turn=turn,
     )
     return query(
         "select o.person from (select t.person, t.missing, row_number() over"
-        " (partition by t.track order by t.turn, t.person) as place from turns as t"
+        " (partition by t.track order by case when t.leaving then 0 else 1 end, t.turn, t.person) as place"
+        " from turns as t"
         " where t.turn <= t.missing) as o where o.place <= o.missing",
         {"turns": turns},
     )
@@ -207,7 +229,8 @@ def covers(everybody: Table, short: Table, values: int) -> exp.Select:
 def touched(everybody: Table, short: Table, chosen: Table, values: int) -> exp.Select:
     """The people of tracks that others left with, once these are out: what a further round has to look at."""
     select = query(
-        "select p.person, p.track, p.class, p.same, p.kept and c.person is null as kept from everybody as p"
+        "select p.person, p.track, p.class, p.same, p.leaving, p.kept and c.person is null as kept"
+        " from everybody as p"
         " join short as s on p.track = s.track left join chosen as c on p.person = c.person",
         {"everybody": everybody, "short": short, "chosen": chosen},
     )
@@ -215,9 +238,10 @@ def touched(everybody: Table, short: Table, chosen: Table, values: int) -> exp.S
 
 
 def settled(everybody: Table, short: Table) -> exp.Select:
-    """The people out of the release whose tracks need no further round: `person`, `track`."""
+    """The people out of the release whose tracks need no further round: `person`, `track`, `leaving`."""
     return query(
-        "select p.person, p.track from everybody as p where not p.kept and p.track not in (select track from short)",
+        "select p.person, p.track, p.leaving from everybody as p"
+        " where not p.kept and p.track not in (select track from short)",
         {"everybody": everybody, "short": short},
     )
 
@@ -228,11 +252,30 @@ def rows_of(table: Table) -> exp.Select:
 
 
 def held_figures(held: Table) -> exp.Select:
-    """One row: newcomers who wait, and people of some track who are out."""
+    """One row: newcomers who wait, people of some track who are out, and those among both who have left."""
     return query(
-        "select coalesce(sum(case when track = 0 then 1 else 0 end), 0) as deferred,"
-        " coalesce(sum(case when track > 0 then 1 else 0 end), 0) as covered from held",
+        "select coalesce(sum(case when track = 0 and not leaving then 1 else 0 end), 0) as deferred,"
+        " coalesce(sum(case when track > 0 and not leaving then 1 else 0 end), 0) as covered,"
+        " coalesce(sum(case when leaving then 1 else 0 end), 0) as left_now from held",
         {"held": held},
+    )
+
+
+def staying(published: Table) -> exp.Select:
+    """How many people of a release have left."""
+    return query("select count(*) as n from published where leaving", {"published": published})
+
+
+# -- those who have left, and whose rows the source keeps --------------------------------------------------------------
+
+
+def bound_tracks(failing_rest: Table, failing_whole: Table, short: Table) -> exp.Select:
+    """The tracks whose people who have left cannot leave yet: the rest of a group would fail that satisfies with them,
+    or those who are absent then would."""
+    return query(
+        "select r.track from failing_rest as r left join failing_whole as w on r.track = w.track and r.class = w.class"
+        " where w.track is null union select s.track from short as s",
+        {"failing_rest": failing_rest, "failing_whole": failing_whole, "short": short},
     )
 
 
@@ -253,9 +296,10 @@ def without_people(seen: Table, held: Table, names: Sequence[str]) -> exp.Select
 
 
 def present(everybody: Table, held: Table) -> exp.Select:
-    """The people of the release as it is published: `person`, `track`, `class`, `told`."""
+    """The people of the release as it is published: `person`, `track`, `class`, `told`, `leaving`."""
     return query(
-        "select p.person, p.track, p.class, p.told from everybody as p left join held as h on p.person = h.person"
+        "select p.person, p.track, p.class, p.told, p.leaving from everybody as p"
+        " left join held as h on p.person = h.person"
         " where h.person is null",
         {"everybody": everybody, "held": held},
     )
@@ -306,29 +350,30 @@ PEOPLE = ("person", "track", "told")
 """The columns of the people of a ledger; `told` is a keyed digest of the person and the values published last."""
 
 
+def _nothing(columns: Mapping[str, str]) -> exp.Select:
+    """No row of these columns, by their types."""
+    items = [named(cast(literal("" if kind == "text" else 0), kind), name) for name, kind in columns.items()]
+    return exp.select(*items).where(equal(literal(1), literal(0)))
+
+
 def nobody() -> exp.Select:
     """The people of a ledger that begins."""
-    return query("select cast('' as text) as person, cast(0 as bigint) as track, cast('' as text) as told where 1 = 0")
+    return _nothing({"person": "text", "track": "bigint", "told": "text"})
 
 
 def no_tracks() -> exp.Select:
     """The tracks of a ledger that begins."""
-    return query(
-        "select cast(0 as bigint) as track, cast(0 as bigint) as parent, cast(0 as bigint) as release,"
-        " cast(0 as bigint) as class, cast(0 as bigint) as forgotten where 1 = 0"
-    )
+    return _nothing(dict.fromkeys(TRACKS, "bigint"))
 
 
 TRACKS = ("track", "parent", "release", "class", "forgotten")
 TEXTS = ("event", "run", "target", "published", "secret_mark", "contract", "state", "digest")
-NUMBERS = ("release", "rows", "joined", "gone", "deferred", "covered", "smallest")
+NUMBERS = ("release", "rows", "joined", "gone", "deferred", "covered", "staying", "smallest")
 
 
 def no_releases() -> exp.Select:
     """The releases of a ledger that begins."""
-    items = [named(cast(literal(0), "bigint"), name) for name in NUMBERS]
-    items += [named(cast(literal(""), "text"), name) for name in TEXTS]
-    return exp.select(*items).where(equal(literal(1), literal(0)))
+    return _nothing({**dict.fromkeys(NUMBERS, "bigint"), **dict.fromkeys(TEXTS, "text")})
 
 
 def release_row(values: Mapping[str, str | int | exp.Expression]) -> exp.Select:
@@ -361,12 +406,16 @@ def smallest_track(ledger: Table, tracks: Table) -> exp.Select:
     )
 
 
-def gone_since(ledger: Table, before: Table, everybody: Table) -> exp.Select:
-    """How many people of the tracks of the release before are not among those of this one, held back or not."""
+def gone_since(ledger: Table, before: Table, everybody: Table, held: Table) -> exp.Select:
+    """How many people of the tracks of the release before are not among those of this one, held back or not.
+
+    Those whose rows the source keeps are gone once they have left the release.
+    """
     return query(
-        "select count(*) as n from ledger as l join before as t on l.track = t.track"
-        " left join everybody as p on l.person = p.person where p.person is null",
-        {"ledger": ledger, "before": before, "everybody": everybody},
+        "select (select count(*) from ledger as l join before as t on l.track = t.track"
+        " left join everybody as p on l.person = p.person where p.person is null)"
+        " + (select count(*) from held as h join before as t on h.track = t.track where h.leaving) as n",
+        {"ledger": ledger, "before": before, "everybody": everybody, "held": held},
     )
 
 

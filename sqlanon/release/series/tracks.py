@@ -23,7 +23,8 @@ from sqlanon.release.series.ledger import Ledger, Standing, opened
 from sqlanon.release.steps import audited_rows
 from sqlanon.source.scratch import Scratch
 from sqlanon.spec.keys import days_of
-from sqlanon.sql.relations import Query, Table, column
+from sqlanon.sql.build import all_of, any_of
+from sqlanon.sql.relations import Query, Table, column, table_expression
 
 if TYPE_CHECKING:
     from sqlanon.recoding.assignment import Judgement
@@ -44,13 +45,17 @@ class HistoryFigures:
     """Newcomers who wait until enough of them have come."""
     covered: int
     """People of earlier releases who are left out, so that those who leave or move are not alone."""
+    left: int
+    """People whom the source keeps although they have left, and who are not in the release."""
+    staying: int
+    """People who have left, and are still in the release until enough of them can leave together."""
     smallest: int
     """The fewest people who share all of their history."""
 
     @property
     def held(self) -> int:
         """Rows that satisfy by themselves, and are left out all the same."""
-        return self.deferred + self.covered
+        return self.deferred + self.covered + self.left
 
     def to_dict(self) -> dict[str, int]:
         return {
@@ -59,6 +64,7 @@ class HistoryFigures:
             "gone": self.gone,
             "deferred": self.deferred,
             "covered": self.covered,
+            "staying": self.staying,
             "smallest_track": self.smallest,
         }
 
@@ -80,7 +86,7 @@ class Tracked:
         """
         found = self.figures
         counts = {"rows": rows, "joined": found.joined, "gone": found.gone}
-        counts |= {"deferred": found.deferred, "covered": found.covered}
+        counts |= {"deferred": found.deferred, "covered": found.covered, "staying": found.staying}
         smallest = self.ledger.add(self.standing, self.published, counts, kind)
         forget_outlived(self.ledger, self.ledger.read())
         return replace(found, smallest=smallest)
@@ -105,19 +111,21 @@ def track(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch)
     everybody = scratch.create("people of release", "people", series_sql.people(seen, standing.people, values))
     engine.analyze("people of release", everybody)
     gone = scratch.create("people gone", "gone", series_sql.gone(everybody, standing.people, standing.tracks))
-    held = _held(engine, scratch, everybody, gone, requirement, binding)
-    [(deferred, covered)] = engine.query(Statement("people held back", series_sql.held_figures(held)))
+    last = standing.last_of(str(binding.target))
+    before = scratch.create("tracks of tables", "before", series_sql.present_tracks(standing.tracks, [last]))
+    first = _first(engine, scratch, Group(everybody, gone, before, requirement), binding)
+    held = _held(engine, scratch, first, gone, requirement, binding)
+    [(deferred, covered, left)] = engine.query(Statement("people held back", series_sql.held_figures(held)))
     published = scratch.create("people published", "published", series_sql.present(everybody, held))
-    if judged.released == int(deferred) + int(covered):
+    if judged.released == int(deferred) + int(covered) + int(left):
         raise InfeasibleError(
             "history: nobody can be released: all groups of people who share their history are too small"
         )
     joined = _count(engine, "people joined", series_sql.joined(published))
-    left, last = 0, standing.last_of(str(binding.target))
-    if last:
-        before = scratch.create("tracks of tables", "before", series_sql.present_tracks(standing.tracks, [last]))
-        left = _count(engine, "people gone", series_sql.gone_since(standing.people, before, everybody))
-    figures = HistoryFigures(len(standing.releases) + 1, joined, left, int(deferred), int(covered), 0)
+    absent = _count(engine, "people gone", series_sql.gone_since(standing.people, before, everybody, held))
+    staying = _count(engine, "people staying", series_sql.staying(published)) if _keeps_left(binding) else 0
+    counts = (joined, absent, int(deferred), int(covered), int(left), staying)
+    figures = HistoryFigures(len(standing.releases) + 1, *counts, smallest=0)
     rows = seen
     if figures.held:
         names = [*binding.released, *binding.witnesses]
@@ -147,7 +155,9 @@ def _seen(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch,
         for names in (binding.names, [item.name for item in binding.sensitive])
     )
     person = ledger.hash(column(history.key.name, "source"), history.key)
-    step = audited_rows(binding, scratch.name, series_sql.told_apart(rows, person, ledger.told(), keys, values))
+    step = audited_rows(
+        binding, scratch.name, series_sql.told_apart(rows, person, ledger.told(), keys, values, history.left)
+    )
     seen = scratch.create_at(step.title, step.table, step.query)
     source = engine.traits.relation(binding.source, "source")
     key = traits.key(column(history.key.name, "source"), history.key.family)
@@ -161,10 +171,62 @@ def _seen(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch,
     return seen
 
 
+@dataclass(frozen=True)
+class Group:
+    """What rounds begin with."""
+
+    everybody: Table
+    gone: Table
+    before: Table
+    """The tracks of those who stand in the table that is replaced."""
+    requirement: Grouping
+
+
+def _keeps_left(binding: Binding) -> bool:
+    return binding.history is not None and binding.history.left is not None
+
+
+def _first(engine: Engine, scratch: Scratch, group: Group, binding: Binding) -> Table:
+    """The people of the first round; where the source keeps those who have left, they leave if enough can together."""
+    everybody, values = group.everybody, len(binding.sensitive)
+    if not _keeps_left(binding):
+        return everybody
+    rest = scratch.create("people left", "rest", series_sql.in_round(everybody, values, has_not_left()))
+    failing = [
+        scratch.create("people left", name, series_sql.failing_groups(table, group.requirement, values))
+        for name, table in (("failing_whole", everybody), ("failing_rest", rest))
+    ]
+    whole, rest_failing = failing
+    after = scratch.create("people left", "rest_after", series_sql.without_groups(rest, whole, values))
+    short = series_sql.failing_absent(after, group.gone, group.requirement, values, binding.k)
+    lacking = scratch.create("people left", "rest_short", short)
+    bound = scratch.create("people left", "bound", series_sql.bound_tracks(rest_failing, whole, lacking))
+    kept = stays_or_has_not_left(bound, group.before)
+    first = scratch.create("people left", "first", series_sql.in_round(everybody, values, kept))
+    scratch.drop(rest, whole, rest_failing, after, lacking, bound)
+    return first
+
+
+def has_not_left() -> exp.Expression:
+    """Whether the source does not say that a person has left."""
+    return exp.Not(this=column("leaving", "p"))
+
+
+def stays_or_has_not_left(bound: Table, standing: Table) -> exp.Expression:
+    """The same, or the person stands in the table that is replaced, on a track that nobody can leave yet."""
+    on_track = [
+        exp.In(
+            this=column("track", "p"), query=exp.Subquery(this=exp.select(column("track")).from_(table_expression(t)))
+        )
+        for t in (bound, standing)
+    ]
+    return any_of([has_not_left(), all_of(on_track)])
+
+
 def _held(
     engine: Engine, scratch: Scratch, everybody: Table, gone: Table, requirement: Grouping, binding: Binding
 ) -> Table:
-    """Who stays out: `person`, `track`."""
+    """Who stays out: `person`, `track`, `leaving`."""
     values, parts = len(binding.sensitive), []
     now, number = everybody, 0
 
@@ -184,7 +246,7 @@ def _held(
         following = made("round", series_sql.touched(after, short, chosen, values))
         scratch.drop(failing, after, short, chosen, *([] if now is everybody else [now]))
         now = following
-    return scratch.create("people held back", "held", series_sql.together(parts, ("person", "track")))
+    return scratch.create("people held back", "held", series_sql.together(parts, ("person", "track", "leaving")))
 
 
 def refuse_by_policy(binding: Binding, found: HistoryFigures) -> None:

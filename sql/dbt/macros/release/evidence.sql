@@ -118,8 +118,7 @@
     {% set levels = sqlanon.stated_levels(part) %}
     {% set run = local_md5(invocation_id ~ ' ' ~ build.model.unique_id)[:12] %}
     {% set finished = modules.datetime.datetime.now(modules.pytz.utc) %}
-    {% set held = build.series.deferred + build.series.covered if build.series else 0 %}
-    {% set suppressed = build.source_rows - build.released_rows - held %}
+    {% set suppressed = build.source_rows - build.released_rows - build.held %}
     {% set document = {
         'version': 1,
         'run': run,

@@ -66,6 +66,7 @@
     {% do sqlanon.keep_evidence({
         'model': model, 'meta': meta, 'started': started, 'measured': measured, 'smallest': smallest,
         'classes': classes, 'source_rows': ns.rows.source, 'released_rows': ns.rows.released, 'series': series,
+        'held': ns.rows.held,
         'steps': sqlanon.steps_of(measured, seconds, ns.rows.released)
     }) %}
     {{ adapter.commit() }}

@@ -60,7 +60,7 @@
     {% do sqlanon.take_secret() %}
     {{ return({
         'release': row[0] | int, 'joined': row[1] | int, 'gone': row[2] | int, 'deferred': row[3] | int,
-        'covered': row[4] | int, 'smallest_track': row[5] | int,
+        'covered': row[4] | int, 'staying': row[5] | int, 'smallest_track': row[6] | int,
     }) }}
 {% endmacro %}
 
@@ -79,7 +79,7 @@
     {% if history is not mapping or not history.get('key') or not history.get('ledger') or not history.get('secret') %}
         {{ sqlanon.refuse('history: a mapping of key, ledger and secret is expected') }}
     {% endif %}
-    {% for name in history if name not in ['key', 'ledger', 'secret', 'joiners', 'leavers'] %}
+    {% for name in history if name not in ['key', 'ledger', 'secret', 'left', 'joiners', 'leavers'] %}
         {{ sqlanon.refuse("history: this package does not know '" ~ name ~ "'") }}
     {% endfor %}
     {% set asked = {} %}
