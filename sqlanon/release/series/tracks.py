@@ -113,7 +113,7 @@ def track(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch)
     gone = scratch.create("people gone", "gone", series_sql.gone(everybody, standing.people, standing.tracks))
     last = standing.last_of(str(binding.target))
     before = scratch.create("tracks of tables", "before", series_sql.present_tracks(standing.tracks, [last]))
-    first = _first(engine, scratch, Group(everybody, gone, before, requirement), binding)
+    first = _first(engine, scratch, FirstRound(everybody, gone, before, requirement), binding)
     held = _held(engine, scratch, first, gone, requirement, binding)
     [(deferred, covered, left)] = engine.query(Statement("people held back", series_sql.held_figures(held)))
     published = scratch.create("people published", "published", series_sql.present(everybody, held))
@@ -172,7 +172,7 @@ def _seen(engine: Engine, binding: Binding, judged: Judgement, scratch: Scratch,
 
 
 @dataclass(frozen=True)
-class Group:
+class FirstRound:
     """What rounds begin with."""
 
     everybody: Table
@@ -186,7 +186,7 @@ def _keeps_left(binding: Binding) -> bool:
     return binding.history is not None and binding.history.left is not None
 
 
-def _first(engine: Engine, scratch: Scratch, group: Group, binding: Binding) -> Table:
+def _first(engine: Engine, scratch: Scratch, group: FirstRound, binding: Binding) -> Table:
     """The people of the first round; where the source keeps those who have left, they leave if enough can together."""
     everybody, values = group.everybody, len(binding.sensitive)
     if not _keeps_left(binding):
