@@ -66,7 +66,7 @@ def command(
     with (
         settings.working(quiet=True, lock=where) as options,
         running(loaded, replace(options, reads_only=True)) as run,
-        _Desk(spec, where, recipient) as desk,
+        Desk(spec, where, recipient) as desk,
     ):
         desk.open(run)
 
@@ -104,7 +104,7 @@ def lock_path_of(spec: Path, recipient: str | None) -> Path:
     return lock_path(spec, recipient)
 
 
-class _Desk:
+class Desk:
     """What the page works on: the lattice of the spec as its file says it, and the changes to that file.
 
     When the file is written both are made anew, on the run that is open.
@@ -118,7 +118,7 @@ class _Desk:
         self._stack = ExitStack()
         self._first: Run | None = None
 
-    def __enter__(self) -> _Desk:
+    def __enter__(self) -> Desk:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import sqlanon
-from sqlanon.errors import EngineError, RequirementError, SpecError, UsageError
+from sqlanon.cli.explore import Desk
+from sqlanon.errors import EngineError, RequirementError, SpecError, SqlanonError, UsageError
 from sqlanon.pipeline import prepare
 from sqlanon.planning.decision import hierarchies_of, packed, scanned
 from sqlanon.reports.explore import Explorer, Pace, PageRequest, Served, node_of, reading
@@ -180,6 +181,30 @@ def test_setup(engine_url: str, folder: Path) -> None:
         unnamed = wanted_of({"columns": {"city": {"hierarchy": "suppression", "groups": [{"kind": "add"}]}}})
         setup.require_savable(unnamed)
     assert path.read_text(encoding="utf-8") == written
+
+
+def test_the_lattice_is_made_anew_when_the_spec_is_written(engine_url: str, folder: Path) -> None:
+    path = people(engine_url, folder)
+    with running(load_spec(path), DEFAULT) as run, Desk(path, folder / "people.lock.json", None) as desk:
+        desk.open(run)
+        assert desk.view()["lattice"]["heights"] == [2, 1, 3]
+        before = path.read_text(encoding="utf-8")
+        for wrong in ({"columns": {"age": {"hierarchy": "{date: [day, any]}"}}}, {"k": "1000"}, {}):
+            with pytest.raises(SqlanonError):
+                desk.write(wrong)
+            assert path.read_text(encoding="utf-8") == before
+            assert desk.view()["lattice"]["heights"] == [2, 1, 3]
+        # Twice, so that what stands for the first is gone when the second is read.
+        apart = [{"kind": "add"}, {"kind": "move", "level": 1, "label": "river", "to": "south"}]
+        desk.write({"columns": {"city": {"groups": apart}, "job": {"role": "identifier"}}})
+        assert desk.view()["lattice"]["heights"] == [3, 3]
+        desk.write({"columns": {"job": {"role": "quasi_identifier", "hierarchy": "suppression"}}, "k": "2"})
+        view = desk.view()
+        assert (view["lattice"]["heights"], view["k"]) == ([3, 1, 3], 2)
+        levels = {"levels": view["lattice"]["chosen"]}
+        assert desk.evaluate(levels)["own"]
+        desk.save(levels)
+    command("apply", folder / "people.lock.json")
 
 
 def test_values_are_named_in_a_spec_only_where_that_is_allowed(duckdb_url: str, folder: Path) -> None:
