@@ -368,9 +368,11 @@ def risk(spec: Spec, options: Options = DEFAULT, asked: RiskOptions = PLAIN_RISK
         target = published(run)
         if target is None:
             return RiskResult(before, None, (UNPUBLISHED.format(binding.target),), run.watch.seconds)
+        # A pseudonym tells the people of the release apart as their own keys do those of the source.
+        shown = binding.spec.respondent if binding.spec.respondent in binding.released else None
         notes = (
             []
-            if respondent is None or binding.spec.respondent in binding.released
+            if respondent is None or shown is not None
             else ["the release does not hold the respondent column: its rows were counted, not persons"]
         )
         with run.watch.phase("after"):
@@ -380,7 +382,7 @@ def risk(spec: Spec, options: Options = DEFAULT, asked: RiskOptions = PLAIN_RISK
                     released = people_as_released(run.engine, people, target, labels_of(run, target, [people]))
                 except UsageError as error:
                     notes.append(f"the population was not compared with the release: {error}")
-            after = measure_risk(run.engine, target, request, run.scratch, population=released)
+            after = measure_risk(run.engine, target, request, run.scratch, population=released, respondent=shown)
         return RiskResult(before, after, tuple(notes), run.watch.seconds)
 
 

@@ -20,6 +20,7 @@ from sqlanon.api import recipients
 from sqlanon.auditor.rules import Ruled
 from sqlanon.engines.base import Statement
 from sqlanon.errors import RequirementError, SpecError, UsageError
+from sqlanon.insight.exposure import risk
 from sqlanon.release.lock import Lock
 from sqlanon.reports.offline import released_grid
 from sqlanon.source.binding import bind
@@ -353,3 +354,21 @@ def test_spark_makes_the_same_pseudonyms(spark_url: str, monkeypatch: pytest.Mon
         found = {person for (person,) in query(engine, "SELECT person FROM released")}
         engine.close()
         assert found == {of_python(person, form) for person in persons}
+
+
+def test_risk_counts_the_people_of_the_release_by_their_pseudonym(database: Database) -> None:
+    """Two people have six rows each in a class: the size of the class is two, and the risk a half."""
+    rows = [(f"p{n}", "ab"[n % 2], "s", place) for n in range(4) for place in range(6)]
+    people(database, rows)
+    spec = spec_of(database)
+    pipeline.run(spec)
+    found = risk(spec)
+    assert found.after is not None
+    assert (found.before.classes.persons, found.after.classes.persons) == (True, True)
+    assert (found.after.classes.smallest, found.after.classes.largest, found.after.classes.rows) == (2, 2, 24)
+    assert found.after.classes.prosecutor.highest == 0.5
+    assert not found.notes
+    [(smallest,)] = database.run(
+        "SELECT min(n) FROM (SELECT count(DISTINCT person) AS n FROM released GROUP BY a) AS classes"
+    )
+    assert smallest == found.after.classes.smallest
