@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from sqlanon import pipeline
+from sqlanon.auditor.downcoding import KnownRule
 from sqlanon.errors import InfeasibleError
+from sqlanon.insight.adversary.programs import solved
 from sqlanon.release.lock import Lock
 from sqlanon.release.results import RecodedPlan
-from tests.insight.test_downcoding import V1, WORLDS, Cell, Node, World, covered, figures, rounds, spec_of
+from tests.insight.test_downcoding import V1, WORLDS, Cell, Node, Release, World, covered, figures, rounds, spec_of
+from tests.insight.test_programs import classes_of, paths_of
 from tests.kit.database import Database
 
 SLACK: dict[str, Any] = {"adversary": {"slack": 1}}
@@ -184,6 +187,16 @@ def defended(world: World, recoded: Recoded, k: int) -> Recoded | None:
             found[()] += found.pop(cell)
 
 
+def solved_for(world: World, k: int, releases: Sequence[Release]) -> list[Release]:
+    """The releases of which integer programs pin somebody: refused classes may lie in the class of everybody."""
+    found = []
+    for release in releases:
+        classes = [item for _, item in classes_of(world, release).values()]
+        answer = solved(classes, paths_of(world), KnownRule(k - 1, pooled=True), frozenset())
+        found += [release] if answer.pinned or answer.reason else []
+    return found
+
+
 @pytest.mark.representative(3)
 @pytest.mark.parametrize("name", ["last round", "three levels", "three values", "two columns", "k 3", "four values"])
 def test_nobody_is_pinned_by_any_table_that_gives_a_release(name: str) -> None:
@@ -199,6 +212,7 @@ def test_nobody_is_pinned_by_any_table_that_gives_a_release(name: str) -> None:
                 if found is not None:
                     ways[tuple(sorted((cell, len(rows)) for cell, rows in found.items()))].append(found)
     told = 0
+    assert solved_for(world, k, sorted(ways)[::3]) == []
     for release, origins in ways.items():
         nodes = {world.node_of(cell) for cell, _ in release if cell}
         for cell, _ in release:
