@@ -125,7 +125,7 @@ def test_labels_on_spark_are_no_finer_than_the_least_levels(spark_url: str, name
 
 @pytest.mark.parametrize(
     "algorithm",
-    [pytest.param(name, marks=[] if name == "ops" else pytest.mark.soak) for name in ("ops", "sps", "tds", "local")],
+    [pytest.param(name, marks=[] if name == "sps" else pytest.mark.soak) for name in ("ops", "sps", "tds", "local")],
 )
 def test_labels_on_spark_show_values_of_released_rows_only(spark_url: str, algorithm: str) -> None:
     rows = suppressed.people(1)
