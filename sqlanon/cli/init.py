@@ -21,6 +21,7 @@ from sqlanon.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlanon.draft.drafting import Draft, Places
+    from sqlanon.draft.rules import Guess
     from sqlanon.engines.base import Engine
     from sqlanon.sql.relations import File, Relation, Table
 
@@ -43,6 +44,12 @@ PASSWORD = "SQLANON_PASSWORD"
 @click.option("--target", help="The name of the release. Default: the source's name with _release.")
 @click.option("--k", type=click.IntRange(min=1), default=5, show_default=True, help="The k to ask for.")
 @click.option("--preset", type=click.Choice(NAMES), help="Draft by the clauses of a law or a practice.")
+@click.option(
+    "--dbt",
+    "project",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A dbt project whose manifest states roles of the table's columns, as meta.sqlanon.role.",
+)
 @click.option("--interactive", is_flag=True, help="Talk every guess over on this terminal before it is written.")
 @click.option("--no-values", is_flag=True, help="Look at no values, and write no csv files of hierarchies.")
 @click.option("--force", is_flag=True, help="Replace a spec that exists.")
@@ -55,6 +62,7 @@ def command(
     target: str | None,
     k: int,
     preset: str | None,
+    project: Path | None,
     interactive: bool,
     no_values: bool,
     force: bool,
@@ -92,7 +100,8 @@ def command(
             refuse_file(engine, [Read("source", relation)], out)
             if out.exists() and not is_spec(out):
                 raise UsageError(f"{out}: exists and is no spec, which --force would replace; name another file")
-        draft = draft_spec(engine, relation, look_at_values=out != STDOUT and not no_values)
+        stated = {} if project is None else _stated(project, relation)
+        draft = draft_spec(engine, relation, look_at_values=out != STDOUT and not no_values, stated=stated)
         if preset is not None:
             draft = with_preset(draft, preset, datetime.now(UTC).date())
         if interactive:
@@ -129,6 +138,20 @@ def command(
         _show(settings, draft, out, list(files.values()))
     if PASSWORD in text:
         settings.note(f"the password is not in the draft: set {PASSWORD} before you use it")
+
+
+def _stated(folder: Path, relation: Relation) -> dict[str, Guess]:
+    """The roles that a dbt project states of a table's columns."""
+    from sqlanon.dbt.manifest import read_manifest
+    from sqlanon.dbt.project import Project
+    from sqlanon.draft.rules import known_role
+    from sqlanon.sql.relations import Table
+
+    if not isinstance(relation, Table):
+        raise UsageError("--dbt: a project says nothing of files; name a table")
+    manifest = read_manifest(Project.at(folder).manifest_path)
+    roles = manifest.roles(relation.name, relation.schema[-1] if relation.schema else None)
+    return {name: known_role(name, role, "the dbt project") for name, role in roles.items()}
 
 
 def _places(engine: Engine, relation: Relation, connection: str | None, target: str | None, out: Path) -> Places:

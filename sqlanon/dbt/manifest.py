@@ -112,6 +112,16 @@ class Manifest:
             raise UsageError(f"{asked} the project has {'more than one' if standing else 'no'} such node")
         return standing[0]
 
+    def roles(self, name: str, schema: str | None) -> dict[str, str]:
+        """The roles that `meta.sqlanon` of a table's columns state; UsageError where no node, or several, are meant."""
+        standing = [node for node in self.nodes if not node.missing and node.relation[1] == name]
+        found = [node for node in standing if schema in (None, node.relation[0])]
+        if len(found) != 1:
+            many = "more than one node makes" if found else "no node of the project makes or reads"
+            raise UsageError(f"--dbt: {many} the table '{name}'; name it with its schema")
+        columns = found[0].columns or {}
+        return {column: str(stated["role"]) for column, stated in columns.items() if "role" in stated}
+
     def reading(self, schema: str, name: str) -> ManifestNode | None:
         """The node that a relation of the database is, if any."""
         standing = (node for node in self.nodes if not node.missing)
@@ -138,7 +148,9 @@ def _nodes(content: Mapping[str, Any], project: str) -> Iterator[ManifestNode]:
             yield _node(entry, project)
     for entry in content["sources"].values():
         jinja = reference("source", entry["source_name"], entry["name"])
-        yield ManifestNode(entry["name"], (entry["schema"], entry["identifier"]), jinja, group=entry["source_name"])
+        place = (entry["schema"], entry["identifier"])
+        stated = _columns(entry)
+        yield ManifestNode(entry["name"], place, jinja, group=entry["source_name"], columns=stated)
     for disabled in (content.get("disabled") or {}).values():
         for entry in disabled:
             if entry["resource_type"] in KINDS:
@@ -163,12 +175,17 @@ def _node(entry: Mapping[str, Any], project: str) -> ManifestNode:
         path=entry["original_file_path"],
         materialized=materialized if own else None,
         meta=_meta(entry),
-        columns={name: stated for name, column in entry["columns"].items() if (stated := _meta(column))},
+        columns=_columns(entry),
         package=entry["package_name"],
         version=version,
         is_latest=version == latest,
         missing=ephemeral if materialized == "ephemeral" else "",
     )
+
+
+def _columns(entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What `meta.sqlanon` of the columns says, of those that have any."""
+    return {name: stated for name, column in (entry.get("columns") or {}).items() if (stated := _meta(column))}
 
 
 def _meta(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:

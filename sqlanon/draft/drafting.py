@@ -26,6 +26,7 @@ from sqlanon.draft.rules import (
     is_interval,
     is_time,
     person_key,
+    stated_role,
     words_of,
 )
 from sqlanon.draft.values import MOST_VALUES, ValueQuestions
@@ -33,7 +34,7 @@ from sqlanon.draft.vocabulary import best_match
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import TOP, Family
-from sqlanon.sql.relations import Relation, cast, literal
+from sqlanon.sql.relations import Relation, Table, cast, literal
 from sqlanon.sql.relations import column as column_of
 from sqlanon.sql.traits import Traits
 
@@ -322,13 +323,20 @@ class Draft:
         yield f"  suppression: {{limit: {limit}}}  # so many rows may be left out to keep the others precise"
 
 
-def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = False) -> Draft:
-    """Draft a spec for a table, view or file. Values are counted one by one only where that is asked for."""
+def draft_spec(
+    engine: Engine, relation: Relation, *, look_at_values: bool = False, stated: Mapping[str, Guess] | None = None
+) -> Draft:
+    """Draft a spec for a table, view or file. Values are counted one by one only where that is asked for.
+
+    What is `stated` of a column, here or by its comment in the database, comes before any guess.
+    """
     infos = engine.columns(relation)
     if not infos:
         raise SourceError(f"{relation} has no columns")
     profiles = profile_columns(engine, relation, infos)
-    guesses = _with_some_quasi_identifier(profiles, [guess_role(profile) for profile in profiles])
+    known = {**_commented(engine, relation), **(stated or {})}
+    guesses = [known.get(profile.name) or guess_role(profile) for profile in profiles]
+    guesses = _with_some_quasi_identifier(profiles, guesses, known)
     drafted = list(zip(profiles, guesses, strict=True))
     generalized = [profile for profile, guess in drafted if guess.role == "quasi_identifier"]
     values = ValueQuestions(engine, relation, generalized) if look_at_values else None
@@ -339,6 +347,13 @@ def draft_spec(engine: Engine, relation: Relation, *, look_at_values: bool = Fal
         for profile, guess in drafted
     )
     return Draft(profiles[0].rows, columns, _respondent(columns))
+
+
+def _commented(engine: Engine, relation: Relation) -> dict[str, Guess]:
+    """The roles that comments of the catalog state."""
+    comments = engine.comments(relation) if isinstance(relation, Table) else {}
+    found = ((name, stated_role(name, text)) for name, text in comments.items())
+    return {name: guess for name, guess in found if guess is not None}
 
 
 def proposal_for(engine: Engine, profile: Profile, values: ValueQuestions | None) -> Proposal:
@@ -356,11 +371,17 @@ def _respondent(columns: Sequence[DraftedColumn]) -> str | None:
     return person_key(repeating)
 
 
-def _with_some_quasi_identifier(profiles: Sequence[Profile], guesses: list[Guess]) -> list[Guess]:
-    """A release generalizes something: where nothing seemed to be one, the least distinct column is."""
-    if any(guess.role == "quasi_identifier" for guess in guesses):
+def _with_some_quasi_identifier(
+    profiles: Sequence[Profile], guesses: list[Guess], known: Mapping[str, Guess]
+) -> list[Guess]:
+    """A release generalizes something: where nothing seemed to be one, the least distinct column is.
+
+    What somebody has stated stays as it is.
+    """
+    open_to_guesses = [position for position, profile in enumerate(profiles) if profile.name not in known]
+    if any(guess.role == "quasi_identifier" for guess in guesses) or not open_to_guesses:
         return guesses
-    order = sorted(range(len(profiles)), key=lambda position: _unsuited(profiles[position]))
+    order = sorted(open_to_guesses, key=lambda position: _unsuited(profiles[position]))
     guess = Guess("quasi_identifier", "no column seems to be one, and a release needs at least one", review=True)
     return [guess if position == order[0] else other for position, other in enumerate(guesses)]
 

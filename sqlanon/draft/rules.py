@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import expm1
+from typing import get_args
 
 from sqlanon.draft.profile import DATES, NUMBERS, Profile
+from sqlanon.errors import SourceError
 from sqlanon.hierarchies.base import Family
 from sqlanon.spec import Role
 
@@ -130,6 +132,32 @@ class Guess:
     reason: str
     review: bool = False
     """Whether the guess rests on little."""
+
+
+_STATED = re.compile(r"\bsqlanon\s*[:=]\s*(?P<role>[\w-]+)", re.IGNORECASE)
+
+
+def stated_role(column: str, comment: str) -> Guess | None:
+    """The role that the comment of a column states by the word `sqlanon`; SourceError where it names none.
+
+    >>> stated_role("zip", "Where they live. sqlanon: quasi-identifier").role
+    'quasi_identifier'
+    >>> stated_role("zip", "Where they live.") is None
+    True
+    """
+    found = _STATED.search(comment)
+    return None if found is None else known_role(column, found["role"], "its comment in the database")
+
+
+def known_role(column: str, said: str, where: str) -> Guess:
+    """A role that somebody has written down; SourceError where it is none."""
+    role = said.strip().lower().replace("-", "_")
+    for known in get_args(Role):
+        if role == known:
+            return Guess(known, f"{where} says so")
+    raise SourceError(
+        f"column '{column}': {where} says '{said}', which is no role; write one of {', '.join(get_args(Role))}"
+    )
 
 
 def guess_role(column: Profile) -> Guess:

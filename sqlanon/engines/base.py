@@ -386,6 +386,10 @@ class Engine(ABC):
         """The columns of texts of which two are equal only if their bytes are, on engines that can say so."""
         return frozenset()
 
+    def comments(self, table: Table) -> dict[str, str]:
+        """What the catalog says of a table's columns, of those of which it says anything."""
+        return {}
+
     def scan_bytes(self, relation: Relation) -> int | None:
         """About how many bytes reading the whole relation takes, without reading it; None: the engine cannot tell."""
         return None

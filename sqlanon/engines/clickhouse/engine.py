@@ -273,6 +273,9 @@ class ClickHouseEngine(Engine):
     def forgets(self) -> bool:
         return not self.lasting
 
+    def comments(self, table: Table) -> dict[str, str]:
+        return {str(name): str(text) for name, text in self.ask_catalog(_COMMENTS, **_names(table))}
+
     def scan_bytes(self, relation: Relation) -> int | None:
         return scan_bytes(self, relation)
 

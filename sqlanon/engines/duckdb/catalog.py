@@ -119,6 +119,15 @@ def is_empty(engine: Engine) -> bool:
     return int(number) == 0
 
 
+def comments(engine: Engine, table: Table) -> dict[str, str]:
+    """The comments of a table's columns."""
+    found = locate(engine, table)
+    if found is None:
+        return {}
+    place = {"database": found.database, "schema": found.schema, "name": found.name}
+    return {str(name): str(text) for name, text in engine.ask_catalog(_COLUMN_COMMENTS, **place)}
+
+
 def view_query(engine: Engine, view: Table) -> exp.Query | None:
     """What a view reads; None for anything else, and for a definition that only DuckDB understands."""
     found = locate(engine, view)

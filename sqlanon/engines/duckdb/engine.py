@@ -323,6 +323,9 @@ class DuckDBEngine(Engine):
     def forgets(self) -> bool:
         return self._path is None
 
+    def comments(self, table: Table) -> dict[str, str]:
+        return duckdb_catalog.comments(self, table)
+
     def scan_bytes(self, relation: Relation) -> int | None:
         return duckdb_catalog.scan_bytes(self, relation)
 

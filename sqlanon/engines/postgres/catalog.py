@@ -60,6 +60,13 @@ select count(*) from pg_class as c
 where c.oid = to_regclass(:name) and c.relnamespace = to_regnamespace('pg_catalog')
 """
 
+_COMMENTS = """
+select a.attname, col_description(a.attrelid, a.attnum) from pg_attribute as a
+where a.attrelid = to_regclass(:name) and a.attnum > 0 and not a.attisdropped
+    and col_description(a.attrelid, a.attnum) is not null
+order by a.attnum
+"""
+
 _HERE = "select current_schema()"
 
 _SCHEMA = "select count(*) from pg_namespace where nspname = coalesce(:schema, current_schema())"
@@ -203,6 +210,12 @@ def identity(engine: Engine, table: Table) -> object:
     """The object's id; for a name that means nothing yet, the schema and name it would be created under."""
     found = _object(engine, table)
     return found[0] if found else (schema_of(engine, table), table.name)
+
+
+def comments(engine: Engine, table: Table) -> dict[str, str]:
+    """The comments of a table's columns."""
+    rows = engine.ask_catalog(_COMMENTS, name=quoted_name(table, "postgres"))
+    return {str(name): str(text) for name, text in rows}
 
 
 def is_reserved(engine: Engine, table: Table) -> bool:

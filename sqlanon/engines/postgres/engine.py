@@ -305,6 +305,9 @@ class PostgresEngine(Engine):
     def told_apart(self, relation: Relation) -> frozenset[str]:
         return postgres_catalog.told_apart(self, relation)
 
+    def comments(self, table: Table) -> dict[str, str]:
+        return postgres_catalog.comments(self, table)
+
     def scan_bytes(self, relation: Relation) -> int | None:
         return postgres_catalog.scan_bytes(self, relation)
 
