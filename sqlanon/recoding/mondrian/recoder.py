@@ -150,7 +150,7 @@ class _Rounds:
             looked = self._looked_at(points, regions, number)
             [(final, active)] = self.engine.query(Statement("count regions", regions_sql.progress(looked)))
             # What is final is put away when it is worth a pass over it.
-            put_away = 4 * final > active or not active
+            put_away = 2 * final > active or not active
             if put_away and final:
                 self._put_away(points, looked)
             after = self._parted(points, looked, number, only_active=put_away) if active else ()
