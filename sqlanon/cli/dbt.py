@@ -76,7 +76,7 @@ def command(
     """
     from sqlanon.dbt.manifest import spec_of
     from sqlanon.dbt.project import Invocation, Project, connection_of
-    from sqlanon.dbt.writing import lock_beside, write_model
+    from sqlanon.dbt.writing import lock_beside, require_in_dbt, write_model
 
     project = Project.at(folder)
     invocation = Invocation(executable, target, profile, profiles, variables)
@@ -84,8 +84,10 @@ def command(
     manifest = project.manifest(invocation, database, parse=parse)
     url = connection or (database.url if database is not None else "")
     planned = []
-    for node in manifest.releases(selected):
-        spec = spec_of(manifest, node, url, project.folder)
+    releases = [(node, spec_of(manifest, node, url, project.folder)) for node in manifest.releases(selected)]
+    for _, spec in releases:
+        require_in_dbt(spec)
+    for node, spec in releases:
         lock = lock_beside(project.folder / node.path)
         if not (dry_run or check):
             require_writable(lock, lock=True)

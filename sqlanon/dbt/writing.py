@@ -233,6 +233,16 @@ def lock_beside(model: Path) -> Path:
     return model.with_suffix(".lock.json")
 
 
+def require_in_dbt(spec: Spec) -> None:
+    """UsageError for what a model that dbt builds cannot do; asked of every release before the first is planned."""
+    require_honoured(spec, "dbt")
+    if spec.profiled:
+        raise UsageError(
+            "privacy.profile: a model built by dbt cannot count what levels of anonymity ask for; write privacy.k, or "
+            "publish with sqlanon run"
+        )
+
+
 def write_model(
     project: Project,
     manifest: Manifest,
@@ -244,12 +254,6 @@ def write_model(
     """Search for the generalization of a model's release, and the files that let dbt build it alone."""
     path = project.folder / node.path
     file = ModelFile.read(path)
-    require_honoured(spec, "dbt")
-    if spec.profiled:
-        raise UsageError(
-            "privacy.profile: a model built by dbt cannot count what levels of anonymity ask for; write privacy.k, or "
-            "publish with sqlanon run"
-        )
     source = manifest.referred(str((node.meta or {}).get("source")), node.name)
     spec = _with_scratch(spec, source, options)
     result = plan(spec, options, known)

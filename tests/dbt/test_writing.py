@@ -324,6 +324,8 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     ({"source": "source('raw', 'staged')", "k": 2}, "landing"),
     ({"source": "staged", "k": 0}, "model 'release': privacy.k"),
     ({"source": "staged", "k": 2, "suppression": {"mode": "blank"}}, "suppression.mode"),
+    ({"source": "staged", "k": 2, "search": {"algorithm": "mondrian"}}, "which mondrian does not decide"),
+    ({"source": "staged", "k": 2, "search": {"algorithm": "local"}}, "which local does not decide"),
     ({"k": 2}, "has a source in meta.sqlanon"),
 ]
 
@@ -336,6 +338,23 @@ def test_what_cannot_be_built_is_refused(
     code, text = said(staged, capsys)
     assert code != 0
     assert message in text
+
+
+def test_nothing_is_planned_where_another_release_cannot_be_built(
+    staged: FakeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    staged.write({"source": "staged", "k": 2}, QUASI_IDENTIFIERS)
+    before = staged.model.read_text(encoding="utf-8")
+    prepared = staged.folder / "prepared.json"
+    content = json.loads(prepared.read_text(encoding="utf-8"))
+    meta = {"source": "staged", "k": 2, "search": {"algorithm": "mondrian"}}
+    second = {**content["nodes"]["model.fake.release"], "name": "second", "alias": "second"}
+    content["nodes"]["model.fake.second"] = {**second, "config": {**second["config"], "meta": {"sqlanon": meta}}}
+    prepared.write_text(json.dumps(content), encoding="utf-8")
+    code, text = said(staged, capsys)
+    assert (code, "which mondrian does not decide" in text) == (2, True)
+    assert staged.model.read_text(encoding="utf-8") == before
+    assert [*staged.folder.rglob("*.lock.json")] == []
 
 
 SENSITIVE = {**QUASI_IDENTIFIERS, "person": {"role": "identifier"}, "illness": {"role": "sensitive"}}
