@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sqlanon.spec import SeveralTables
 
 Fact = tuple[str, str]
+PEOPLE = ("person", "people")
 
 
 def refuse_flags(given: Mapping[str, Any]) -> None:
@@ -170,7 +171,7 @@ def _show_plan(console: Console, spec: SeveralTables, plan: PlanResult, *more: F
     console.print()
     known = ", ".join(f"{counted(most, 'row')} of {name}" for name, most in spec.known.items())
     console.print(
-        facts([("counted", f"people; known of each: the own row and up to {known}"), *plan_facts(plan), *more])
+        facts([("counted", f"people; known of each: the own row and up to {known}"), *plan_facts(plan, *PEOPLE), *more])
     )
 
 
@@ -182,8 +183,8 @@ def show_release_of_tables(console: Console, result: TablesRun, *more: Fact) -> 
     ]
     rows = [
         *published,
-        ("people", part(result.audit.persons, result.publication.persons)),
-        ("suppressed", part(result.publication.suppressed, result.publication.persons)),
+        ("people", part(result.audit.persons, result.publication.persons, *PEOPLE)),
+        ("suppressed", part(result.publication.suppressed, result.publication.persons, *PEOPLE)),
         *_audit_facts(result.audit)[-2:],
         spent(result.seconds),
         *more,

@@ -139,9 +139,9 @@ def _levels(spec: Spec, plan: PlanResult) -> Iterator[tuple[str, str, str]]:
         yield name, f"{level} of {height}", described(spec.hierarchy(name), level, height, top)
 
 
-def plan_facts(plan: PlanResult) -> Iterator[Fact]:
+def plan_facts(plan: PlanResult, one: str = "row", several: str = "rows") -> Iterator[Fact]:
     search, chosen = plan.search, plan.chosen
-    yield "suppressed", f"{part(chosen.suppressed, plan.rows)}; the limit is {number(plan.limit)}"
+    yield "suppressed", f"{part(chosen.suppressed, plan.rows, one, several)}; the limit is {number(plan.limit)}"
     yield "classes", number(chosen.classes)
     yield search.metric, f"{search.score:.6g}"
     yield "height", str(sum(chosen.node))
@@ -418,5 +418,5 @@ def _in_words(audit: AuditResult, holds: bool) -> str:
     return "satisfied" if audit.shown else "not shown"
 
 
-def part(part: int, whole: int) -> str:
-    return f"{number(part)} of {counted(whole, 'row')} ({share(part, whole)})"
+def part(part: int, whole: int, one: str = "row", several: str = "rows") -> str:
+    return f"{number(part)} of {counted(whole, one, several)} ({share(part, whole)})"
