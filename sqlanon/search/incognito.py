@@ -12,7 +12,6 @@ from itertools import combinations, product
 
 from sqlanon.hierarchies.lattice import Node
 from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult, Step
-from sqlanon.search.minimal import report_minimal
 from sqlanon.search.session import Preferences, SearchSession
 
 Columns = tuple[int, ...]
@@ -42,7 +41,7 @@ def search(
         stopped = False
     except BudgetSpent:
         stopped = True
-    return report_minimal(session, "incognito", stopped, enumerates=True)
+    return session.minimal_result("incognito", stopped, enumerates=True)
 
 
 @dataclass

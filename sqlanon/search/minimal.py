@@ -5,9 +5,9 @@ Decides every node by inheritance or by asking; the preferences then choose amon
 
 from __future__ import annotations
 
-from sqlanon.search.base import Budget, BudgetSpent, Evaluator, ListedNodes, Objective, Progress, SearchResult
+from sqlanon.search.base import Budget, BudgetSpent, Evaluator, Objective, Progress, SearchResult
 from sqlanon.search.questions import Classifier
-from sqlanon.search.session import DEFAULT_POLICIES, Preferences, SearchSession
+from sqlanon.search.session import Preferences, SearchSession
 
 
 def search(
@@ -27,25 +27,4 @@ def search(
         stopped = False
     except BudgetSpent:
         stopped = True
-    return report_minimal(session, "minimal", stopped)
-
-
-def report_minimal(session: SearchSession, algorithm: str, stopped: bool, *, enumerates: bool = False) -> SearchResult:
-    """The answer of an algorithm that decided nodes: all minimal ones of those acceptable, the preferred one chosen."""
-    acceptable = session.marking.acceptable & session.allowed
-    if not acceptable:
-        raise session.infeasible(stopped)
-    minimal = session.coding.minimal(acceptable)
-    undecided = (session.marking.undecided & session.allowed).bit_count()
-    return session.result(
-        algorithm,
-        session.preferred(minimal, session.preferences.policies or DEFAULT_POLICIES),
-        proven=not undecided,
-        undecided=undecided,
-        trace=session.trace,
-        listing=ListedNodes(
-            minimal,
-            complete=not undecided,
-            acceptable=session.coding.nodes(acceptable) if enumerates and not undecided else None,
-        ),
-    )
+    return session.minimal_result("minimal", stopped)

@@ -211,6 +211,26 @@ class SearchSession:
             bound=None if bound is None else min(bound, score),
         )
 
+    def minimal_result(self, algorithm: str, stopped: bool, *, enumerates: bool = False) -> SearchResult:
+        """The answer of an algorithm that decided nodes: all minimal ones of those acceptable, the preferred chosen."""
+        acceptable = self.marking.acceptable & self.allowed
+        if not acceptable:
+            raise self.infeasible(stopped)
+        minimal = self.coding.minimal(acceptable)
+        undecided = (self.marking.undecided & self.allowed).bit_count()
+        return self.result(
+            algorithm,
+            self.preferred(minimal, self.preferences.policies or DEFAULT_POLICIES),
+            proven=not undecided,
+            undecided=undecided,
+            trace=self.trace,
+            listing=ListedNodes(
+                minimal,
+                complete=not undecided,
+                acceptable=self.coding.nodes(acceptable) if enumerates and not undecided else None,
+            ),
+        )
+
     def infeasible(self, stopped: bool, *, one_path: bool = False) -> InfeasibleError:
         """What to raise when no acceptable node was found."""
         lattice, limit = self.evaluator.lattice, self.evaluator.limit
