@@ -36,6 +36,7 @@ from benchmarks.measure import (
     table,
 )
 from benchmarks.mondrian import mondrian
+from benchmarks.nights import a_night
 from benchmarks.peers import against_peers
 from benchmarks.personalized import growth
 from benchmarks.plot import plot
@@ -233,6 +234,7 @@ def main() -> None:
             "statistics",
             "publish",
             "tables",
+            "series",
             "spark",
             "scale",
             "peers",
@@ -240,6 +242,7 @@ def main() -> None:
             "personalized",
         ],
     )
+    parser.add_argument("--nights", type=int, default=5, help="nights of the part series, the first is not measured")
     parser.add_argument(
         "--no-history", action="store_true", help="neither compare with earlier runs nor record this one"
     )
@@ -282,6 +285,7 @@ def main() -> None:
         "statistics": lambda: kept(*statistics(arguments.rows // 100)),
         "publish": lambda: publications(publishing(url, arguments.rows)),
         "tables": lambda: kept(*several_tables(url, arguments.rows // 10)),
+        "series": lambda: kept(*a_night(url, arguments.rows // 10, arguments.nights)),
         "spark": lambda: plans(spark(arguments.rows, folder)),
         "scale": lambda: scale(arguments.rows, folder),
         "peers": lambda: against_peers(folder, arguments.rows // 10),

@@ -1,7 +1,8 @@
-"""A table published night after night with a ledger: what the tables alone tell, how many rows are held back, the cost.
+"""A table published night after night with a ledger: what the tables alone tell, how many rows are held back.
 
 python -m benchmarks.series --classes 10 --seeds 5            # DuckDB; --url postgresql://... for PostgreSQL
-python -m benchmarks.series --cost --people 1000000           # a night with the ledger against one without
+
+What a night takes is measured by `make bench ARGS="--only series"`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import argparse
 import os
 import tempfile
 from pathlib import Path
-from statistics import median
 
 import duckdb
 
@@ -31,14 +31,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rate", type=float, default=0.01)
     parser.add_argument("--marked", action="store_true", help="the source keeps the rows of people who left, marked")
-    parser.add_argument("--cost", action="store_true", help="measure a night, not the series")
     asked = parser.parse_args()
     os.environ.setdefault(VARIABLE, "a secret of the benchmark, long enough")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trial.duckdb"
         with duckdb.connect(path):
             url = asked.url or f"duckdb:///{path}"
-            print(cost(url, asked) if asked.cost else series(url, asked))
+            print(series(url, asked))
 
 
 def series(url: str, asked: argparse.Namespace) -> str:
@@ -62,32 +61,6 @@ def _missing(trial: Trial, number: int) -> str:
     """The share of the source that is not released, and that of people who have left and still are."""
     night = trial.nights[number - 1]
     return f"{night.missing:.1%}" + (f" + {night.staying / night.people:.1%}" if trial.marked else "")
-
-
-def cost(url: str, asked: argparse.Namespace) -> str:
-    """The median night with a ledger against the median night without one."""
-    rows = []
-    for classes in asked.classes:
-        nights = {}
-        for kept in (False, True):
-            forget(url)
-            trial = Trial(url, asked.people, classes, 1, rate=asked.rate, ledger=kept)
-            for _ in range(asked.nights):
-                trial.publish()
-            nights[kept] = trial.nights[1:]
-        clock = [median(night.seconds for night in nights[kept]) for kept in (False, True)]
-        processor = [median(night.processor for night in nights[kept]) for kept in (False, True)]
-        rows.append(
-            [
-                f"{asked.people:,}",
-                str(classes),
-                f"{clock[0]:.2f}",
-                f"{clock[1]:.2f}",
-                f"{clock[1] / clock[0]:.2f}x",
-                f"{processor[1] / processor[0]:.2f}x",
-            ]
-        )
-    return table(["people", "classes", "without, s", "with, s", "ratio", "of the processor"], rows)
 
 
 def forget(url: str) -> None:

@@ -1,13 +1,15 @@
-"""The history of measured ratios: what is kept, and what counts as worse."""
+"""The history of measured ratios: what is kept, and what counts as worse; the tables that are measured."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from benchmarks import history, shapes
+from benchmarks import history, nights, shapes
 from benchmarks.generator import CENSUS, Attribute, hierarchies
 from benchmarks.history import Figure
 from sqlanon.spec import spec_from_dict
@@ -56,3 +58,26 @@ def test_the_shapes_of_tables_make_specs(attributes: tuple[Attribute, ...]) -> N
         }
     )
     assert len(spec.quasi_identifiers) == len(attributes)
+
+
+def test_people_of_a_series_come_and_leave() -> None:
+    """One in a hundred each night, as many leave as come, and nobody comes back."""
+    there: list[set[int]] = []
+    with duckdb.connect() as session:
+        for night in range(6):
+            session.execute(nights.PRESENT, {"people": 10_000, "night": night})
+            there.append({number for (number,) in session.execute("select id from people").fetchall()})
+    assert there[0] == set(range(10_000))
+    for night, (before, after) in enumerate(pairwise(there)):
+        assert after - before == set(range(10_000 + 100 * night, 10_100 + 100 * night))
+        assert 50 < len(before - after) < 150
+    assert not any((there[0] - there[1]) & later for later in there[1:])
+
+
+def test_a_night_with_a_ledger_is_measured_beside_one_without(tmp_path: Path) -> None:
+    page, ratios = nights.a_night(f"duckdb:///{tmp_path / 'bench.duckdb'}", people=500, nights=2)
+    assert sorted(name.rpartition(", ")[2] for name in ratios) == ["clock", "processor"]
+    assert all(ratio > 0 for ratio in ratios.values())
+    assert page.count("\n") == 2
+    with duckdb.connect(tmp_path / "bench.duckdb") as session:
+        assert session.execute("select count(*) from kept_releases where event = 'release'").fetchone() == (2,)
