@@ -283,16 +283,14 @@ def _crowds(
     least = run.binding.spec.privacy.crowd
     if suppressed is None or suppressed < 0:
         return f"{CROWD} was not measured: the rows of the source do not tell how many are suppressed"
-    if not suppressed:
-        return ""
-    if suppressed < least:
+    if 0 < suppressed < least:
         return f"{CROWD}: {_counted(suppressed)} of the source are suppressed"
     heights = [item.height for item in known]
     shown = shown_levels(run, target, known)
     if levels is not None:
         nodes: list[Node] = [tuple(levels[name] for name in run.binding.names)]
     elif isinstance(shown, str):
-        return f"{CROWD} was not measured: {shown}"
+        return f"{CROWD} was not measured: {shown}" if suppressed else ""
     else:
         nodes = list(dict.fromkeys([shown.lowest, shown.highest]))
     fewest = []
@@ -302,6 +300,8 @@ def _crowds(
         if number != suppressed:
             return f"{CROWD} was not measured: {_counted(suppressed)} are suppressed, but cells of {number} are missing"
         fewest.append(least_of_class)
+    if not suppressed:
+        return ""
     if max(fewest) < least:
         return f"{CROWD}: of the suppressed rows some class one level further has {fewest[-1]}"
     if min(fewest) < least:

@@ -85,6 +85,19 @@ def test_suppressed_crowds_of_every_vector(people: Database, mode: str) -> None:
     assert len(seen) >= 3
 
 
+def test_a_class_that_was_moved_to_another_is_missed(people: Database) -> None:
+    """The table has as many rows as its source, and lacks a class of it all the same."""
+    node = (2, 2)
+    assert not suppressed(node, 3)
+    release(people, node)
+    spec = spec_of(people.url, {"suppression": {"limit": 12}, **crowds(2)}, columns=fixed(node))
+    assert check(pipeline.audit_spec(spec), "suppressed crowds") == ""
+    people.run('UPDATE released SET "the ""town""" = \'south\' WHERE "the ""town""" = \'north\'')
+    complaint = check(pipeline.audit_spec(spec), "suppressed crowds")
+    assert complaint is not None
+    assert "0 rows are suppressed, but cells of" in complaint
+
+
 def test_labels_of_two_levels_are_told_apart_by_the_lock_file(duckdb_url: str) -> None:
     """`m` and `""` are the same class at two levels, which have other classes one level further."""
     database = Database(duckdb_url)

@@ -14,7 +14,7 @@ from sqlanon import insight, pipeline
 from sqlanon.insight.adversary import CountedValues, infer
 from sqlanon.insight.options import AttackOptions
 from sqlanon.source.run import DEFAULT, running
-from sqlanon.spec import spec_from_dict
+from sqlanon.spec import Spec, spec_from_dict
 from tests.insight.test_downcoding import V1, WORLDS, Cell, World, figures, rounds, spec_of
 from tests.kit.database import Database
 
@@ -124,6 +124,41 @@ def test_minimality_is_of_models_and_of_one_vector(duckdb_url: str) -> None:
     Database(duckdb_url).run("INSERT INTO released VALUES ('p', 'flu')")
     result = insight.attack(patients(duckdb_url, 0, l_diversity=[{"column": "s", "l": 2}]))
     assert "minimality was not measured: column 'q' shows labels of several levels, or of none" in result.notes
+
+
+def test_minimality_tells_nobody_who_may_be_suppressed_for_something_else(
+    engine_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two people never have three values, a k that nobody knows may be as great as it can, and of everybody in a
+    population all are in the source: none of it is told by their values."""
+    database = Database(engine_url)
+    rows = [("q1", "HIV"), ("q1", "HIV"), *[("q2", value) for value in ("HIV", "flu", "cold") * 6]]
+    database.create("people", {"q": "text", "s": "text"}, rows)
+    few = patients(engine_url, 0, l_diversity=[{"column": "s", "l": 3}])
+    pipeline.run(few)
+    assert told_by_minimality(few) == (2, 0)
+    # Somebody who finds k to be 2 still cannot know that it is not 11.
+    monkeypatch.setenv("SQLANON_TEST_SECRET", "an invented secret of this test, long 5")
+    margin = {"margin": {"most": 9, "secret": "${SQLANON_TEST_SECRET}"}}
+    diverse = {"l_diversity": [{"column": "s", "l": 2}]}
+    drawn = patients(engine_url, 0, **diverse, adversary=margin)
+    planned = pipeline.plan(drawn)
+    assert planned.requirement["k"] == {"k": 2}
+    pipeline.run(drawn)
+    assert told_by_minimality(drawn) == (2, 0)
+    database.create("population", {"q": "text"}, [("q1",)] * 2 + [("q2",)] * 60 + [("it's",)] * 9)
+    present = patients(engine_url, 0, **diverse, population={"source": "population"}, delta_presence={"max": 0.5})
+    pipeline.run(present)
+    assert told_by_minimality(present) is None
+
+
+def told_by_minimality(spec: Spec) -> tuple[Any, Any] | None:
+    result = insight.attack(spec)
+    found = {item.name: item.after for item in result.attacks}.get("minimality")
+    if found is None:
+        assert "minimality was not measured: a class may have failed for the population" in result.notes
+        return None
+    return found.figures["suppressed"], found.figures["told"]
 
 
 # -- inference ---------------------------------------------------------------------------------------------------------

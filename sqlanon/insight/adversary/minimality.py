@@ -33,8 +33,8 @@ FIGURES = ("people", "suppressed", "told", "cells")
 _TOLD = """
 select cast(coalesce(sum(n), 0) as bigint) as people,
   cast(coalesce(sum(case when released = 0 then n else 0 end), 0) as bigint) as suppressed,
-  cast(coalesce(sum(case when released = 0 and persons >= :k then n else 0 end), 0) as bigint) as told,
-  cast(coalesce(sum(case when released = 0 and persons >= :k then 1 else 0 end), 0) as bigint) as cells
+  cast(coalesce(sum(case when released = 0 and persons >= :k and n >= :least then n else 0 end), 0) as bigint) as told,
+  cast(coalesce(sum(case when released = 0 and persons >= :k and n >= :least then 1 else 0 end), 0) as bigint) as cells
 from cells as c
 """
 
@@ -171,16 +171,24 @@ def unjudged(run: Run) -> str | None:
         return f"{row.name} has no one vector of levels at which classes failed"
     if spec.privacy.several_groupings or run.binding.history is not None:
         return "people are held back for other reasons than their class"
+    if run.binding.population is not None:
+        return "a class may have failed for the population"
     return None
 
 
 def minimality(
     run: Run, target: Relation, levels: Sequence[LabelLevels], people: GroupedTable | None = None
 ) -> Attack | str:
-    """How many suppressed people are known to have values that fail a model; or why that cannot be counted."""
+    """How many suppressed people are known to have values that fail a model; or why that cannot be counted.
+
+    Of so many people that neither k, however a secret raised it, nor too few rows for the values that a model asks for
+    can be the reason.
+    """
     shown = shown_levels(run, target, levels)
     if isinstance(shown, str):
         return shown
     cells = cells_beside_release(run, target, levels, [shown.lowest], people=people)
-    statement = query(_TOLD, {"cells": cells}, k=run.binding.k)
+    enough = run.binding.k + run.binding.unknown_k
+    least = max(entry.least_rows for entry in run.binding.spec.privacy.models())
+    statement = query(_TOLD, {"cells": cells}, k=enough, least=least)
     return Attack("minimality", None, EXPLAINED, "told", None, measured(run.engine, "minimality", statement, FIGURES))
