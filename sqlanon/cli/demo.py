@@ -61,6 +61,8 @@ def command(settings: Settings, out: Path, force: bool) -> None:
         return
     _show(settings, spec, before, result)
     _show_sample(settings, Path(result.target))
+    if settings.quiet:
+        return
     for attempt in (f"plan {path} --minimal", f"audit --spec {path}", f"sql {lock_path(path)}"):
         click.echo(f"try: sqlanon {attempt}")
 

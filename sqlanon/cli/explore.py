@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqlanon.cli.failures import failure_of, report
 from sqlanon.cli.files import known_lock, require_writable, write_lock
 from sqlanon.cli.plan import parsed_k, parsed_limit
 from sqlanon.cli.recipients import chosen, recipient_option
@@ -87,6 +88,7 @@ def command(
             policy(),
             port,
             {"groups": groups},
+            lambda error: report(failure_of(error), error, as_json=False, debug=settings.debug),
         )
         _announce(settings, served.url, where)
         if opens:
@@ -156,6 +158,7 @@ class Desk:
         return self.explorer.view(_asked(self.explorer, asked))
 
     def save(self, asked: dict[str, Any]) -> dict[str, Any]:
+        require_writable(self._lock, self._run.binding.spec, lock=True)
         relative = Path(os.path.relpath(self._path, self._lock.parent)).as_posix()
         write_lock(self.explorer.lock(self._node(asked), relative, self._recipient), self._lock)
         return {"lock": str(self._lock)}
@@ -213,7 +216,7 @@ def _announce(settings: Settings, url: str, lock: Path) -> None:
     if settings.as_json:
         settings.emit({"url": url, "lock": str(lock)})
     else:
-        settings.console.print(f"open {url}", soft_wrap=True)
+        click.echo(f"open {url}")
         settings.note("only this machine can reach it; Ctrl-C ends it")
 
 

@@ -48,6 +48,7 @@ class Settings:
     quiet: bool = False
     """Nothing is said but errors, warnings, and what was asked for as a text or as JSON."""
     placed: bool = False
+    debug: bool = False
 
     @cached_property
     def console(self) -> Console:
@@ -140,7 +141,7 @@ def flags(*, values: bool = False) -> Callable[[Decorated], Decorated]:
         ) -> Any:
             if show_sql and log_format:
                 raise click.UsageError("--show-sql and --log do not go together: logs show no SQL")
-            return function(Settings(as_json, show_sql, show_values, log_format == "json", quiet), **given)
+            return function(Settings(as_json, show_sql, show_values, log_format == "json", quiet, debug=debug), **given)
 
         wrapped: Any = command
         options = [

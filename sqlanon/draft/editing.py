@@ -157,13 +157,21 @@ def _changed(text: str, node: yaml.MappingNode, name: str, value: str | None) ->
 
 
 def _in_braces(text: str, node: yaml.MappingNode, name: str, value: str | None) -> str:
-    entries = {key.value: text[key.start_mark.index : _end(below)] for key, below in node.value}
-    if value is None:
-        del entries[name]
-    else:
-        entries[name] = f"{yaml_text(name)}: {value}"
-    start, end = node.start_mark.index, node.end_mark.index
-    return f"{text[:start]}{{{', '.join(entries.values())}}}{text[end:]}"
+    """One key between braces replaced, taken away, or added after the last; comments between the others stay."""
+    entries = [(key.start_mark.index, max(_end(below), key.end_mark.index)) for key, below in node.value]
+    for position, (key, _) in enumerate(node.value):
+        if key.value != name:
+            continue
+        start, end = entries[position]
+        if value is not None:
+            return f"{text[: key.end_mark.index]}: {value}{text[end:]}"
+        if position + 1 < len(entries):
+            return text[:start] + text[entries[position + 1][0] :]
+        before = entries[position - 1][1] if position else start
+        # A comma may be the last letter between braces; so may a comment on what stands before it.
+        return (text[:start] if "#" in text[before:start] else text[:before]) + text[end:]
+    after = entries[-1][1] if entries else node.start_mark.index + 1
+    return f"{text[:after]}{', ' if entries else ''}{yaml_text(name)}: {value}{text[after:]}"
 
 
 def _by_lines(text: str, node: yaml.MappingNode, name: str, value: str | None) -> str:

@@ -57,12 +57,17 @@ class Served:
         policy: str,
         port: int = 0,
         quick: dict[str, Answer] | None = None,
+        failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """`quick`: answers that need no database, given while the thread of the database is at work."""
+        """`quick`: answers that need no database, given while the thread of the database is at work.
+
+        `failed` is told of errors that nobody foresaw. The page never is: they may hold data values.
+        """
         self.token = secrets.token_urlsafe(24)
         self.page = page
         self.answers = answers
         self.quick = quick or {}
+        self.failed = failed or (lambda _: None)
         self.policy = policy
         self._jobs: queue.Queue[Job | None] = queue.Queue()
         served = self
@@ -71,10 +76,9 @@ class Served:
             server_of = served
 
         try:
-            self._server = ThreadingHTTPServer((HOST, port), Handler)
+            self._server = _Server((HOST, port), Handler)
         except OSError as error:
             raise UsageError(f"--port: {HOST}:{port} cannot be listened on: {error.strerror}") from None
-        self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
 
     @property
@@ -114,6 +118,15 @@ def _work(work: Callable[[], Any], future: Future[Any]) -> None:
         future.set_result(work())
     except Exception as error:
         future.set_exception(error)
+
+
+class _Server(ThreadingHTTPServer):
+    """Threads that end with the process."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that went away in the middle of an answer is nobody to tell."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -175,10 +188,9 @@ class _Handler(BaseHTTPRequestHandler):
             content = work() if at_once else self.server_of.ask(work)
         except SqlanonError as error:
             self._error(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
-        except Exception:
-            # What went wrong may hold data values: it stays here.
+        except Exception as error:
+            self.server_of.failed(error)
             self._error(HTTPStatus.INTERNAL_SERVER_ERROR, "this failed; the terminal of `sqlanon explore` knows more")
-            raise
         else:
             self._send(HTTPStatus.OK, kind, content.encode())
 

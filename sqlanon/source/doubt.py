@@ -93,7 +93,10 @@ def _unchanged(binding: Binding, name: str) -> Role | None:
     None of others, and of one that is accepted. Averages and dates that moved in secret are nobody's values.
     """
     listed = binding.spec.columns.get(name)
-    if listed is not None and (listed.dropped or listed.averaged or (listed.rule and listed.rule.shift)):
+    if name not in binding.released:
+        # A person's own key beside its pseudonym is in no spec either.
+        return None
+    if listed is not None and (listed.averaged or (listed.rule and listed.rule.shift)):
         return None
     role = binding.spec.default_role if listed is None else listed.role
     if role not in ("sensitive", "insensitive") or (listed is not None and listed.accept is not None):

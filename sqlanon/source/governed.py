@@ -239,7 +239,8 @@ def misnamed(columns: Iterable[str], infos: Sequence[ColumnInfo]) -> list[str]:
     problems = []
     for name in columns:
         if name not in known:
-            near = get_close_matches(name, known, 1)
+            near = [other for other in known if other.casefold() == name.casefold()]
+            near = near or get_close_matches(name, known, 1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             problems.append(f"columns.{name}: the source has no column '{name}'{hint}")
     return problems

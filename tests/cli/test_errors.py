@@ -262,6 +262,7 @@ def test_problems_of_spec_and_catalog_are_told_at_once(sqlanon: CommandLine, fol
         "zipp": {"role": "quasi_identifier", "hierarchy": {"mask": {"length": 5, "steps": [1, 5]}}},
         "age": {"role": "quasi_identifier", "hierarchy": {"date": ["day", "year", "any"]}},
         "nobody": {"role": "sensitive"},
+        "BORN": {"role": "sensitive"},
     }
     spec = folder / "spec.yaml"
     values = {"source": "people.csv", "target": "released.csv", "columns": columns, "privacy": {"k": 2}}
@@ -271,21 +272,22 @@ def test_problems_of_spec_and_catalog_are_told_at_once(sqlanon: CommandLine, fol
     told = [line.removeprefix("sqlanon: error: ") for line in ended.err.splitlines()]
     assert told[0] == "columns.zipp: the source has no column 'zipp'; did you mean 'zip'?"
     assert told[1] == "columns.nobody: the source has no column 'nobody'"
-    assert told[2].startswith("column 'zip' and 1 more of the source is not listed")
-    assert told[3].startswith("column 'age': date ")
-    assert len(told) == 4
+    assert told[2] == "columns.BORN: the source has no column 'BORN'; did you mean 'born'?"
+    assert told[3].startswith("column 'zip' and 1 more of the source is not listed")
+    assert told[4].startswith("column 'age': date ")
+    assert len(told) == 5
     spec.write_text(yaml.safe_dump(values | {"privacy": {"k": 0}, "search": {"algorithm": "optmal"}}))
     catalog = told
     told = sqlanon("check", spec).err.splitlines()
     # What the catalog says is told beside what is wrong with the spec itself, also of hierarchies.
-    assert {line.removeprefix("sqlanon: error: ") for line in told[-4:]} == {*catalog}
-    assert len(told) == 6
+    assert {line.removeprefix("sqlanon: error: ") for line in told[-5:]} == {*catalog}
+    assert len(told) == 7
     assert any("privacy.k" in line for line in told)
     assert any("search.algorithm" in line for line in told)
     # A column that is wrong in itself is told once; the others are looked up all the same.
     spec.write_text(yaml.safe_dump(values | {"columns": columns | {"born": {"role": "king"}}}))
     told = sqlanon("check", spec).err.splitlines()
-    assert sum("born" in line for line in told) == 1
+    assert sum("columns.born" in line for line in told) == 1
     assert sum("'age'" in line for line in told) == 1
     assert sum("columns.nobody" in line for line in told) == 1
     offline = sqlanon("check", spec, "--offline").err

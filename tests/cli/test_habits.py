@@ -51,6 +51,15 @@ def test_a_quiet_command_says_errors_and_warnings_alone(sqlanon: CommandLine, sp
     assert sqlanon("plan", spec, "--quiet", "--json").json["classes"] > 0
     assert "--" in sqlanon("sql", spec, "--quiet").out
     assert "no such file" in sqlanon("plan", "nowhere.yaml", "--quiet").err
+    # The address is all that explore is started for.
+    ended = sqlanon("explore", spec, "--quiet", "--idle", "0")
+    assert (ended.code, ended.err) == (0, "")
+    assert re.fullmatch(r"open http://127\.0\.0\.1:\d+/[\w-]+/\n", ended.out)
+
+
+def test_a_quiet_demo_gives_no_advice(sqlanon: CommandLine, folder: Path) -> None:
+    ended = sqlanon("demo", "--quiet")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
 def test_warnings_are_never_quiet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,21 @@ privacy: {k: 7, suppression: {limit: 2%}}
     )
 
 
+def test_comments_between_braces_stay() -> None:
+    role, hierarchy = ("columns", "a", "role"), ("columns", "a", "hierarchy")
+    text = (
+        "columns:\n  a: {role: sensitive, # why, as asked\n      hierarchy: suppression # by hand\n  }\nprivacy: {}\n"
+    )
+    changed = edited(text, [KeyChange(role, "identifier"), KeyChange(("privacy", "k"), "7")])
+    assert changed == text.replace("sensitive", "identifier").replace("{}", "{k: 7}")
+    assert edited(text, [KeyChange(hierarchy, None)]) == text.replace("hierarchy: suppression", "")
+    more = edited(text, [KeyChange(("columns", "a", "weight"), "2")])
+    assert more == text.replace("suppression", "suppression, weight: 2")
+    assert edited("a: {b: 1, c: 2}\n", [KeyChange(("a", "c"), None)]) == "a: {b: 1}\n"
+    assert edited("a: {b: 1, c: 2}\n", [KeyChange(("a", "b"), None)]) == "a: {c: 2}\n"
+    assert edited("a: {b: 1}\n", [KeyChange(("a", "b"), None)]) == "a: {}\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [

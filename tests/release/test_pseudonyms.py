@@ -316,6 +316,22 @@ def test_a_hash_made_by_hand_is_doubted(database: Database) -> None:
         pipeline.run(spec)
 
 
+def test_what_no_spec_lists_is_released_beside_a_pseudonym_but_never_the_own_key(database: Database) -> None:
+    rows = [(f"key of {n}", "a", "s0", n % 3) for n in range(6)]
+    people(database, rows)
+    columns = {
+        "person": {"role": "identifier", "pseudonym": {"secret": NAMED}},
+        "a": {"role": "quasi_identifier"},
+    }
+    spec = spec_of(database, columns=columns, default_role="insensitive")
+    pipeline.run(spec)
+    released = database.rows("released", "*")
+    assert {len(row) for row in released} == {4}
+    assert not {value for row in released for value in row} & {row[0] for row in rows}
+    grid = released_grid(spec, Lock.of(spec, pipeline.plan(spec), "spec.yaml"))
+    assert [name for name, *_ in grid.rows] == ["person", "a", "s", "n"]
+
+
 def test_recipients_cannot_join_their_releases(duckdb_url: str) -> None:
     database = Database(duckdb_url)
     people(database)

@@ -16,6 +16,7 @@ import pytest
 
 import sqlanon
 from sqlanon.cli.explore import Desk
+from sqlanon.cli.failures import failure_of, report
 from sqlanon.errors import EngineError, RequirementError, SpecError, SqlanonError, UsageError
 from sqlanon.pipeline import prepare
 from sqlanon.planning.decision import hierarchies_of, packed, scanned
@@ -36,8 +37,11 @@ def served() -> Iterator[Served]:
     def refuse(_: dict[str, Any]) -> dict[str, Any]:
         raise UsageError("no such node")
 
+    def told(error: BaseException) -> None:
+        report(failure_of(error), error, as_json=False, debug=False)
+
     answers = {"echo": lambda asked: asked, "fail": fail, "refuse": refuse}
-    found = Served(lambda: "<p>page</p>", answers, "default-src 'none'")
+    found = Served(lambda: "<p>page</p>", answers, "default-src 'none'", failed=told)
     thread = Thread(target=found.run)
     thread.start()
     yield found
@@ -77,6 +81,7 @@ def test_errors_keep_their_content(served: Served, capsys: pytest.CaptureFixture
     status, text = ask(served, "POST", f"/{served.token}/fail", "{}", Content_Type="application/json")
     assert status == 500
     assert "secret" not in text
+    assert capsys.readouterr().err == "sqlanon: error: internal error (ValueError); run with --debug for the trace\n"
 
 
 def test_a_port_that_is_taken(served: Served) -> None:
@@ -204,6 +209,14 @@ def test_the_lattice_is_made_anew_when_the_spec_is_written(engine_url: str, fold
         levels = {"levels": view["lattice"]["chosen"]}
         assert desk.evaluate(levels)["own"]
         desk.save(levels)
+        # Somebody else's file stands there now.
+        lock = folder / "people.lock.json"
+        kept = lock.read_bytes()
+        lock.write_text("notes", encoding="utf-8")
+        with pytest.raises(UsageError, match="no lock file"):
+            desk.save(levels)
+        assert lock.read_text(encoding="utf-8") == "notes"
+        lock.write_bytes(kept)
     command("apply", folder / "people.lock.json")
 
 
