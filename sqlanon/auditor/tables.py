@@ -202,7 +202,9 @@ def _without_people(people: JoiningTable, table: JoiningTable) -> exp.Select:
 
 def _known(engine: Engine, people: JoiningTable, others: Sequence[JoiningTable], sizes: Sequence[int], k: int) -> Known:
     """How many people have each combination of their own row and so many rows of each other table."""
-    select = exp.select(named(column(PERSON, "own"), "person")).from_(subquery(_numbered(engine, people), "own"))
+    select = exp.select(named(column(_beside(people, PERSON), "own"), "person")).from_(
+        subquery(_numbered(engine, people), "own")
+    )
     labels = [column(name, "own") for name in people.quasi_identifiers]
     for position, (table, size) in enumerate(zip(others, sizes, strict=True)):
         for number in range(size):
@@ -210,8 +212,9 @@ def _known(engine: Engine, people: JoiningTable, others: Sequence[JoiningTable],
             conditions = [equal(column(table.key, alias), column(people.key, "own"))]
             if number:
                 # Rows of a person in one order: the same rows make the same combination, whoever has them.
-                before = column(PLACE, f"row_{position}_{number - 1}")
-                conditions.append(exp.GT(this=column(PLACE, alias), expression=before))
+                place = _beside(table, PLACE)
+                before = column(place, f"row_{position}_{number - 1}")
+                conditions.append(exp.GT(this=column(place, alias), expression=before))
             rows = subquery(_in_order(engine, table, more=size > 1), alias)
             select = select.join(rows, on=all_of(conditions), copy=False)
             labels += [column(name, alias) for name in table.quasi_identifiers]
@@ -237,11 +240,19 @@ def _numbered(engine: Engine, people: JoiningTable) -> exp.Select:
     """The table of people, each row with a number; two rows of one pseudonym are told as a problem."""
     items = _by_bytes(engine, people)
     number = exp.Window(this=exp.Anonymous(this="ROW_NUMBER"))
-    return exp.select(*items, named(number, PERSON)).from_(table_expression(people.table, "shown"))
+    return exp.select(*items, named(number, _beside(people, PERSON))).from_(table_expression(people.table, "shown"))
 
 
 PLACE = "sqlanon place"
 """What the place of a row among those of its person is called."""
+
+
+def _beside(table: JoiningTable, name: str) -> str:
+    """A name that no column of a table has, whatever its case."""
+    taken = {column_name.lower() for column_name in (table.key, *table.quasi_identifiers)}
+    while name.lower() in taken:
+        name += " "
+    return name
 
 
 def _by_bytes(engine: Engine, table: JoiningTable) -> list[exp.Expression]:
@@ -268,4 +279,4 @@ def _in_order(engine: Engine, table: JoiningTable, *, more: bool) -> exp.Select:
         ]
     )
     window = exp.Window(this=exp.Anonymous(this="ROW_NUMBER"), partition_by=[column(table.key, "shown")], order=order)
-    return select.select(named(window, PLACE), copy=False)
+    return select.select(named(window, _beside(table, PLACE)), copy=False)

@@ -198,7 +198,7 @@ _DIALECTS = (
         CLICKHOUSE,
         "cat *.sql | clickhouse-client --multiquery",
         transactional=False,
-        settings=tuple(f"set {name} = {value}" for name, value in OF_CLICKHOUSE.items()),
+        settings=tuple(f"set {name} = {literal(value).sql('clickhouse')}" for name, value in OF_CLICKHOUSE.items()),
         replaces=True,
         failure="throwIf",
     ),

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "security.md"
 SENTENCE = re.compile(r"^(\d+)\. \*\*(.+?)\*\*", re.MULTILINE | re.DOTALL)
 HELD_BY = re.compile(r"^ +- `(tests/[\w/]+\.py)::([\w:]+)`(?: on ([\w, ]+))?$", re.MULTILINE)
-WORDS = {"DuckDB": "duckdb", "PostgreSQL": "postgres", "SQLite": "sqlite", "Spark": "spark"}
+WORDS = {"DuckDB": "duckdb", "PostgreSQL": "postgres", "SQLite": "sqlite", "Spark": "spark", "ClickHouse": "clickhouse"}
 SHARED = (ROOT / "tests" / "conftest.py", ROOT / "tests" / "kit" / "servers.py")
 """Where the fixtures of all tests are."""
 

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -24,6 +25,7 @@ from sqlglot import exp
 
 from sqlanon import pipeline
 from sqlanon.engines.base import Capability, Engine, Session, Statement, TraceEvent
+from sqlanon.engines.clickhouse.transport import Embedded
 from sqlanon.engines.dialects import parsed
 from sqlanon.errors import ConnectionFailed, EngineError, SourceError, UsageError
 from sqlanon.hierarchies.base import Family
@@ -436,6 +438,63 @@ def test_a_server_by_its_url(server_url: str, clickhouse_url: str) -> None:
     with pytest.raises(EngineError, match="step 'long' was cancelled"):
         query(engine, TestClickHouse.LONG_STATEMENT, step="long")
     engine.close()
+
+
+def test_secrets_that_no_header_carries_are_refused_without_them() -> None:
+    with pytest.raises(UsageError, match=r"has a control character, as a line break$") as refused:
+        open_at("clickhouse://u:hidden%0D%0Aword@127.0.0.1:1/d")
+    assert "hidden" not in str(refused.value)
+
+
+def test_a_password_may_have_letters_of_any_kind(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(HTTPConnection, "request", lambda self, *parts: asked.append(parts))
+    monkeypatch.setattr(HTTPConnection, "getresponse", lambda self: pytest.fail("the headers are sent"))
+    with pytest.raises(pytest.fail.Exception):
+        open_at(server_url.replace(quote(PASSWORD, safe=""), quote("schlüssel €")))
+    assert asked[0][-1]["X-ClickHouse-Key"] == "schlüssel €".encode()
+
+
+MANY = 200_000
+COUNTED = {
+    "groups": ("SELECT COUNT(*) FROM (SELECT a, COUNT(*) FROM t GROUP BY a) AS g", MANY),
+    "distinct": ("SELECT COUNT(*) FROM (SELECT DISTINCT a FROM t) AS d", MANY),
+    "persons": ("SELECT COUNT(DISTINCT a) FROM t", MANY),
+    "joined": ("SELECT COUNT(*) FROM t JOIN u ON t.a = u.a", 3),
+    "rows": ("SELECT COUNT(*) FROM (SELECT a FROM u) AS r", 3),
+}
+OF_A_ROLE: dict[str, tuple[dict[str, str | int], bool]] = {
+    "groups": ({"max_rows_to_group_by": 1, "group_by_overflow_mode": "any"}, True),
+    "distinct": ({"max_rows_in_distinct": 1, "distinct_overflow_mode": "break"}, True),
+    "persons": ({"count_distinct_implementation": "uniqHLL12"}, False),
+    "joined": ({"join_default_strictness": "ANY"}, False),
+    "rows": ({"offset": 1}, False),
+}
+"""Settings that a role may be given, by the count that they would make wrong; whether it is refused instead."""
+
+
+@pytest.mark.parametrize("what", OF_A_ROLE)
+def test_settings_of_a_role_make_no_wrong_counts(
+    what: str, clickhouse_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (given, refused), (counts, expected) = OF_A_ROLE[what], COUNTED[what]
+    opened = Embedded._opened
+
+    def of_the_role(self: Embedded, path: str) -> Any:
+        connection = opened(self, path)
+        for name, value in given.items():
+            connection.query(f"SET {name} = '{value}'")
+        return connection
+
+    monkeypatch.setattr(Embedded, "_opened", of_the_role)
+    with at(clickhouse_url) as engine:
+        execute(engine, "CREATE TABLE u (a INT)", "INSERT INTO u VALUES (1), (1), (2)")
+        execute(engine, f"CREATE TABLE t AS SELECT CAST(number AS Int64) AS a FROM numbers({MANY})")
+        if refused:
+            with pytest.raises(EngineError, match="step"):
+                query(engine, counts)
+        else:
+            assert query(engine, counts) == [(expected,)]
 
 
 def test_a_server_that_refuses(server_url: str) -> None:

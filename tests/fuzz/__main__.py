@@ -19,7 +19,7 @@ from tests.fuzz.generate import generate
 from tests.fuzz.release import Outcome, released
 from tests.fuzz.shrink import shrink
 
-ENGINES = ("duckdb", "postgres", "sqlite", "spark")
+ENGINES = ("duckdb", "postgres", "sqlite", "clickhouse", "spark")
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
+import json
 import os
 import shutil
 import sqlite3
@@ -23,6 +24,7 @@ import psycopg
 
 from sqlanon.cli import main
 from tests.fuzz.case import Case, Cell, Table, number
+from tests.kit.servers import chdb_connection
 from tests.kit.spark import url_of
 
 TYPES = {
@@ -34,8 +36,22 @@ TYPES = {
         "hugeint": "NUMERIC(38, 0)",
     },
     "sqlite": {"text": "TEXT", "decimal": "TEXT", "double": "TEXT", "hugeint": "TEXT"},
+    "clickhouse": {
+        "text": "Nullable(String)",
+        "integer": "Nullable(Int32)",
+        "bigint": "Nullable(Int64)",
+        "decimal": "Nullable(Decimal(12, 2))",
+        "double": "Nullable(Float64)",
+        "hugeint": "Nullable(Decimal(38, 0))",
+        "date": "Nullable(Date32)",
+        "timestamp": "Nullable(DateTime64(6, 'UTC'))",
+        "boolean": "Nullable(Bool)",
+    },
     "spark": {"text": "STRING", "decimal": "DECIMAL(12, 2)", "double": "DOUBLE", "hugeint": "DECIMAL(38, 0)"},
 }
+
+ROWS = "JSONCompactEachRowWithNamesAndTypes"
+SETTINGS = ("json_quote_denormals", "json_quote_decimals", "decimal_trailing_zeros")
 
 
 @dataclass
@@ -314,6 +330,68 @@ class Spark(Database):
         return []
 
 
+class ClickHouse(Database):
+    """A folder of chdb's, or one that this process has open: it opens one at a time."""
+
+    engine = "clickhouse"
+
+    def __init__(self, folder: Path | None = None) -> None:
+        super().__init__("")
+        self.place = folder or self.folder / "clickhouse"
+        self.connection = chdb_connection(self.place)
+        for name in SETTINGS:
+            self.connection.query(f"SET output_format_{name} = 1")
+
+    @contextlib.contextmanager
+    def schema(self) -> Iterator[str | None]:
+        name = f"fuzz_{uuid.uuid4().hex[:10]}"
+        self.execute(f"CREATE DATABASE {name} ENGINE = Atomic")
+        self.url = f"chdb:///{self.place}?database={name}"
+        try:
+            yield name
+        finally:
+            self.execute(f"DROP DATABASE {name} SYNC")
+
+    def quote(self, name: str) -> str:
+        return super().quote(name).replace("\\", "\\\\")
+
+    def execute(self, sql: str, rows: Sequence[Sequence[Any]] | None = None) -> None:
+        self.connection.query(sql)
+
+    def put(self, name: str, table: Table) -> None:
+        columns = [f"{self.quote(column.name)} {self.type_of(column.kind)}" for column in table.columns]
+        self.execute(f"CREATE TABLE {name} ({', '.join(columns)}) ENGINE = MergeTree ORDER BY tuple()")
+        if table.rows:
+            words: dict[Cell, Any] = {"true": True, "false": False}
+            truths = [column.kind == "boolean" for column in table.columns]
+            rows = "\n".join(
+                json.dumps(
+                    [words.get(cell, cell) if truth else cell for cell, truth in zip(row, truths, strict=True)],
+                    ensure_ascii=False,
+                )
+                for row in table.rows
+            )
+            self.execute(f"INSERT INTO {name} FORMAT JSONCompactEachRow\n{rows}")
+
+    def query(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        names, kinds, *rows = (json.loads(line) for line in str(self.connection.query(sql, ROWS)).splitlines() if line)
+        moments = ["DateTime" in kind for kind in kinds]
+        return names, [
+            tuple(
+                cell.rstrip("0").rstrip(".") if moment and cell is not None and "." in cell else cell
+                for cell, moment in zip(row, moments, strict=True)
+            )
+            for row in rows
+        ]
+
+    def leftovers(self, schema: str | None = None) -> list[str]:
+        return [str(name) for (name,) in self.query("SELECT name FROM system.tables WHERE name LIKE 'sqlanon\\_%'")[1]]
+
+    def close(self) -> None:
+        self.connection.close()
+        super().close()
+
+
 @contextlib.contextmanager
 def opened(engine: str) -> Iterator[Database]:
     """The database of an engine; PostgreSQL is started unless SQLANON_TEST_POSTGRES_URL names one."""
@@ -325,6 +403,8 @@ def opened(engine: str) -> Iterator[Database]:
             database = SQLite()
         elif engine == "spark":
             database = Spark()
+        elif engine == "clickhouse":
+            database = ClickHouse()
         else:
             database = Postgres(os.environ.get("SQLANON_TEST_POSTGRES_URL") or stack.enter_context(postgres_server()))
         stack.callback(database.close)

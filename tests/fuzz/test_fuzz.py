@@ -16,7 +16,7 @@ from tests.fuzz.__main__ import Tally, one
 from tests.fuzz.case import Case, Column, Table
 from tests.fuzz.check import findings, reassigned
 from tests.fuzz.crash import DuckDBFile, PostgresSchema, crashes
-from tests.fuzz.database import Database, DuckDB, Postgres, Release, Spark, SQLite, csv_records
+from tests.fuzz.database import ClickHouse, Database, DuckDB, Postgres, Release, Spark, SQLite, csv_records
 from tests.fuzz.generate import ALGORITHMS, MODELS, generate
 from tests.fuzz.labels import read
 from tests.fuzz.ladders import Ladder
@@ -83,6 +83,16 @@ def test_random_releases_on_spark(spark_base: str) -> None:
     database = Spark(spark_base)
     try:
         run_cases(database, range(2, 4))
+    finally:
+        database.close()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(0, 40, 20))
+def test_random_releases_on_clickhouse(clickhouse_folder: tuple[Path, Any], first: int) -> None:
+    database = ClickHouse(clickhouse_folder[0])
+    try:
+        run_cases(database, range(first, first + SHARE))
     finally:
         database.close()
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from sqlanon import api
-from sqlanon.auditor.tables import JoinedAudit
+from sqlanon.auditor.tables import JoinedAudit, JoiningTable, audit_joined
 from sqlanon.engines.base import Engine
 from sqlanon.errors import InfeasibleError, RequirementError, SourceError, SpecError, SqlanonError, UsageError
 from sqlanon.evaluation.persons import PersonsEvaluator
@@ -22,6 +22,7 @@ from sqlanon.release.lock import Lock
 from sqlanon.source.scratch import Scratch
 from sqlanon.source.tables import bind_tables, code_tables
 from sqlanon.spec import SeveralTables, any_from_dict
+from sqlanon.sql.relations import Table
 from tests.kit.database import Database
 from tests.kit.examples import share
 from tests.kit.people import Said, smallest, staying
@@ -599,3 +600,21 @@ def test_labels_that_a_collation_takes_for_equal_are_two_to_search_and_audit(
     monkeypatch.setattr(PersonsEvaluator, "_judged", lambda self, node: Verdict(node, 0, 1))
     with pytest.raises(RequirementError, match="k = 3: 2 of 2 combinations of the own row fit fewer people"):
         api.run_tables(values)
+
+
+@pytest.mark.parametrize(("own", "visited"), [("a", "SQLANON place"), ("sqlanon person", "b")])
+def test_columns_called_as_the_audit_calls_its_own_are_columns_to_it(
+    shared_engine: Engine, own: str, visited: str
+) -> None:
+    engine = shared_engine
+    for name in ("patients", "visits"):
+        run(engine, f"DROP TABLE IF EXISTS {name}")
+    create(engine, ("patients",), {"id": "text", own: "text"}, [("1", "x"), ("2", "x")])
+    create(engine, ("visits",), {"id": "text", visited: "text"}, [("1", "y"), ("1", "y"), ("2", "y")])
+    people = JoiningTable("patients", Table(("patients",)), "id", (own,))
+    others = [JoiningTable("visits", Table(("visits",)), "id", (visited,), 2)]
+    found = audit_joined(engine, people, others, 2)
+    # Who has two visits is one person; whoever has one is any of two.
+    assert found.violations == [
+        "k = 2: 1 of 1 combinations of the own row and 2 rows of visits fit fewer people, the rarest fits 1"
+    ]

@@ -79,7 +79,11 @@ _OF_SESSIONS: dict[str, str | int] = {
     "compile_expressions": 0,
     "compile_aggregate_expressions": 0,
     "compile_sort_description": 0,
+    # What is inserted is there when the statement ends.
+    "async_insert": 0,
     # How values are written in answers.
+    "date_time_output_format": "simple",
+    "output_format_decimal_trailing_zeros": 0,
     "output_format_json_quote_64bit_integers": 0,
     "output_format_json_quote_decimals": 1,
     "output_format_json_quote_denormals": 1,

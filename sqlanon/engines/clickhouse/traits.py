@@ -17,11 +17,25 @@ from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import cast, column, literal
 
+LIMITED = ("read", "group_by", "sort", "distinct", "set", "join", "result", "transfer", "timeout")
+"""What limits of a role may end."""
+
 SETTINGS: dict[str, str | int] = {
     # Outer joins give NULL, sums over nothing are NULL, and a name means a column before it means an alias.
     "join_use_nulls": 1,
     "aggregate_functions_null_for_empty": 1,
     "prefer_column_name_to_alias": 1,
+    # A role may be given settings by which limits cut what is read, joined or grouped without a word, distinct values
+    # are estimated, a join takes one row of several, or an answer comes from a cache. Classes would be counted wrongly.
+    **{f"{what}_overflow_mode": "throw" for what in LIMITED},
+    "count_distinct_implementation": "uniqExact",
+    "join_default_strictness": "ALL",
+    "group_by_use_nulls": 0,
+    "transform_null_in": 0,
+    "limit": 0,
+    "offset": 0,
+    "use_query_cache": 0,
+    "skip_unavailable_shards": 0,
 }
 """What statements rely on, in scripts too."""
 

@@ -308,9 +308,12 @@ class Server:
         )
         self._host, self._port = parts.hostname, port or _PORTS["https" if secure else "http"]
         self._database = unquote(parts.path.strip("/")) or "default"
-        self._headers = {"X-ClickHouse-User": unquote(parts.username or "default"), "Connection": "close"}
+        self._headers: dict[str, str | bytes] = {
+            "X-ClickHouse-User": _header(parts.username or "default"),
+            "Connection": "close",
+        }
         if parts.password is not None:
-            self._headers["X-ClickHouse-Key"] = unquote(parts.password)
+            self._headers["X-ClickHouse-Key"] = _header(parts.password)
         self._mark = uuid4().hex
         self._settings = {**settings, "log_comment": self._mark}
         self.place: tuple[str, ...] = (self._host, str(self._port), self._database)
@@ -361,6 +364,14 @@ class Server:
 
     def close(self) -> None:
         """Nothing of a session is kept on the server."""
+
+
+def _header(quoted: str) -> bytes:
+    """A part of a URL as a header carries it; refused before http.client would quote it in an error of its own."""
+    text = unquote(quoted)
+    if any(ord(letter) < ord(" ") or letter == "\x7f" for letter in text):
+        raise UsageError("the user or the password of the ClickHouse URL has a control character, as a line break")
+    return text.encode()
 
 
 _FORM = "the ClickHouse URL is not valid: write clickhouse://user:password@host:8123/database"
