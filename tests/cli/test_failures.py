@@ -60,7 +60,7 @@ def test_an_unexpected_error_shows_no_values(sqlanon: CommandLine, monkeypatch: 
         raise ValueError("94138")
 
     monkeypatch.setattr(pipeline, "plan", fail)
-    monkeypatch.setattr("sqlanon.spec.load_spec", lambda path: SimpleNamespace(recipients={}))
+    monkeypatch.setattr("sqlanon.spec.load_any", lambda path: SimpleNamespace(recipients={}))
     quiet = sqlanon("plan", "spec.yaml", "--dry-run", "--json")
     assert quiet.code == 4
     assert quiet.err == "sqlanon: error: internal error (ValueError); run with --debug for the trace\n"
@@ -76,7 +76,7 @@ def test_an_engine_says_more_with_debug(sqlanon: CommandLine, monkeypatch: pytes
         raise EngineError("the disk is full", detail="IO Error: block 7")
 
     monkeypatch.setattr(pipeline, "plan", fail)
-    monkeypatch.setattr("sqlanon.spec.load_spec", lambda path: SimpleNamespace(recipients={}))
+    monkeypatch.setattr("sqlanon.spec.load_any", lambda path: SimpleNamespace(recipients={}))
     assert sqlanon("plan", "spec.yaml", "--dry-run").err == "sqlanon: error: the disk is full\n"
     assert "block 7" in sqlanon("plan", "spec.yaml", "--dry-run", "--debug").err
 
@@ -89,7 +89,7 @@ def test_ctrl_c(sqlanon: CommandLine, monkeypatch: pytest.MonkeyPatch, step: str
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pipeline, "plan", interrupted)
-    monkeypatch.setattr("sqlanon.spec.load_spec", lambda path: SimpleNamespace(recipients={}))
+    monkeypatch.setattr("sqlanon.spec.load_any", lambda path: SimpleNamespace(recipients={}))
     outcome = sqlanon("plan", "spec.yaml", "--dry-run", "--json")
     assert outcome.code == 130
     assert words in outcome.err
