@@ -85,8 +85,11 @@ def _require_rows_alone(binding: Binding) -> None:
                 f"{HERE}: the types of a {source.format} file are guessed from all its values, so that one person's "
                 f"value changes how others look; load it into a table, or write it as parquet"
             )
-        if set("*?[") & set(source.path):
-            raise UsageError(f"{HERE}: name one file: the ledger cannot know which files a pattern finds later")
+        if source.several or set("*?[") & set(source.path):
+            raise UsageError(
+                f"{HERE}: name one file: the ledger cannot know which files of a pattern, a folder or a list are "
+                f"released again"
+            )
     for item in binding.quasi_identifiers:
         if binding.spec.columns[item.name].levels.min == 0 and not item.family.exact:
             raise UsageError(

@@ -221,6 +221,11 @@ def test_a_database_in_memory_forgets_its_ledger(tmp_path: Path, monkeypatch: py
     # One value that is no number would change how the numbers of a csv file look; a pattern may find other files.
     refused(url, UsageError, "types of a csv file are guessed", **{**changes, "source": "people.csv"})
     refused(url, UsageError, "name one file", **{**changes, "source": "peopl?.parquet"})
+    # A folder or a list may hold a file that is released by itself too.
+    (tmp_path / "folder").mkdir()
+    duckdb.sql(f"copy (from '{tmp_path}/people.csv' where false) to '{tmp_path}/folder/more.parquet'")
+    for several in ("folder/", ["people.parquet", "folder/more.parquet"], ["people.parquet", "folder/m*.parquet"]):
+        refused(url, UsageError, "name one file", **{**changes, "source": several})
     pipeline.run(spec_of(url, **{**changes, "source": "people.parquet"}))
     refused(url, UsageError, "was released before", **changes)
     (tmp_path / "link.parquet").symlink_to("people.parquet")
