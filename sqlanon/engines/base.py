@@ -300,7 +300,8 @@ class Engine(ABC):
 
     @abstractmethod
     def relation_kind(self, table: Table) -> str | None:
-        """'table', 'view', 'other' (the name is taken by neither), or None when nothing of that name exists."""
+        """'table', 'view', 'foreign table' (its rows are made elsewhere), 'other' (the name is taken by none of these),
+        or None when nothing of that name exists."""
 
     def has_schema(self, schema: tuple[str, ...]) -> bool:
         """Whether there is such a schema to make tables in; engines that cannot tell let it be tried."""

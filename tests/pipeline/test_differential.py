@@ -23,7 +23,9 @@ from sqlanon.release.lock import Lock
 from sqlanon.source.differential import sampling_for
 from sqlanon.spec import Limit, Spec, spec_from_dict
 from sqlanon.spec.findings import require_honoured
+from sqlanon.sql.relations import Table
 from tests.kit.database import Database
+from tests.kit.tables import at
 
 SECRET = 'an invented secret: it\'s \\ "long" enough'
 PERSON, TOWN, SEX = 'the "person"', "to.wn", "Select"
@@ -126,6 +128,43 @@ def test_a_table_is_released_once(people: Database) -> None:
     people.run("DELETE FROM sqlanon_differential")
     pipeline.run(spec_of(people.url))
     assert people.counted("released") == before
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("first", ["people", "f's"])
+def test_rows_of_a_partition_are_released_once(postgres_url: str, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the whole and a part of it reveal of the rows in both adds up."""
+    monkeypatch.setenv("SQLANON_TEST_SECRET", SECRET)
+    database = Database(postgres_url)
+    database.create("rows", {'the ""person""': "text", TOWN: "text", SEX: "text"}, PEOPLE)
+    database.run(
+        'CREATE TABLE people (LIKE rows) PARTITION BY LIST ("Select")',
+        """CREATE TABLE "f's" PARTITION OF people FOR VALUES IN ('f')""",
+        """CREATE TABLE others PARTITION OF people DEFAULT""",
+        "INSERT INTO people SELECT * FROM rows",
+    )
+    pipeline.run(spec_of(postgres_url, source=first))
+    second = "people" if first != "people" else "f's"
+    refused(postgres_url, UsageError, "was released before", source=second, target="elsewhere")
+
+
+@pytest.mark.postgres
+def test_a_foreign_table_is_no_table(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind it may stand a view of another database, whose rows depend on each other; nor is it written over."""
+    monkeypatch.setenv("SQLANON_TEST_SECRET", SECRET)
+    database = Database(postgres_url)
+    database.create("people", {'the ""person""': "text", TOWN: "text", SEX: "text"}, PEOPLE)
+    database.run(
+        "CREATE FOREIGN DATA WRAPPER sqlanon_test_nothing",
+        "CREATE SERVER sqlanon_test_nowhere FOREIGN DATA WRAPPER sqlanon_test_nothing",
+        "CREATE FOREIGN TABLE elsewhere (a text) SERVER sqlanon_test_nowhere",
+    )
+    try:
+        with at(postgres_url) as engine:
+            assert engine.relation_kind(Table(("elsewhere",))) == "foreign table"
+        refused(postgres_url, UsageError, "elsewhere exists and is a foreign table", target="elsewhere")
+    finally:
+        database.run("DROP FOREIGN DATA WRAPPER sqlanon_test_nothing CASCADE")
 
 
 def test_a_sample_smaller_than_k_releases_nothing(people: Database) -> None:

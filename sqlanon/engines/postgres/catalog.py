@@ -47,7 +47,7 @@ LONGEST_NAME = 63
 
 _TEXT_TYPES = frozenset({"citext", "name", '"char"'})
 
-_KINDS = {"r": "table", "p": "table", "f": "table", "v": "view", "m": "view"}
+_KINDS = {"r": "table", "p": "table", "f": "foreign table", "v": "view", "m": "view"}
 
 _DATABASE = "select cast(current_database() as text)"
 
@@ -201,7 +201,7 @@ def columns_of(engine: Engine, found: Sequence[Described]) -> tuple[ColumnInfo, 
 
 
 def relation_kind(engine: Engine, table: Table) -> str | None:
-    """'table', 'view', 'other' for an index or a sequence, None for nothing."""
+    """'table', 'view', 'foreign table', 'other' for an index or a sequence, None for nothing."""
     found = _object(engine, table)
     return _KINDS.get(found[1], "other") if found else None
 
