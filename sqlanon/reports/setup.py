@@ -32,6 +32,7 @@ from sqlanon.reports.lattice_view import level_names
 from sqlanon.reports.values import shares
 from sqlanon.reports.wanted import ROLES, Wanted
 from sqlanon.source.binding import bind
+from sqlanon.source.doubt import refuse_doubted
 from sqlanon.source.frequency import Base
 from sqlanon.source.run import Run, Stopwatch, refuse_writes
 from sqlanon.source.sampling import sampled
@@ -308,6 +309,8 @@ class SetUp:
         spec = spec.model_copy(update={"search": search.model_copy(update={"budget": budget})})
         with on_spec(self._run, spec) as run:
             read = not self._reads_the_same(run)
+            if wanted.roles and not read:
+                refuse_doubted(run.engine, run.binding)
             try:
                 base = scanned(run) if read else self._base
                 frequency = packed(run, base, hierarchies_of(run, base), again=True)

@@ -26,6 +26,7 @@ from sqlanon.reports.values import trees
 from sqlanon.reports.wanted import wanted_of
 from sqlanon.source.run import DEFAULT, Options, running
 from sqlanon.spec import Limit, load_spec
+from tests.kit.engine import execute, open_at
 from tests.kit.rare_values import RARE, K, command, people
 
 
@@ -297,3 +298,19 @@ def test_a_file_that_others_read_is_explored_and_left_as_it_is(duckdb_url: str, 
         assert other.stdin is not None
         other.stdin.close()
     assert file.read_bytes() == before
+
+
+def test_what_looks_like_an_identifier_is_not_measured_as_released(duckdb_url: str, folder: Path) -> None:
+    """The page says at once what `plan` would refuse, not only when the spec is written."""
+    engine = open_at(duckdb_url)
+    execute(
+        engine, "create table staff as select format('{:03d}-12-3456', i) as ssn, i % 2 as ward from range(30) t(i)"
+    )
+    engine.close()
+    columns = {"ssn": {"role": "identifier"}, "ward": {"role": "quasi_identifier"}}
+    path = people(duckdb_url, folder, source="staff", columns=columns, privacy={"k": 2})
+    with running(load_spec(path), DEFAULT) as run:
+        setup = SetUp(path, run, scanned(run), 2)
+        assert "identifier" in setup.view()["columns"][0]["reason"]
+        with pytest.raises(SpecError, match=r"columns\.ssn: it is released as it is, but"):
+            setup.measure(wanted_of({"columns": {"ssn": {"role": "insensitive"}}}))
