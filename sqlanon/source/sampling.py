@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from sqlanon.engines.base import Engine, Statement
 from sqlanon.errors import InfeasibleError, SourceError, UsageError
+from sqlanon.hierarchies import Mask
 from sqlanon.hierarchies.base import Family
 from sqlanon.source.binding import Binding
 from sqlanon.source.differential import sampling_for
@@ -91,10 +92,12 @@ def _require_rows_alone(binding: Binding) -> None:
                 f"released again"
             )
     for item in binding.quasi_identifiers:
-        if binding.spec.columns[item.name].levels.min == 0 and not item.family.exact:
+        asked = binding.spec.columns[item.name]
+        # A mask keeps part of the text, which is that of one of the equal values.
+        if not item.family.exact and (asked.levels.min == 0 or isinstance(asked.hierarchy, Mask)):
             raise UsageError(
                 f"{HERE}: equal values of column '{item.name}' may look different, and one of them stands for all; "
-                f"release it at a level above 0, or as a column of type integer, text or date"
+                f"release it at a level above 0 without a mask, or as a column of type integer, text or date"
             )
 
 
