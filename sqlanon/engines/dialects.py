@@ -97,6 +97,11 @@ class DuckDBTraits(Traits):
         numbers = exp.Anonymous(this="RANGE", expressions=[number])
         return exp.Anonymous(this="UNNEST", expressions=[numbers])
 
+    def joined_in_order(self, value: exp.Expression) -> exp.Expression:
+        """A list is sorted in half the time of an aggregate with an order; the session may have other orders."""
+        ordered = _called("LIST_SORT", _called("LIST", value), literal("ASC"), literal("NULLS LAST"))
+        return _called("ARRAY_TO_STRING", ordered, literal(","))
+
     def keyed_hash(self, text: exp.Expression, inner: exp.Expression, outer: exp.Expression) -> exp.Expression:
         within = _joined_bytes(_called("UNHEX", inner), _called("ENCODE", text))
         whole = _joined_bytes(_called("UNHEX", outer), _called("UNHEX", _called("SHA256", within)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from itertools import pairwise
 from math import log
 from random import Random
 from typing import Any
@@ -107,7 +108,9 @@ def test_what_was_published_last_counts(engine_url: str) -> None:
 
 def test_a_ledger_in_memory_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^history\.ledger: the database is in memory"):
-        pipeline.run(Series("duckdb://").spec(source={"query": "select 1 as id, 'A1' as a, 'flu' as s"}))
+        pipeline.run(
+            Series("duckdb://").spec(source={"query": "select 1 as id, 'A1' as a, 'flu' as s, false as \"left\""})
+        )
 
 
 @pytest.mark.parametrize(("policy", "said"), [("joiners", "2 newcomers"), ("leavers", "2 people would have to leave")])
@@ -130,6 +133,13 @@ EDITS = {
     "a count": ("UPDATE kept_releases SET covered = 0 WHERE release = 2", "kept_releases is not as"),
     "a release": ("DELETE FROM kept_releases WHERE release = 2", "kept is not as"),
     "the first release": ("DELETE FROM kept_releases WHERE release = 1", "kept_releases is not as"),
+    "a person more": (f"INSERT INTO kept VALUES ('{'a' * 64}', 2, NULL)", "kept is not as"),
+    "nobody on a track": ("INSERT INTO kept VALUES (NULL, 2, '')", "kept is not as"),
+    "a track more": ("INSERT INTO kept_tracks VALUES (2, 1, NULL, 1, 5)", "kept is not as"),
+    "a track of no number": ("INSERT INTO kept_tracks VALUES (NULL, 1, 2, 1, 5)", "kept is not as"),
+    "a count that is none": ("UPDATE kept_releases SET covered = NULL WHERE release = 2", "kept_releases is not as"),
+    "a number that is none": ("UPDATE kept_releases SET release = NULL WHERE release = 2", "kept_releases is not as"),
+    "a digest that is none": ("UPDATE kept_releases SET digest = NULL WHERE release = 1", "kept_releases is not as"),
     "a table": ("DROP TABLE kept_tracks", "they are not all there"),
     "a column of the people": ("ALTER TABLE kept DROP COLUMN track", "kept is not as"),
     "a column of a release": ("ALTER TABLE kept_releases DROP COLUMN state", "kept_releases is not as"),
@@ -146,6 +156,37 @@ def test_a_ledger_that_was_edited_is_refused(duckdb_url: str, statement: str, sa
     with pytest.raises(UsageError, match=rf"^history\.ledger: .*{said}"):
         pipeline.run(series.spec())
     assert series.database.rows("released") == before
+
+
+def test_nothing_that_is_written_into_a_ledger_reads_like_what_it_had(engine_url: str) -> None:
+    """Two people as one, for whatever stands between texts may stand in one; people who have no hash or no digest."""
+    series = Series(engine_url)
+    series.publish({**people(*range(1, 7)), **OTHERS})
+    rows = sorted(series.database.rows("kept"))
+    (person, track, told), (other, *_) = next(pair for pair in pairwise(rows) if pair[0][0][0] == pair[1][0][0])
+    plain = f"{person}:{track}:{told}:,{other}"
+    with_lengths = f"{person}{len(str(track))}:{track}{len(told)}:{told},{len(other)}:{other}"
+    edits: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
+        (
+            (
+                f"DELETE FROM kept WHERE person = '{person}'",
+                f"UPDATE kept SET person = '{one}' WHERE person = '{other}'",
+            ),
+            (
+                f"UPDATE kept SET person = '{other}' WHERE person = '{one}'",
+                f"INSERT INTO kept VALUES ('{person}', {track}, '{told}')",
+            ),
+        )
+        for one in (plain, with_lengths)
+    ]
+    nobody = "INSERT INTO kept VALUES ('a', 1, NULL)", "INSERT INTO kept VALUES (NULL, 1, '')"
+    edits += [((statement,), ("DELETE FROM kept WHERE person IS NULL OR told IS NULL",)) for statement in nobody]
+    for edit, taken_back in edits:
+        series.database.run(*edit)
+        with pytest.raises(UsageError, match="kept is not as the last release left it"):
+            pipeline.run(series.spec())
+        series.database.run(*taken_back)
+    pipeline.run(series.spec())
 
 
 @pytest.mark.parametrize("key", ["target", "regions"])

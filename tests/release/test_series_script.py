@@ -83,6 +83,11 @@ def test_small_histories_equal_brute_force(
         ("UPDATE kept_releases SET covered = 0 WHERE release = 2", "kept_releases is not as"),
         ("DELETE FROM kept_releases WHERE release = 1", "kept_releases is not as"),
         ("DELETE FROM kept_releases", "kept is not as"),
+        (f"INSERT INTO kept VALUES ('{'a' * 64}', 2, NULL)", "kept is not as"),
+        ("INSERT INTO kept VALUES (NULL, 2, '')", "kept is not as"),
+        ("INSERT INTO kept_tracks VALUES (2, 1, NULL, 1, 5)", "kept is not as"),
+        ("UPDATE kept_releases SET covered = NULL WHERE release = 2", "kept_releases is not as"),
+        ("UPDATE kept_releases SET digest = NULL WHERE release = 1", "kept_releases is not as"),
         ("DROP TABLE kept_tracks", "kept is not as"),
     ],
 )

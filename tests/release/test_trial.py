@@ -29,9 +29,10 @@ def test_nobody_stands_out_of_a_series(engine_url: str) -> None:
     assert not found.exposing
 
 
-def test_nobody_leaves_with_people_whose_rows_the_source_keeps(duckdb_url: str) -> None:
+@pytest.mark.one_engine
+def test_nobody_leaves_with_people_whose_rows_the_source_keeps(engine_url: str) -> None:
     """The same nights with a mark in the place of a deletion: as safe, and only rows of those who left are too many."""
-    trial = Trial(duckdb_url, people=400, classes=4, seed=1, rate=0.03, marked=True)
+    trial = Trial(engine_url, people=400, classes=4, seed=1, rate=0.03, marked=True)
     for _ in range(5):
         trial.publish()
     assert trial.exposed_anywhere() == 0

@@ -34,12 +34,10 @@ def joined(parts: Sequence[str | int]) -> str:
 
 
 def joined_in_sql(parts: Sequence[exp.Expression]) -> exp.Expression:
-    """The same text as an expression; NULL where a part is."""
-    texts: list[exp.Expression | str] = []
-    for part in parts:
-        text = cast(part, "text")
-        texts += [cast(exp.Length(this=text.copy()), "text"), ":", text]
-    return concat(*texts)
+    """The same text as an expression. NULL reads like no text."""
+    texts = [cast(part, "text") for part in parts]
+    known = [concat(cast(exp.Length(this=text.copy()), "text"), ":", text) for text in texts]
+    return concat(*(exp.Coalesce(this=text, expressions=[literal("-")]) for text in known))
 
 
 def source_of(spec: Spec) -> str:
@@ -54,35 +52,37 @@ def requirement_of(spec: Spec) -> str:
     return json.dumps(requirement_from(spec).describe(), sort_keys=True)
 
 
-def _in_buckets(table: Table, bucket: exp.Expression, names: Sequence[str], keyed: KeyedHash) -> exp.Expression:
-    """The rows of a ledger's table as a text of their number, and a keyed hash of each of their buckets.
+def _in_buckets(table: Table, bucket: exp.Expression, names: Sequence[str], keyed: KeyedHash) -> exp.Select:
+    """The rows of a ledger's table as the text `whole`: the number of each of their buckets, and its keyed hash.
 
-    In buckets, no text is longer than a database holds. The first column is a key, which gives them their order.
+    In buckets, no text is longer than a database holds. Rows stand in the order of their texts, byte by byte.
     """
-    key = column("key")
-    order = exp.Collate(this=key, expression=exp.to_identifier("C", quoted=True))
-    parts: list[exp.Expression | str] = []
-    for name in names:
-        parts += [cast(column(name), "text"), ":"]
-    rows = exp.select(named(bucket, "bucket"), named(cast(column(names[0]), "text"), "key"), named(concat(*parts), "t"))
-    ordered = exp.Order(this=column("t"), expressions=[exp.Ordered(this=order)])
-    listed = exp.GroupConcat(this=ordered, separator=literal(","))
-    buckets = exp.select(column("bucket"), named(listed, "listed"))
+    text = exp.Collate(this=column("t"), expression=exp.to_identifier("C", quoted=True))
+    known = exp.Coalesce(this=bucket, expressions=[literal(-1)])
+    rows = exp.select(named(known, "bucket"), named(joined_in_sql([column(name) for name in names]), "t"))
+    buckets = exp.select(column("bucket"), named(keyed.traits.joined_in_order(text), "listed"))
     buckets = buckets.from_(subquery(rows.from_(table_expression(table)), "r")).group_by(column("bucket"))
     hashed = exp.select(column("bucket"), named(keyed.of_text(column("listed")), "h")).from_(subquery(buckets, "b"))
     each = concat(cast(column("bucket"), "text"), ":", column("h"))
     in_order = exp.Order(this=each, expressions=[exp.Ordered(this=column("bucket"))])
     together = exp.GroupConcat(this=in_order, separator=literal(","))
-    found = exp.select(exp.Coalesce(this=together, expressions=[literal("")])).from_(subquery(hashed, "h"))
-    return exp.Subquery(this=found)
+    whole = exp.Coalesce(this=together, expressions=[literal("")])
+    return exp.select(named(whole, "whole")).from_(subquery(hashed, "h"))
 
 
 def state(people: Table, tracks: Table, keyed: KeyedHash) -> exp.Expression:
-    """A digest of all that the people and the tracks of a ledger are."""
+    """A digest of all that the people and the tracks of a ledger are.
+
+    Their texts are columns of a join: a subquery that an expression names twice would be computed twice.
+    """
     start = cast(exp.Anonymous(this="ASCII", expressions=[column("person")]), "bigint")
     part = exp.Paren(this=exp.Mod(this=column("track"), expression=literal(64)))
-    found = [_in_buckets(people, start, PEOPLE, keyed), _in_buckets(tracks, part, TRACKS, keyed)]
-    return keyed.of_text(joined_in_sql(found))
+    digest = query(
+        "select :digest as digest from people as p cross join tracks as t",
+        {"people": _in_buckets(people, start, PEOPLE, keyed), "tracks": _in_buckets(tracks, part, TRACKS, keyed)},
+        digest=keyed.of_text(joined_in_sql([column("whole", "p"), column("whole", "t")])),
+    )
+    return exp.Subquery(this=digest)
 
 
 def event_digest(before: exp.Expression, keyed: KeyedHash, table: str) -> exp.Expression:
@@ -96,7 +96,7 @@ def unchained(releases: Table, keyed: KeyedHash) -> exp.Select:
     return query(
         "select count(*) as n from (select r.*, lag(r.digest) over (order by r.release) as before,"
         " row_number() over (order by r.release) as place from releases as r) as e"
-        " where e.release <> e.place or e.digest <> :digest",
+        " where e.release is distinct from e.place or e.digest is distinct from :digest",
         {"releases": releases},
         digest=event_digest(before, keyed, "e"),
     )

@@ -278,10 +278,10 @@ def read_events(engine: Engine, table: Table) -> tuple[Event, ...]:
     if not {info.name for info in engine.columns(table)} >= set(names):
         raise edited(table)
     rows = engine.query(Statement("read ledger", series_sql.releases(table)))
-    return tuple(
-        {name: int(value) if name in series_sql.NUMBERS else str(value) for name, value in zip(names, row, strict=True)}
-        for row in rows
-    )
+    numbers = len(series_sql.NUMBERS)
+    if any(not isinstance(value, int if place < numbers else str) for row in rows for place, value in enumerate(row)):
+        raise edited(table)
+    return tuple(dict(zip(names, row, strict=True)) for row in rows)
 
 
 def waiting(engine: Engine, binding: Binding) -> int:
