@@ -18,7 +18,7 @@ from sqlanon.hierarchies.base import Family, Rule
 from sqlanon.hierarchies.definition import join_name
 from sqlanon.source.differential import with_sampling
 from sqlanon.source.domains import LISTED, Measure, measure_of
-from sqlanon.source.governed import Governed, bases_of, governed, is_released, misnamed, own_columns
+from sqlanon.source.governed import Governed, bases_of, governed, is_released, misnamed
 from sqlanon.source.hierarchy_statements import domain
 from sqlanon.source.history import BoundHistory, bind_history
 from sqlanon.source.keyed_hash import with_margin
@@ -173,10 +173,7 @@ class Binding:
     @property
     def true_value(self) -> str:
         """What the value of a sensitive column that is generalized is called in the table that is audited."""
-        name = "sqlanon true value"
-        while name in {info.name for info in self.columns}:
-            name += " "
-        return name
+        return "sqlanon true value"
 
     @property
     def simple(self) -> bool:
@@ -395,7 +392,7 @@ def bind_column(spec: Spec, info: ColumnInfo) -> BoundColumn:
 def refuse_columns(spec: Spec, infos: Sequence[ColumnInfo]) -> None:
     """Everything that is wrong about columns and their hierarchies, in one error."""
     known = {info.name: info for info in infos}
-    found: list[UsageError] = [SourceError(problem) for problem in misnamed(own_columns(spec), infos)]
+    found: list[UsageError] = [SourceError(problem) for problem in misnamed(spec, infos)]
     listed = {*spec.columns, *bases_of(spec)}
     unlisted = [info.name for info in infos if info.name not in listed] if spec.default_role is None else []
     if unlisted:

@@ -9,7 +9,8 @@ values are looked up in may lack some.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from secrets import token_hex
@@ -84,10 +85,7 @@ class Governed:
     @property
     def person(self) -> str:
         """What the key of the person is called that only a ledger reads, beside its pseudonym."""
-        name = "sqlanon own key"
-        while name in self.columns:
-            name += " "
-        return name
+        return "sqlanon own key"
 
     def relation(self, traits: Traits) -> Query:
         """The source as its columns are released."""
@@ -233,11 +231,21 @@ def own_columns(spec: Spec) -> list[str]:
     return [name for name, column_ in spec.columns.items() if column_.derive is None]
 
 
-def misnamed(columns: Iterable[str], infos: Sequence[ColumnInfo]) -> list[str]:
-    """What is wrong with names of columns that the source should have."""
+_OURS = re.compile(
+    r"sqlanon (person|class|told|left|value_\d+|own key|true value|(place|values|row) .*)", re.IGNORECASE | re.DOTALL
+)
+"""What is added to rows while a release is made of them."""
+
+
+def misnamed(spec: Spec, infos: Sequence[ColumnInfo]) -> list[str]:
+    """What is wrong with names of columns: those that the source should have, and those that are ours."""
     known = [info.name for info in infos]
-    problems = []
-    for name in columns:
+    problems = [
+        f"columns.{name}: sqlanon gives this name to a column of its own; rename it by a source query"
+        for name in dict.fromkeys((*known, *spec.columns))
+        if _OURS.fullmatch(name)
+    ]
+    for name in own_columns(spec):
         if name not in known:
             near = [other for other in known if other.casefold() == name.casefold()]
             near = near or get_close_matches(name, known, 1)
