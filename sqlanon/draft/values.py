@@ -20,6 +20,8 @@ from sqlanon.sql.relations import Relation, column, literal
 MOST_VALUES = 2_000
 """Columns of more values are not grouped value by value."""
 TILES = 16
+FEWEST_IN_TILE = 10
+"""Below that the quantiles of a column are little else than its values, which a draft does not name."""
 MOST_COMPANY = 4
 """So many other columns tell which values are alike."""
 MOST_BESIDE = 30
@@ -56,7 +58,9 @@ class ValueQuestions:
         return found if others else None
 
     def quantiles(self, profile: Profile) -> list[Decimal]:
-        """The greatest number of each tile of equally many rows, but for the last."""
+        """The greatest number of each tile of equally many rows, but for the last; none of few rows."""
+        if profile.present < TILES * FEWEST_IN_TILE:
+            return []
         value = column(profile.name, "drafted")
         tile = exp.Window(
             this=exp.Anonymous(this="NTILE", expressions=[literal(TILES)]),

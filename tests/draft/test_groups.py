@@ -186,6 +186,16 @@ def test_drafted_hierarchies_are_files_of_their_owner_and_pass_a_plan(
     assert planned.code == 0, planned.err
 
 
+def test_few_numbers_are_not_named_as_cuts(sqlanon: CommandLine, engine_url: str, folder: Path) -> None:
+    """Each of 30 amounts is one person's: quantiles would name half of them."""
+    engine = open_at(engine_url)
+    points = "CASE WHEN g < 29 THEN 40 + g ELSE 9000 END AS points"
+    execute(engine, f"CREATE TABLE few AS SELECT {points} FROM generate_series(1, 30) AS s(g)")
+    engine.close()
+    outcome = sqlanon("init", "few", "--connection", engine_url, "--json")
+    assert outcome.json["columns"]["points"]["hierarchy"] == "{interval: {widths: [500, 1000, 2000, 4000]}}"
+
+
 def test_values_of_every_kind_stand_in_the_file_as_they_are(
     sqlanon: CommandLine, engine_url: str, folder: Path
 ) -> None:
