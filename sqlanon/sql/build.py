@@ -205,10 +205,16 @@ def text_values(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> exp.Se
     return exp.select(exp.Star()).from_(exp.Values(expressions=tuples, alias=alias))
 
 
+ALL_ROWS = 2**63 - 1
+"""A limit that no table reaches."""
+
+
 def create_view(view: Table, query: exp.Query, traits: Traits, *, replace: bool) -> exp.Create:
     """CREATE VIEW; its conditions come before those of the reader where the engine has to be told."""
     barrier = exp.Property(this=exp.var("security_barrier"), value=exp.true())
     properties = exp.Properties(expressions=[barrier]) if traits.views_need_barrier else None
+    if traits.views_need_limit:
+        query = query.limit(ALL_ROWS)
     return exp.Create(
         this=table_expression(view), kind="VIEW", expression=query, replace=replace, properties=properties
     )

@@ -95,6 +95,8 @@ class Traits:
     """Scratch tables are temporary tables of the session: they need no privilege and nothing outlives a crash."""
     views_need_barrier: bool = False
     """A view must say that its conditions come before functions of the reader's, which would see hidden rows."""
+    views_need_limit: bool = False
+    """The same, where a view cannot say so: no condition is taken below a limit."""
     infinite_dates: bool = True
     """Dates and timestamps can be infinite."""
     rules: bool = False

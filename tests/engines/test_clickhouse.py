@@ -407,6 +407,26 @@ def test_a_view_on_clickhouse(clickhouse_url: str) -> None:
         assert query(engine, "SELECT COUNT(*) FROM shown") == [(len(case.rows),)]
 
 
+def test_a_view_hides_suppressed_rows_from_functions_of_the_reader(clickhouse_url: str) -> None:
+    """Conditions of the reader were taken into the view, and told of the rows that it leaves out."""
+    with at(clickhouse_url) as engine:
+        execute(engine, "CREATE TABLE people (a VARCHAR, s VARCHAR)")
+        execute(engine, "INSERT INTO people VALUES ('x', 'flu'), ('x', 'flu'), ('x', 'cold'), ('y', 'rare')")
+    values = {
+        "connection": clickhouse_url,
+        "source": "people",
+        "target": {"view": "shown"},
+        "columns": {"a": {"role": "quasi_identifier", "levels": {"max": 0}}, "s": {"role": "sensitive"}},
+        "privacy": {"k": 3, "suppression": {"limit": 1}},
+    }
+    assert pipeline.run(spec_from_dict(values)).audit.suppressed == 1
+    with at(clickhouse_url) as engine:
+        for seen in ("s = 'rare'", "a = 'y'"):
+            assert query(engine, f"SELECT COUNT(*) FROM shown WHERE throwIf({seen}) = 0") == [(3,)]
+        with pytest.raises(EngineError):
+            query(engine, "SELECT COUNT(*) FROM shown WHERE throwIf(s = 'cold') = 0")
+
+
 # -- a server ----------------------------------------------------------------------------------------------------------
 
 

@@ -112,6 +112,7 @@ class ClickHouseTraits(BinaryTextTraits):
 
     dialect: str = "clickhouse"
     casts_fail: bool = False
+    views_need_limit: bool = True
     recursive_union: bool = False
     statement_cost: int = 4
 
