@@ -226,4 +226,8 @@ def _asked(explorer: Explorer, given: dict[str, Any]) -> PageRequest:
 
     k, limit = str(given.get("k") or "").strip(), str(given.get("limit") or "").strip()
     own = explorer.own
-    return PageRequest(parsed_k(k) if k else own.k, parsed_limit(limit) if limit else own.limit)
+    try:
+        return PageRequest(parsed_k(k) if k else own.k, parsed_limit(limit) if limit else own.limit)
+    except UsageError as error:
+        # A page has fields, not flags.
+        raise UsageError(str(error).removeprefix("--")) from None

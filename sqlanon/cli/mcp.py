@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqlanon import __version__
 from sqlanon.cli.settings import Settings, flags
 from sqlanon.errors import UsageError
 
@@ -68,7 +69,8 @@ def server() -> MCPServer[Any]:
     """The server with its tools."""
     from mcp.server import MCPServer
 
-    made: MCPServer[Any] = MCPServer("sqlanon", instructions="Measure and plan anonymized releases; counts only.")
+    words = "Measure and plan anonymized releases; counts only."
+    made: MCPServer[Any] = MCPServer("sqlanon", instructions=words, version=__version__)
     tools: tuple[Callable[..., Answer], ...] = (check, plan, audit, risk, attack)
     for tool in tools:
         made.tool()(tool)

@@ -168,11 +168,16 @@ def _own_k(spec: Spec) -> int | None:
     return None if spec.each_own_k else spec.privacy.k or 1
 
 
+MOST_DIGITS = 19
+"""Numbers of so many digits may be too large for a database."""
+
+
 def parsed_k(text: str) -> int:
-    """A k of a flag; UsageError when it is none."""
-    if not text.strip().isascii() or not text.strip().isdigit() or int(text) < 1:
+    """A k of a flag; UsageError when it is none, or more than a database counts to."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) < MOST_DIGITS and int(digits) >= 1):
         raise UsageError("--k: whole numbers of at least 1 are expected, as 2,5,10")
-    return int(text)
+    return int(digits)
 
 
 def parsed_limit(text: str) -> Limit:

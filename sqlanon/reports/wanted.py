@@ -15,6 +15,8 @@ from sqlanon.spec import Limit, Role
 
 ROLES: tuple[Role, ...] = get_args(Role)
 LONGEST_LABEL = 200
+LONGEST_K = 18
+"""Digits of a number that every database counts to."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def wanted_of(given: Mapping[str, Any]) -> Wanted:
         }
         k = str(given.get("k") or "").strip()
         limit = str(given.get("limit") or "").strip()
-        if k and not (k.isdecimal() and int(k) >= 1):
+        if k and not (k.isdecimal() and len(k) <= LONGEST_K and int(k) >= 1):
             raise UsageError("k: a whole number from 1 on is expected")
         allowed = given.get("names_values") is True
         return Wanted(roles, texts, groups, int(k) if k else None, _limit(limit) if limit else None, allowed)

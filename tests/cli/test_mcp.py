@@ -10,6 +10,7 @@ import anyio
 import pytest
 from mcp.client import Client
 
+from sqlanon import __version__
 from sqlanon.cli import mcp
 from sqlanon.cli.main import run
 from sqlanon.cli.mcp import server
@@ -94,3 +95,7 @@ def test_agents_may_measure_any_table(folder: Path) -> None:
     assert audited["k"] == 3
     assert audited["satisfied"] is False
     assert audited["exit_code"] == 1
+
+
+def test_the_server_says_which_sqlanon_it_is() -> None:
+    assert server().version == __version__

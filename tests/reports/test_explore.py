@@ -200,6 +200,10 @@ def test_the_lattice_is_made_anew_when_the_spec_is_written(engine_url: str, fold
                 desk.write(wrong)
             assert path.read_text(encoding="utf-8") == before
             assert desk.view()["lattice"]["heights"] == [2, 1, 3]
+        with pytest.raises(UsageError, match=r"^k: whole numbers"):
+            desk.search({"k": "9" * 5000})
+        with pytest.raises(UsageError, match=r"^limit: a number of rows or a percentage"):
+            desk.search({"limit": "much"})
         # Twice, so that what stands for the first is gone when the second is read.
         apart = [{"kind": "add"}, {"kind": "move", "level": 1, "label": "river", "to": "south"}]
         desk.write({"columns": {"city": {"groups": apart}, "job": {"role": "identifier"}}})
@@ -251,6 +255,8 @@ def test_values_are_named_in_a_spec_only_where_that_is_allowed(duckdb_url: str, 
         {"columns": {"city": {"groups": [{"kind": "rename", "level": 1, "label": "a", "to": " "}]}}},
         {"columns": {"city": {"hierarchy": ["a"]}}},
         {"k": "0"},
+        {"k": "9" * 19},
+        {"k": "9" * 5000},
         {"limit": "much"},
     ],
 )
