@@ -270,6 +270,8 @@ def adversary_findings(spec: SpecKeys) -> Iterator[Finding]:
     row = ALGORITHMS[spec.search.algorithm]
     if row.kind == "cells" and asked.slack is None and _refusal(spec, row, _key("slack"), 1) is not None:
         yield (*here, "slack"), f"{row.name} does not see to it; write slack: 0, or use forest with model CG_ or _CS"
+    elif asked.model_dump(exclude_none=True) == {} and _refusal(spec, row, _key("slack"), 1) is not None:
+        yield here, f"it asks for nothing but slack, which {row.name} does not honour; write what it does, or slack: 0"
     if asked.margin is not None:
         if spec.privacy.k is None:
             yield (*here, "margin"), "it raises privacy.k, which is not written; write k"

@@ -243,6 +243,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("matching does not honour it", {"adversary": {"margin": MARGIN}, "k": 2}, {"search": {"algorithm": "matching"}}),
     ("matching honours it only for 1", {"adversary": {"slack": 2}, "k": 2}, {"search": {"algorithm": "matching"}}),
     ("forest does not see to it", {"adversary": {}}, {"search": {"algorithm": "forest", "model": "AG_CS"}}),
+    ("adversary: it asks for nothing but slack, which exhaustive does not honour", {"adversary": {}}, {}),
     ("percentage", {"adversary": {"choice": {**CHOICE, "within": 5}}}, {}),
     ("at_least", {"adversary": {"suppression": {"at_least": 1}}}, {}),
     ("most", {"adversary": {"margin": {**MARGIN, "most": 0}}}, {}),
