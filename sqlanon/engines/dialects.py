@@ -19,7 +19,7 @@ from sqlglot.expressions import DType
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.copies import without_places
 from sqlanon.sql.relations import File, FileFormat, Table, cast, identifier, literal, table_expression
-from sqlanon.sql.traits import Traits
+from sqlanon.sql.traits import Traits, ViewBarrier
 
 # PostgreSQL writes a float in scientific notation from 10^15 (real: 10^6) on and drops a fraction of zero; DuckDB
 # keeps '.0', goes on to 10^16 and spells nan and inf.
@@ -139,7 +139,7 @@ class PostgresTraits(Traits):
     unlogged_scratch: bool = True
     plans_by_statistics: bool = True
     plain_names: bool = True
-    views_need_barrier: bool = True
+    view_barrier: ViewBarrier = "security_barrier"
 
     def copies(self, number: exp.Expression) -> exp.Expression:
         return exp.Anonymous(this="GENERATE_SERIES", expressions=[literal(1), number])

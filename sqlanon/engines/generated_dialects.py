@@ -19,6 +19,7 @@ from sqlanon.engines.scripting import Scripting, ThrowingScripting
 from sqlanon.engines.spark.traits import SparkTraits
 from sqlanon.errors import UsageError
 from sqlanon.sql.relations import literal
+from sqlanon.sql.traits import ViewBarrier
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -41,6 +42,7 @@ class SnowflakeTraits(BinaryTextTraits):
     """Snowflake: names without quotes are upper case, so that is what plain lower case names mean there."""
 
     dialect: str = "snowflake"
+    view_barrier: ViewBarrier = "secure"
     temporary_scratch: bool = True
 
     def binary(self, text: exp.Expression) -> exp.Expression:

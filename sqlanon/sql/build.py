@@ -211,10 +211,14 @@ ALL_ROWS = 2**63 - 1
 
 def create_view(view: Table, query: exp.Query, traits: Traits, *, replace: bool) -> exp.Create:
     """CREATE VIEW; its conditions come before those of the reader where the engine has to be told."""
-    barrier = exp.Property(this=exp.var("security_barrier"), value=exp.true())
-    properties = exp.Properties(expressions=[barrier]) if traits.views_need_barrier else None
-    if traits.views_need_limit:
+    if traits.view_barrier == "limit":
         query = query.limit(ALL_ROWS)
+    barriers: dict[str, exp.Expression] = {
+        "security_barrier": exp.Property(this=exp.var("security_barrier"), value=exp.true()),
+        "secure": exp.SecureProperty(),
+    }
+    barrier = barriers.get(traits.view_barrier)
+    properties = None if barrier is None else exp.Properties(expressions=[barrier])
     return exp.Create(
         this=table_expression(view), kind="VIEW", expression=query, replace=replace, properties=properties
     )

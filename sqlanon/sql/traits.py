@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from sqlglot import exp
 
@@ -82,6 +83,9 @@ def _joined(lines: Sequence[str], place: int) -> tuple[str, int] | None:
     return (f"{line} {after}", below + 1) if not inner and (chosen or renamed) else None
 
 
+ViewBarrier = Literal["", "security_barrier", "secure", "limit"]
+
+
 @dataclass(frozen=True)
 class Traits:
     """How one engine wants a few things written."""
@@ -93,10 +97,9 @@ class Traits:
     """Scratch tables skip the write-ahead log."""
     temporary_scratch: bool = False
     """Scratch tables are temporary tables of the session: they need no privilege and nothing outlives a crash."""
-    views_need_barrier: bool = False
-    """A view must say that its conditions come before functions of the reader's, which would see hidden rows."""
-    views_need_limit: bool = False
-    """The same, where a view cannot say so: no condition is taken below a limit."""
+    view_barrier: ViewBarrier = ""
+    """How a view says that its conditions come before functions of the reader's, which would see hidden rows; where it
+    cannot, no condition is taken below a limit."""
     infinite_dates: bool = True
     """Dates and timestamps can be infinite."""
     rules: bool = False

@@ -144,6 +144,20 @@ def test_script_of_a_view(engine_url: str) -> None:
     assert database.leftovers() == []
 
 
+@pytest.mark.parametrize(
+    ("dialect", "barrier"),
+    [
+        ("snowflake", "CREATE OR REPLACE SECURE VIEW"),
+        ("postgres", "security_barrier"),
+        ("clickhouse", "LIMIT 92233720"),
+    ],
+)
+def test_views_hide_rows_from_functions_of_the_reader(duckdb_url: str, dialect: str, barrier: str) -> None:
+    spec = spec_of(Database(duckdb_url), "c1", target={"view": "release_table"})
+    recoding = pipeline.plan(spec).recoding
+    assert barrier in pipeline.scripted(spec, recoding, dialect=dialect).text
+
+
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mode", ["drop", "blank"])
 def test_script_suppresses_as_a_run_does(engine_url: str, mode: str) -> None:

@@ -16,6 +16,7 @@ from sqlanon.engines.dialects import BinaryTextTraits, parsed, with_holes_filled
 from sqlanon.hierarchies.base import Family
 from sqlanon.sql.build import named
 from sqlanon.sql.relations import cast, column, literal
+from sqlanon.sql.traits import ViewBarrier
 
 LIMITED = ("read", "group_by", "sort", "distinct", "set", "join", "result", "transfer", "timeout")
 """What limits of a role may end."""
@@ -112,7 +113,7 @@ class ClickHouseTraits(BinaryTextTraits):
 
     dialect: str = "clickhouse"
     casts_fail: bool = False
-    views_need_limit: bool = True
+    view_barrier: ViewBarrier = "limit"
     recursive_union: bool = False
     statement_cost: int = 4
 
