@@ -6,7 +6,7 @@ Plain results. Counts and figures only, never a value of the table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlanon.auditor.figures import (
@@ -118,7 +118,7 @@ class GroupResult:
     checks: tuple[Check, ...] = ()
     consistency: Consistency | None = None
     """Which rows of source and table fit each other, where the source and its hierarchies are known."""
-    labels: tuple[int, ...] | None = None
+    labels: tuple[int, ...] | None = field(default=None, compare=False)
     """The answer to a question of labels, where it was asked along with the sizes."""
 
     @property
