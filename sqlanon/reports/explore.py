@@ -12,6 +12,7 @@ import queue
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,6 +43,7 @@ from sqlanon.spec import Limit
 HOST = "127.0.0.1"
 LONGEST_BODY = 200_000
 ANSWER_SECONDS = 3600
+LONGEST_WAIT = 0.5
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 Job = tuple[Callable[[], Any], "Future[Any]"]
@@ -107,10 +109,15 @@ class Served:
         return future.result(timeout=ANSWER_SECONDS)
 
     def _next(self, seconds: float | None) -> Job | None:
-        try:
-            return self._jobs.get(timeout=seconds)
-        except queue.Empty:
-            return None
+        """The next question; None when it is time to end.
+
+        Waits in slices: Python sees a Ctrl-C that came just before it began to wait only when the wait is over.
+        """
+        begun = perf_counter()
+        while seconds is None or perf_counter() - begun < seconds:
+            with suppress(queue.Empty):
+                return self._jobs.get(timeout=LONGEST_WAIT)
+        return None
 
 
 def _work(work: Callable[[], Any], future: Future[Any]) -> None:

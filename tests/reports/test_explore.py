@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import queue
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,6 +49,23 @@ def served() -> Iterator[Served]:
     yield found
     found.stop()
     thread.join()
+
+
+def test_no_wait_for_a_question_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C that comes just before a wait is seen after it."""
+    waits: list[float | None] = []
+
+    class Asked(queue.Queue[Any]):
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:
+            waits.append(timeout)
+            raise queue.Empty if len(waits) < 3 else KeyboardInterrupt
+
+    found = Served(lambda: "", {}, "default-src 'none'", failed=lambda error: None)
+    monkeypatch.setattr(found, "_jobs", Asked())
+    with pytest.raises(KeyboardInterrupt):
+        found.run(idle_seconds=600)
+    assert len(waits) == 3
+    assert max(wait or 600 for wait in waits) <= 1
 
 
 def ask(served: Served, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
