@@ -29,7 +29,7 @@ from sqlanon.draft.rules import (
     stated_role,
     words_of,
 )
-from sqlanon.draft.values import MOST_VALUES, ValueQuestions
+from sqlanon.draft.values import FEWEST_NUMBERS, MOST_VALUES, ValueQuestions
 from sqlanon.draft.vocabulary import best_match
 from sqlanon.engines.base import Engine
 from sqlanon.errors import SourceError
@@ -169,7 +169,8 @@ def _interval(column: Profile, *, age: bool, values: ValueQuestions | None) -> P
     if age and least >= 0 and greatest <= LIFETIME:
         return Proposal("{interval: {widths: [5, 10, 20], min: 0, max: 100}}", "ages, with one label from 100 on")
     whole = column.family is Family.INTEGER
-    cuts = [] if values is None else _cuts(values.quantiles(column), greatest - least, whole=whole)
+    ends = [] if values is None or column.present < FEWEST_NUMBERS else values.quantiles(column)
+    cuts = _cuts(ends, greatest - least, whole=whole)
     if cuts:
         return Proposal(
             f"{{interval: {{cuts: [{', '.join(map(_written, cuts))}]}}}}", "cut where the numbers are dense"

@@ -20,7 +20,7 @@ from sqlanon.sql.relations import Relation, column, literal
 MOST_VALUES = 2_000
 """Columns of more values are not grouped value by value."""
 TILES = 16
-FEWEST_IN_TILE = 10
+FEWEST_NUMBERS = 10 * TILES
 """Below that the quantiles of a column are little else than its values, which a draft does not name."""
 MOST_COMPANY = 4
 """So many other columns tell which values are alike."""
@@ -58,9 +58,7 @@ class ValueQuestions:
         return found if others else None
 
     def quantiles(self, profile: Profile) -> list[Decimal]:
-        """The greatest number of each tile of equally many rows, but for the last; none of few rows."""
-        if profile.present < TILES * FEWEST_IN_TILE:
-            return []
+        """The greatest number of each tile of equally many rows, but for the last."""
         value = column(profile.name, "drafted")
         tile = exp.Window(
             this=exp.Anonymous(this="NTILE", expressions=[literal(TILES)]),

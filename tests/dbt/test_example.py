@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -31,6 +32,11 @@ REFUSED = {
     "release_of_one_person": "k = 2: 2 of 2 classes fail, with 300 of 300 rows",
 }
 """Releases of the trials that must not be published, and what dbt says of them."""
+
+
+def said(values: list[str], text: str) -> list[str]:
+    """Values that a text says; digits inside a longer number or a hash say nothing."""
+    return [value for value in values if re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", text)]
 
 
 def test_the_example_builds_from_scratch(story: Story) -> None:
@@ -154,7 +160,7 @@ def test_a_build_leaves_the_evidence_of_a_run(story: Story) -> None:
         assert steps[0] == "build"
         assert len(steps) == 4
     assert json.loads(story.written[LOCK])["spec_hash"] == runs[-1]["spec_hash"]
-    assert [value for value in story.planted if value in str(story.evidence)] == []
+    assert said(story.planted, str(story.evidence)) == []
 
 
 def test_only_the_owner_reads_the_evidence(story: Story) -> None:
@@ -187,7 +193,7 @@ def test_dbt_prints_no_value_of_the_source(story: Story) -> None:
     assert {"Zebulon Planted", "10001", "1981-04-05", "kuru"} <= set(story.planted)
     messages = " ".join(message for _, message, _ in story.second.nodes.values() if message)
     for text in (story.first.output, story.second.output, story.third.output, messages):
-        assert [value for value in story.planted if value in text] == []
+        assert said(story.planted, text) == []
 
 
 @pytest.mark.postgres
